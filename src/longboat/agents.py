@@ -1,0 +1,191 @@
+"""Agents: start them, recognise them, end them, and know when they are dead.
+
+An agent is the process of its tmux pane itself (number plus start time), and carries a mark in its
+environment that every hook brings back, so a late word of a dead agent is never taken for the new
+one's.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+
+from longboat import processes, tmuxctl, worktrees
+from longboat.errors import LongboatError
+from longboat.plants import planted
+from longboat.state import Agent, Worker
+from longboat.store import replace_file
+from longboat.tmuxctl import Listing
+from longboat.workshop import Workshop
+
+HOOK_EVENTS = ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd")
+SETTINGS = ".claude/settings.json"
+LOCAL_SETTINGS = ".claude/settings.local.json"
+_TERMINATE_GRACE_S = 0.3
+
+
+def is_dead(worker: Worker) -> bool:
+    """True when the worker's agent is proven dead: its process is gone, reused or a zombie."""
+    return worker.agent is not None and not processes.is_alive(worker.agent.identity)
+
+
+def write_settings(workshop: Workshop, worker: Worker) -> None:
+    """Put our hooks where the agent reads them, in a file that git does not see."""
+    name = SETTINGS
+    if workshop.git.read("ls-files", "--error-unmatch", SETTINGS, at=worker.worktree).ok:
+        name = LOCAL_SETTINGS  # the project's own settings stay as they are
+    worktrees.ignore_settings(workshop.git, (SETTINGS, LOCAL_SETTINGS))
+    path = os.path.join(worker.worktree, name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    document = {"hooks": {event: _hook(workshop, worker, event) for event in HOOK_EVENTS}}
+    data = (json.dumps(document, indent=1) + "\n").encode()
+    try:
+        with open(path, "rb") as file:
+            if file.read() == data:
+                return
+    except FileNotFoundError:
+        pass
+    replace_file(path, data)
+
+
+def _hook(workshop: Workshop, worker: Worker, event: str) -> list[dict[str, object]]:
+    package_parent = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    program = (
+        f"import sys; sys.path.insert(0, {package_parent!r}); "
+        "from longboat.hook import main; sys.exit(main())"
+    )
+    words = [sys.executable, "-IS", "-c", program, event]
+    words += ["--worker", worker.name, "--home", workshop.home.path]
+    command = " ".join(map(shell_quote, words))
+    return [{"hooks": [{"type": "command", "command": command, "timeout": 10}]}]
+
+
+def shell_quote(word: str) -> str:
+    """A word for /bin/sh (the standard ``shlex`` costs a start-up)."""
+    if word and all(c.isalnum() or c in "-_./=:@%+," for c in word):
+        return word
+    return "'" + word.replace("'", "'\"'\"'") + "'"
+
+
+def command_line(workshop: Workshop, worker: Worker) -> str:
+    """What the pane runs; ``exec`` makes the agent the pane's own process."""
+    if worker.command:
+        return f"exec {worker.command}"
+    model = f" --model {shell_quote(worker.model)}" if worker.model else ""
+    return f"exec {workshop.config.agent_command} --dangerously-skip-permissions{model}"
+
+
+def _environment(workshop: Workshop, worker: Worker, spawn: str) -> dict[str, str]:
+    variables = {
+        "LONGBOAT_HOME": workshop.home.path,
+        "LONGBOAT_SPAWN": spawn,
+        "LONGBOAT_WORKER": worker.name,
+        # An agent's commits must survive a power cut as well as ours do.
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": "core.fsync",
+        "GIT_CONFIG_VALUE_0": "all",
+    }
+    for name in ("PATH", "LONGBOAT_PLANT"):
+        if os.environ.get(name):
+            variables[name] = os.environ[name]
+    return variables
+
+
+def start(workshop: Workshop, worker: Worker) -> Worker:
+    """Start an agent, or adopt one whose start was interrupted; unknown answers change nothing."""
+    listing = tmuxctl.list_panes()
+    if not listing.known:
+        workshop.log(f"{worker.name}: tmux does not answer ({listing.complaint}); not started")
+        return worker
+    panes = listing.of_session(worker.session)
+    if panes and not planted("duplicate-agent"):
+        mark = tmuxctl.spawn_mark(worker.session)
+        if mark is None:
+            return worker  # it vanished, or tmux went silent: look again next time
+        if mark == worker.spawning:
+            return adopt(workshop, worker, panes[0], listing)
+        workshop.log(f"{worker.name}: a session of an earlier agent is in the way; ending it")
+        end_session(worker, listing)
+    spawn = os.urandom(6).hex()
+    worker = workshop.put(worker._replace(spawning=spawn))
+    workshop.save()
+    write_settings(workshop, worker)
+    session = worker.session
+    started = tmuxctl.start_session(
+        session,
+        worker.worktree,
+        _environment(workshop, worker, spawn),
+        command_line(workshop, worker),
+    )
+    if isinstance(started, str):
+        workshop.log(f"{worker.name}: tmux did not start the session: {started}")
+        return worker
+    identity = processes.identify(started.pid) or processes.Identity(started.pid, 0)
+    return _enrol(workshop, worker, identity, started.pane, started.server_pid)
+
+
+def adopt(workshop: Workshop, worker: Worker, pane: tmuxctl.Pane, listing: Listing) -> Worker:
+    """Take over an agent that was started just before its starter died."""
+    identity = processes.identify(pane.pid)
+    if identity is None:
+        return worker
+    workshop.log(f"{worker.name}: adopted agent {pane.pid}")
+    return _enrol(workshop, worker, identity, pane.pane, listing.server_pid)
+
+
+def _enrol(
+    workshop: Workshop, worker: Worker, identity: processes.Identity, pane: str, server_pid: int
+) -> Worker:
+    server = tmuxctl.identify_server(server_pid)
+    agent = Agent(
+        pid=identity.pid,
+        start=identity.start,
+        spawn=worker.spawning,
+        pane=pane,
+        server_pid=server.pid,
+        server_start=server.start,
+        since=time.monotonic(),
+    )
+    worker = workshop.put(worker._replace(agent=agent, spawning=""))
+    workshop.save()
+    workshop.log(f"{worker.name}: agent {agent.pid} started in session {worker.session}")
+    return worker
+
+
+def end(workshop: Workshop, worker: Worker) -> Worker:
+    """End the worker's agent and all of its children, and prove it; the session goes with it."""
+    agent = worker.agent
+    if agent is not None and not planted("nuke-leaks-agent-process"):
+        survivors = processes.terminate(agent.pid, agent.spawn, grace_s=_TERMINATE_GRACE_S)
+        if survivors:
+            numbers = ", ".join(str(one.pid) for one in survivors)
+            raise LongboatError(f"agent of worker '{worker.name}' does not die: process {numbers}")
+    elif worker.spawning:
+        processes.terminate(-1, worker.spawning, grace_s=_TERMINATE_GRACE_S)
+    listing = tmuxctl.list_panes()
+    if listing.known:
+        end_session(worker, listing)
+    workshop.git.clear_worktree_locks(worker.worktree, worker.branch)
+    return worker._replace(agent=None, spawning="")
+
+
+def end_session(worker: Worker, listing: Listing) -> None:
+    """Remove the worker's session and whatever runs in its panes."""
+    panes = listing.of_session(worker.session)
+    for pane in panes:
+        processes.terminate(pane.pid, "", grace_s=_TERMINATE_GRACE_S)
+    if panes:
+        tmuxctl.kill_session(worker.session)
+
+
+def command_is_missing(command: str) -> bool:
+    """True when the program of a command line is certainly not on the PATH."""
+    words = command.removeprefix("exec ").split()
+    if not words or any(c in words[0] for c in "$'\"`(;&|"):
+        return False
+    if "/" in words[0]:
+        return not os.access(words[0], os.X_OK)
+    places = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    return not any(os.access(os.path.join(place, words[0]), os.X_OK) for place in places)

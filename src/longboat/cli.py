@@ -1,0 +1,257 @@
+"""The command line: words to commands, errors to one line and an exit code.
+
+The parser is a table and forty lines, because the standard one costs more than most commands. What
+an option means stands in `longboat --help`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from longboat.commands import Answer
+    from longboat.store import Home
+
+
+class Shape(NamedTuple):
+    """What may follow a command: positional words, options with a value, and flags."""
+
+    words: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    needed: int = 0
+
+
+SHAPES = {
+    "init": Shape(options=("--source", "--set"), flags=("--force",)),
+    "up": Shape(flags=("--foreground",)),
+    "down": Shape(),
+    "add": Shape(words=("NAME",), options=("--model", "--command"), needed=1),
+    "nuke": Shape(words=("NAME",), flags=("--yes",), needed=1),
+    "start": Shape(options=("--worker", "--prompt", "--prompt-file")),
+    "message": Shape(words=("NAME", "TEXT"), needed=2),
+    "attach": Shape(words=("NAME",), flags=("--print",), needed=1),
+    "peek": Shape(words=("NAME",), options=("-l",), needed=1),
+    "review": Shape(words=("NAME",), flags=("--name-only",)),
+    "accept": Shape(words=("NAME",)),
+    "reject": Shape(words=("TEXT",), needed=1),
+    "rebase": Shape(words=("NAME",), needed=1),
+    "reset": Shape(words=("NAME",), flags=("--yes",), needed=1),
+    "doctor": Shape(flags=("--repair", "--yes")),
+    "status": Shape(),
+}
+
+
+class Parsed(NamedTuple):
+    """A command line that makes sense."""
+
+    command: str
+    words: tuple[str, ...]
+    options: dict[str, list[str]]
+    flags: frozenset[str]
+
+    def word(self, index: int) -> str:
+        """A positional word, or nothing."""
+        return self.words[index] if index < len(self.words) else ""
+
+    def option(self, name: str) -> str:
+        """The last value of an option, or nothing."""
+        return self.options.get(name, [""])[-1]
+
+
+def parse(arguments: list[str]) -> Parsed:
+    """Understand a command line, or say what is wrong with it."""
+    from longboat.errors import UsageError
+
+    command = ""
+    words: list[str] = []
+    options: dict[str, list[str]] = {}
+    flags: set[str] = set()
+    shape = Shape()
+    left = list(arguments)
+    literal = False
+    while left:
+        word = left.pop(0)
+        name, equals, value = word.partition("=")
+        if literal or not word.startswith("-") or word == "-":
+            if not command:
+                command, shape = word, _shape(word)
+            else:
+                words.append(word)
+        elif word == "--":
+            literal = True
+        elif name == "--home" or name in shape.options:
+            if not equals and not left:
+                raise UsageError(f"{name} needs a value")
+            options.setdefault(name, []).append(value if equals else left.pop(0))
+        elif word in ("--json", "--help", "-h", "--version") or word in shape.flags:
+            flags.add(word)
+        else:
+            raise UsageError(f"unknown option {word}{f' of {command}' if command else ''}")
+    if not command and not flags & {"--help", "-h", "--version"}:
+        raise UsageError("no command")
+    if len(words) > len(shape.words):
+        raise UsageError(f"{command}: too many words: {' '.join(words[len(shape.words) :])}")
+    if len(words) < shape.needed and not flags & {"--help", "-h"}:
+        raise UsageError(f"{command} needs {' '.join(shape.words[len(words) : shape.needed])}")
+    return Parsed(command, tuple(words), options, frozenset(flags))
+
+
+def _shape(command: str) -> Shape:
+    from longboat.errors import UsageError
+
+    if command not in SHAPES:
+        raise UsageError(f"unknown command '{command}' (known: {' '.join(SHAPES)})")
+    return SHAPES[command]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; the only place that turns failures into words and exit codes."""
+    given = sys.argv[1:] if arguments is None else arguments
+    if "hook" in given[:3] and _is_hook(given):
+        from longboat import hook
+
+        return hook.main([word for word in given if word != "hook"])
+    from longboat.errors import LongboatError, Rejection, UsageError
+    from longboat.plants import planted
+
+    try:
+        parsed = parse(given)
+        answer = _dispatch(parsed)
+    except UsageError as error:
+        sys.stderr.write(f"longboat: {error}\nTry `longboat --help`.\n")
+        return error.exit_code
+    except LongboatError as error:
+        sys.stderr.write(f"{error}\n")
+        if planted("error-exit-zero") and isinstance(error, Rejection):
+            return 0
+        return error.exit_code
+    except OSError as error:
+        sys.stderr.write(f"longboat: the system refused: {error}\n")
+        return 1
+    except KeyboardInterrupt:
+        sys.stderr.write("longboat: interrupted\n")
+        return 130
+    return _print(answer, as_json="--json" in parsed.flags)
+
+
+def _is_hook(given: list[str]) -> bool:
+    """`hook` as the command, not as the value of --home."""
+    at = given.index("hook")
+    return at == 0 or (at == 2 and given[0] == "--home")
+
+
+def _print(answer: Answer, *, as_json: bool) -> int:
+    text = answer.text
+    if as_json:
+        import json
+
+        text = json.dumps(answer.data, indent=1)
+    try:
+        if text:
+            sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape") + b"\n")
+            sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open("/dev/null", os.O_WRONLY), 1)  # the reader has seen enough
+    return answer.exit_code
+
+
+def _dispatch(parsed: Parsed) -> Answer:
+    from longboat import commands, config
+    from longboat.store import open_home
+
+    if "--version" in parsed.flags:
+        from longboat import __version__
+
+        return commands.Answer({"version": __version__}, f"longboat {__version__}")
+    if parsed.flags & {"--help", "-h"}:
+        from longboat.view import HELP
+
+        return commands.Answer({"help": HELP}, HELP.rstrip("\n"))
+    place = parsed.option("--home") or os.environ.get("LONGBOAT_HOME") or "~/longboat"
+    home = open_home(os.path.expanduser(place))
+    if parsed.command == "init":
+        return _init(parsed, home)
+    return _run(parsed, home, config.load(home.config))
+
+
+def _init(parsed: Parsed, home: Home) -> Answer:
+    from longboat import commands
+    from longboat.errors import UsageError
+
+    if not parsed.option("--source"):
+        raise UsageError("init needs --source REPO")
+    settings = parsed.options.get("--set", [])
+    force = "--force" in parsed.flags
+    return commands.init(home, parsed.option("--source"), settings, force=force)
+
+
+def _run(parsed: Parsed, home: Home, config: object) -> Answer:  # noqa: C901  (a table in words)
+    from longboat import commands
+    from longboat.config import Config
+
+    assert isinstance(config, Config)
+    name, flags = parsed.word(0), parsed.flags
+    match parsed.command:
+        case "up":
+            return commands.up(home, config, foreground="--foreground" in flags)
+        case "down":
+            return commands.down(home, config)
+        case "add":
+            model, command = parsed.option("--model"), parsed.option("--command")
+            return commands.add(home, config, name, model, command)
+        case "nuke":
+            return commands.nuke(home, config, name, yes="--yes" in flags)
+        case "reset":
+            return commands.reset(home, config, name, yes="--yes" in flags)
+        case "start":
+            return commands.start(home, config, *_start_arguments(parsed))
+        case "message":
+            return commands.message(home, config, name, parsed.word(1))
+        case "attach":
+            return commands.attach(home, name, print_only="--print" in flags)
+        case "peek":
+            return commands.peek(home, name, _lines(parsed.option("-l")))
+        case "review":
+            return commands.review(home, config, name, name_only="--name-only" in flags)
+        case "accept":
+            return commands.accept(home, config, name)
+        case "reject":
+            return commands.reject(home, config, name)
+        case "rebase":
+            return commands.rebase(home, config, name)
+        case "doctor":
+            from longboat import doctor
+
+            return doctor.doctor(home, config, repair="--repair" in flags)
+        case _:
+            from longboat import view
+
+            return view.status(home)
+
+
+def _start_arguments(parsed: Parsed) -> tuple[str, str]:
+    from longboat.errors import UsageError
+
+    worker, prompt = parsed.option("--worker"), parsed.option("--prompt")
+    path = parsed.option("--prompt-file")
+    if not worker or not (prompt or path) or (prompt and path):
+        raise UsageError("start needs --worker NAME and one of --prompt TEXT, --prompt-file FILE")
+    if path:
+        with open(path, encoding="utf-8") as file:
+            prompt = file.read()
+    return worker, prompt
+
+
+def _lines(text: str) -> int:
+    from longboat.errors import UsageError
+
+    if text and not text.isdigit():
+        raise UsageError(f"-l needs a number, not {text}")
+    return int(text or 40)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,185 @@
+"""`accept`: bring a worker's work to the default branch, all or nothing, once.
+
+Everything before the commit point only makes objects; the commit point is one compare-and-swap of
+the branch; everything after it can be repeated. So after a crash the branch alone tells whether to
+finish or to forget.
+"""
+
+from __future__ import annotations
+
+from longboat import turns, worktrees
+from longboat.checkout import (
+    bring_checkout,
+    check_nothing_in_the_way,
+    check_unmodified,
+    find_checkout,
+)
+from longboat.errors import GitFailed, not_in_review
+from longboat.plants import planted
+from longboat.state import Intent, Worker
+from longboat.workshop import Workshop
+
+_CAS_ATTEMPTS = 5
+
+
+def accept(workshop: Workshop, worker: Worker) -> Worker:
+    """Merge a worker that needs review; returns it idle, or rebasing when there is a conflict."""
+    if worker.status != "needs_review" and not (
+        planted("accept-ignores-status") and worker.status == "working"
+    ):
+        raise not_in_review(worker.name, worker.status)
+    for _ in range(_CAS_ATTEMPTS):
+        base = workshop.trunk_commit()
+        checkout = "" if planted("dirty-source-wiped") else find_checkout(workshop)
+        if checkout:
+            check_unmodified(workshop, checkout)
+        head = worktrees.settle(workshop.git, worker.worktree, worker.branch)
+        if checkout:
+            fork = workshop.git.ask("merge-base", base, head)
+            check_nothing_in_the_way(workshop, checkout, fork, head)
+        worker = turns.rebase(workshop, worker, base)
+        if worker.status == "rebasing":
+            return worker
+        head = worker.commit_sha or head
+        commit = _squash(workshop, worker, base, head)
+        if checkout:
+            check_nothing_in_the_way(workshop, checkout, base, commit)
+        intent = Intent(
+            "accept", worker.name, base=base, commit=commit, head=head, task=worker.task_id or ""
+        )
+        workshop.begin(intent)
+        if _swap(workshop, intent):
+            return finish(workshop, intent)
+        workshop.end(worker.name)
+        workshop.save()
+        workshop.log(f"{worker.name}: {workshop.config.default_branch} moved meanwhile; again")
+    raise GitFailed(f"{workshop.config.default_branch} moves too fast to accept '{worker.name}'")
+
+
+def _swap(workshop: Workshop, intent: Intent) -> bool:
+    """The commit point. False when somebody else moved the branch first."""
+    if planted("closed-without-merge") and _has_several_commits(workshop, intent):
+        return True
+    label = intent.task or intent.head[:12]
+    worktrees.keep(workshop.git, intent.worker, label, intent.head)
+    result = workshop.git.write(
+        *("update-ref", "-m", f"longboat: accept {intent.worker}"),
+        *(workshop.trunk, intent.commit, intent.base),
+    )
+    if result.ok:
+        return True
+    if workshop.git.ref(workshop.trunk) != intent.base:
+        return False
+    workshop.end(intent.worker)
+    workshop.save()
+    raise GitFailed(f"cannot move {workshop.config.default_branch}: {result.last_words}")
+
+
+def _has_several_commits(workshop: Workshop, intent: Intent) -> bool:
+    return workshop.git.ahead(intent.head, intent.base) > 1
+
+
+def recover(workshop: Workshop, intent: Intent) -> None:
+    """After a crash: the branch has the commit, or nothing happened."""
+    workshop.git.clear_source_locks(workshop.config.default_branch)
+    if workshop.git.contains(workshop.trunk, intent.commit):
+        workshop.log(f"{intent.worker}: finishing an interrupted accept")
+        finish(workshop, intent)
+        return
+    workshop.log(f"{intent.worker}: an accept was interrupted before it began; forgotten")
+    workshop.end(intent.worker)
+    workshop.save()
+
+
+def finish(workshop: Workshop, intent: Intent) -> Worker:
+    """Everything after the commit point; may be repeated from the start at any time."""
+    worker = workshop.book.state.workers[intent.worker]
+    checkout = find_checkout(workshop)
+    if checkout and workshop.git.ref(workshop.trunk) == intent.commit:
+        bring_checkout(workshop, checkout, intent)
+    worktrees.move_to(workshop.git, worker.worktree, worker.branch, intent.commit)
+    _drop_rebase_copies(workshop, intent)
+    state = workshop.book.state.with_task_state(intent.task, "merged", intent.commit)
+    if state.last_reviewed == worker.name:
+        state = state._replace(last_reviewed=None)
+    workshop.book.state = state
+    worker = workshop.put(idle(worker))
+    workshop.end(worker.name)
+    workshop.save()
+    workshop.log(f"{worker.name}: accepted as {intent.commit[:10]}")
+    return worker
+
+
+def idle(worker: Worker) -> Worker:
+    """The worker without its task."""
+    prompt = worker.current_prompt if planted("idle-keeps-prompt") else ""
+    return worker._replace(
+        status="idle",
+        resume="idle",
+        current_prompt=prompt,
+        commit_sha=None,
+        error_reason=None,
+        task_id=None,
+        inflight=None,
+        inbox=(),
+        rebase_wanted=False,
+        rebase_onto="",
+    )
+
+
+def _drop_rebase_copies(workshop: Workshop, intent: Intent) -> None:
+    """The copies from before rebases are not needed once the work is merged."""
+    prefix = f"{worktrees.ARCHIVE}/{intent.worker}/{intent.task or 'work'}-before-rebase-"
+    names = workshop.git.ask("for-each-ref", "--format=%(refname)", prefix + "*")
+    for name in names.split():
+        workshop.git.change("update-ref", "-d", name)
+
+
+def _squash(workshop: Workshop, worker: Worker, base: str, head: str) -> str:
+    """One commit on top of ``base`` with the tree of ``head``; nothing to merge gives ``base``."""
+    git = workshop.git
+    tree = git.ask("rev-parse", f"{head}^{{tree}}")
+    if tree == git.ask("rev-parse", f"{base}^{{tree}}"):
+        return base
+    log = git.ask("log", "--reverse", "--format=%B%x00", f"{base}..{head}")
+    messages = [text.strip() for text in log.split("\0") if text.strip()]
+    message = squash_message(messages, worker.current_prompt, worker.task_id or "")
+    who = git.ask("log", "-1", "--format=%an%x00%ae%x00%aI", head).split("\0")
+    names = ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE")
+    result = git.write(
+        *("commit-tree", tree, "-p", base),
+        stdin=message.encode(),
+        environment=dict(zip(names, who, strict=True)),
+    )
+    if not result.ok:
+        raise GitFailed(f"cannot make the squashed commit: {result.last_words}")
+    return result.out.strip()
+
+
+def squash_message(messages: list[str], prompt: str, task_id: str) -> str:
+    """One message from many: the first subject, all texts, and every trailer once."""
+    bodies: list[str] = []
+    trailers: list[str] = []
+    for message in messages:
+        body, own = split_trailers(message)
+        trailers += [line for line in own if line not in trailers]
+        if body and body != "Work in progress" and body not in bodies:
+            bodies.append(body)
+    if not bodies:
+        bodies = [prompt.strip().splitlines()[0][:72] if prompt.strip() else "Work of an agent"]
+    trailers.append(f"Longboat-Task: {task_id or 'none'}")
+    return "\n\n".join([*bodies, "\n".join(trailers)]) + "\n"
+
+
+def split_trailers(message: str) -> tuple[str, list[str]]:
+    """The message without its trailers, and the trailers (last paragraph of ``Key: value``)."""
+    head, separator, last = message.strip().rpartition("\n\n")
+    lines = last.splitlines()
+    if separator and lines and all(_is_trailer(line) for line in lines):
+        return head.strip(), lines
+    return message.strip(), []
+
+
+def _is_trailer(line: str) -> bool:
+    key, colon, value = line.partition(": ")
+    return bool(colon and value.strip() and key and key.replace("-", "").isalnum())

@@ -1,0 +1,216 @@
+"""Workers come and go: `add`, `nuke`, `reset`, and the end of all agents at `down`.
+
+Each writes down what it is about to do, so a crash in the middle is finished (nuke, reset) or taken
+back (add) by whoever takes the lock next.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from longboat import agents, processes, tmuxctl, worktrees
+from longboat.errors import Rejection
+from longboat.landing import idle
+from longboat.plants import planted
+from longboat.state import Intent, Worker
+from longboat.workshop import Workshop
+
+_CTRL_C_GRACE_S = 0.4
+
+
+def add(workshop: Workshop, name: str, model: str, command: str) -> Worker:
+    """A new worker with worktree and branch; the daemon starts its agent."""
+    if name in workshop.book.state.workers:
+        raise Rejection(f"Worker '{name}' already exists")
+    git, home = workshop.git, workshop.home
+    branch, worktree = f"longboat/{name}", home.worktree(name)
+    base = workshop.trunk_commit()
+    if not planted("worktree-reused-dirty"):
+        _make_room(workshop, name, branch, worktree)
+    workshop.begin(Intent("add", name, base=base))
+    if not (planted("worktree-reused-dirty") and os.path.isdir(worktree)):
+        worktrees.create(git, worktree, branch, base)
+    worker = Worker(
+        name=name,
+        status="offline",
+        branch=branch,
+        worktree=worktree,
+        session=f"longboat-{name}",
+        model=model,
+        command=command,
+        since_generation=workshop.book.state.generation,
+    )
+    agents.write_settings(workshop, worker)
+    worker = workshop.put(worker)
+    workshop.end(name)
+    workshop.save()
+    workshop.log(f"{name}: added, branch {branch}")
+    return worker
+
+
+def _make_room(workshop: Workshop, name: str, branch: str, worktree: str) -> None:
+    """Leftovers under this name (of a lost state) are kept elsewhere, never reused."""
+    leftover = os.path.lexists(worktree) or workshop.git.ref(f"refs/heads/{branch}") is not None
+    if not leftover:
+        return
+    label = f"found-{os.urandom(4).hex()}"
+    kept = worktrees.preserve(workshop.git, workshop.home, name, branch, label, workshop.trunk)
+    if os.path.lexists(worktree) and workshop.git.admin_directory(worktree) is None:
+        target = workshop.home.file("rescued", f"{name}-{label}")
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        os.rename(worktree, target)
+        kept.append(target)
+    worktrees.remove(workshop.git, worktree, branch)
+    workshop.log(f"{name}: leftovers of an earlier worker kept as {', '.join(kept) or 'nothing'}")
+
+
+def take_back_add(workshop: Workshop, intent: Intent) -> None:
+    """An `add` that was cut off never happened."""
+    name = intent.worker
+    branch, worktree = f"longboat/{name}", workshop.home.worktree(name)
+    label = f"unfinished-{os.urandom(4).hex()}"
+    tip = workshop.git.ref(f"refs/heads/{branch}")
+    if tip is not None and not workshop.git.contains(workshop.trunk, tip):
+        worktrees.keep(workshop.git, name, label, tip)
+    worktrees.remove(workshop.git, worktree, branch)
+    workshop.end(name)
+    workshop.save()
+    workshop.log(f"{name}: an interrupted add was taken back")
+
+
+def nuke(workshop: Workshop, worker: Worker) -> list[str]:
+    """Remove a worker; its unmerged work stays in the archive. Returns where."""
+    workshop.begin(Intent("nuke", worker.name, phase="preserve", task=worker.task_id or ""))
+    return finish_nuke(workshop, workshop.book.state.intents[worker.name])
+
+
+def finish_nuke(workshop: Workshop, intent: Intent) -> list[str]:
+    """Remove what is left of a worker that is being nuked."""
+    worker = workshop.book.state.workers.get(intent.worker)
+    if worker is None:
+        workshop.end(intent.worker)
+        workshop.save()
+        return []
+    kept = _stop_and_preserve(workshop, worker, intent)
+    worktrees.remove(workshop.git, worker.worktree, worker.branch)
+    state = workshop.book.state.with_task_state(worker.task_id, "discarded")
+    workshop.book.state = state.without_worker(worker.name)
+    workshop.end(worker.name)
+    workshop.save()
+    workshop.log(f"{worker.name}: nuked; kept: {', '.join(kept) or 'nothing to keep'}")
+    return kept
+
+
+def reset(workshop: Workshop, worker: Worker) -> list[str]:
+    """Back to a fresh worker; its unmerged work stays in the archive. Returns where."""
+    workshop.begin(Intent("reset", worker.name, phase="preserve", task=worker.task_id or ""))
+    return finish_reset(workshop, workshop.book.state.intents[worker.name])
+
+
+def finish_reset(workshop: Workshop, intent: Intent) -> list[str]:
+    """Bring what is left of a worker that is being reset to a fresh start."""
+    worker = workshop.book.state.workers[intent.worker]
+    kept = _stop_and_preserve(workshop, worker, intent)
+    worktrees.remove(workshop.git, worker.worktree, worker.branch)
+    worktrees.create(workshop.git, worker.worktree, worker.branch, workshop.trunk_commit())
+    state = workshop.book.state.with_task_state(worker.task_id, "discarded")
+    if state.last_reviewed == worker.name:
+        state = state._replace(last_reviewed=None)
+    workshop.book.state = state
+    fresh = idle(worker)._replace(status="offline", agent=None, spawning="", spawn_failures=0)
+    worker = workshop.put(fresh)
+    agents.write_settings(workshop, worker)
+    workshop.end(worker.name)
+    workshop.save()
+    workshop.log(f"{worker.name}: reset; kept: {', '.join(kept) or 'nothing to keep'}")
+    return kept
+
+
+def _stop_and_preserve(workshop: Workshop, worker: Worker, intent: Intent) -> list[str]:
+    """End the agent, then archive what only this worker has: once, before anything is removed."""
+    if intent.kind == "nuke" and planted("orphan-session-after-nuke"):
+        worker = worker._replace(agent=None)
+    else:
+        worker = agents.end(workshop, worker)
+    if intent.phase != "preserve":
+        return []
+    label = worker.task_id or f"idle-{os.urandom(4).hex()}"
+    kept = worktrees.preserve(
+        workshop.git, workshop.home, worker.name, worker.branch, label, workshop.trunk
+    )
+    workshop.put(worker)
+    workshop.begin(intent._replace(phase="remove"))
+    return kept
+
+
+def stop_all(workshop: Workshop) -> list[str]:
+    """End all agents (Ctrl-C, a moment, then surely) and remember where each worker was."""
+    workers = list(workshop.book.state.workers.values())
+    living = [w for w in workers if w.agent is not None and not agents.is_dead(w)]
+    tmuxctl.interrupt([worker.agent.pane for worker in living if worker.agent])
+    processes.wait_dead([w.agent.identity for w in living if w.agent], _CTRL_C_GRACE_S)
+    stopped = []
+    for worker in workers:
+        if worker.name in workshop.book.state.intents:
+            continue
+        if worker in living or worker.spawning:
+            stopped.append(worker.name)
+        if worker.agent is not None or worker.spawning:
+            worker = agents.end(workshop, worker)
+        workshop.put(offline(worker))
+    workshop.save()
+    return stopped
+
+
+def offline(worker: Worker) -> Worker:
+    """The worker without a session, with everything that it needs to go on later."""
+    if worker.status == "offline":
+        return worker
+    inflight = worker.inflight
+    if inflight is not None and inflight.prompt.attempts > 0:
+        # Stopped on purpose: that is not the prompt's fault and no failed attempt.
+        prompt = inflight.prompt._replace(attempts=inflight.prompt.attempts - 1)
+        inflight = inflight._replace(prompt=prompt)
+    if planted("task-forgotten-on-down"):
+        return idle(worker)._replace(status="offline")
+    return worker._replace(status="offline", resume=worker.status, inflight=inflight)
+
+
+def prepare_for_task(workshop: Workshop, worker: Worker) -> None:
+    """Put an idle worker's tree at the newest trunk; anything found there is archived first."""
+    git = workshop.git
+    trunk = workshop.trunk_commit()
+    if planted("worktree-reused-dirty"):
+        return
+    sound = worktrees.is_sound(git, worker.worktree, worker.branch)
+    if not sound:
+        repair_worktree(workshop, worker)
+    clean = not git.in_rebase(worker.worktree) and not git.is_dirty(worker.worktree)
+    attached = git.checked_out(worker.worktree) == worker.branch
+    if clean and attached and git.head(worker.worktree) == trunk:
+        return
+    label = f"idle-{int(time.time())}-{os.urandom(2).hex()}"
+    worktrees.preserve(git, workshop.home, worker.name, worker.branch, label, workshop.trunk)
+    if git.in_rebase(worker.worktree):
+        worktrees.restore_branch(git, worker.worktree, worker.branch)
+    worktrees.move_to(git, worker.worktree, worker.branch, trunk)
+    git.change("clean", "-q", "-f", "-d", at=worker.worktree)
+
+
+def repair_worktree(workshop: Workshop, worker: Worker) -> None:
+    """Make a lost worktree again from the worker's branch (or from what the state knows)."""
+    git = workshop.git
+    tip = git.ref(f"refs/heads/{worker.branch}")
+    known = [tip, worker.commit_sha, workshop.trunk_commit()]
+    commit = next(c for c in known if c and git.read("cat-file", "-e", c).ok)
+    if tip is not None and not git.contains(workshop.trunk, tip):
+        worktrees.keep(git, worker.name, f"repaired-{tip[:12]}", tip)
+    if os.path.lexists(worker.worktree):
+        target = workshop.home.file("rescued", f"{worker.name}-{os.urandom(4).hex()}")
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        os.rename(worker.worktree, target)
+    worktrees.remove(git, worker.worktree, worker.branch)
+    worktrees.create(git, worker.worktree, worker.branch, commit)
+    agents.write_settings(workshop, worker)
+    workshop.log(f"{worker.name}: its worktree was lost and is made again at {commit[:10]}")

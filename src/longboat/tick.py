@@ -1,0 +1,334 @@
+"""One tick of the daemon: hear the hooks, heal the workers, hand out the prompts.
+
+The order is the point. Death is looked at first, hooks are read after it: so a hook that an agent
+left before it died is always known before its death is acted upon.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+from longboat import agents, delivery, lifecycle, processes, spool, tmuxctl, turns
+from longboat.config import Config
+from longboat.errors import LongboatError
+from longboat.plants import planted
+from longboat.state import CLEARED, CLEARING, RECEIVED, TYPED, TYPING, Daemon, Task, Worker
+from longboat.store import Home
+from longboat.tmuxctl import Listing
+from longboat.workshop import Workshop, opened
+
+DELIVERABLE = ("working", "rejected", "rebasing")
+_QUICK_DEATH_S = 5.0
+_BACKOFF_LIMIT_S = 30.0
+_SECOND_LOOK_S = 0.3
+
+
+class Typing(NamedTuple):
+    """A text that is recorded as being typed; the typing itself happens without the lock."""
+
+    worker: str
+    prompt_id: str
+    pane: str
+    pid: int
+    text: str
+
+
+class Memory:
+    """What the daemon may forget when it dies."""
+
+    def __init__(self) -> None:
+        self.first = True
+        self.quick_deaths: dict[str, int] = {}
+        self.not_before: dict[str, float] = {}
+        self.quiet: dict[str, tuple[str, float]] = {}
+        self.quiet_looked: dict[str, float] = {}
+
+
+def tick(
+    home: Home, config: Config, memory: Memory, me: Daemon, *, patrol: bool
+) -> list[processes.Identity]:
+    """Do everything that is to be done now; returns the agents whose death is of interest.
+
+    Raises only what concerns the whole home.
+    """
+    listing = tmuxctl.list_panes() if patrol else Listing(False)
+    with opened(home, config, "daemon") as workshop:
+        _sign_in(workshop, memory, me)
+        typings = _work(workshop, memory, listing, patrol)
+        memory.first = False
+        workers = workshop.book.state.workers.values()
+        living = [worker.agent.identity for worker in workers if worker.agent]
+    if typings:
+        _type(home, config, typings)
+    return living
+
+
+def _sign_in(workshop: Workshop, memory: Memory, me: Daemon) -> None:
+    state = workshop.book.state
+    if state.daemon != me or not state.daemon_running:
+        workshop.book.state = state._replace(daemon=me, daemon_running=True)
+    if not memory.first:
+        return
+    for worker in state.workers.values():
+        if planted("sha-dropped-on-daemon-death"):
+            worker = worker._replace(commit_sha=None)
+        if worker.status == "error" and worker.spawn_failures:
+            worker = worker._replace(status="offline", spawn_failures=0, error_reason=None)
+        if worker.status == "offline" and worker.resume != "idle":
+            worker = worker._replace(status=worker.resume, resume="idle")
+        workshop.put(worker)
+
+
+def _work(workshop: Workshop, memory: Memory, listing: Listing, patrol: bool) -> list[Typing]:
+    dead = {name for name, worker in workshop.book.state.workers.items() if agents.is_dead(worker)}
+    hear(workshop)
+    typings = []
+    for name in list(workshop.book.state.workers):
+        if name in workshop.book.state.intents:
+            continue  # its interrupted change could not be finished: nothing else may touch it
+        try:
+            typing = _heal(workshop, memory, name, listing, dead=name in dead, patrol=patrol)
+        except (LongboatError, OSError) as error:
+            workshop.log(f"{name}: {error}")
+            continue
+        if typing is not None:
+            typings.append(typing)
+    workshop.save()
+    return typings
+
+
+def hear(workshop: Workshop) -> None:
+    """Apply all waiting hooks, save, and only then remove them."""
+    book, home = workshop.book, workshop.home
+    waiting = spool.names(home)
+    if not waiting:
+        return
+    applied = [name for name in book.state.applied if name in waiting]
+    postponed: set[str] = set()
+    for event in spool.read(home, book.state.applied):
+        if event.worker in postponed or event.worker in book.state.intents:
+            continue
+        worker = book.state.workers.get(event.worker)
+        if worker is not None:
+            before = book.state
+            try:
+                _apply(workshop, worker, event)
+            except (LongboatError, OSError) as error:
+                book.state = before
+                postponed.add(event.worker)
+                workshop.log(f"{event.worker}: {event.kind} is tried again later: {error}")
+                continue
+        applied.append(event.name)
+    book.state = book.state._replace(applied=tuple(applied))
+    workshop.save()
+    spool.remove(home, book.state.applied)
+
+
+def _apply(workshop: Workshop, worker: Worker, event: spool.Event) -> None:
+    outcome = delivery.apply(worker, event)
+    workshop.log(f"{worker.name}: {outcome.note}")
+    worker = workshop.put(outcome.worker)
+    if outcome.manual_prompt and worker.agent is not None:
+        _typed_by_hand(workshop, worker, outcome.manual_prompt)
+    elif outcome.turn_ended:
+        turns.finish(workshop, worker)
+
+
+def _typed_by_hand(workshop: Workshop, worker: Worker, text: str) -> None:
+    """A person typed into the agent's terminal: that is work like any other."""
+    agent = worker.agent
+    if agent is None or worker.status not in ("idle", "needs_review", "no_changes", "error"):
+        return
+    worker = give_task(workshop, worker, text) if worker.task_id is None else worker
+    prompt = delivery.new_prompt("manual", text, worker.task_id or "")
+    worker = worker._replace(inbox=(prompt,), status="working", error_reason=None)
+    worker = delivery.begin_typing(worker, agent, workshop.git.head(worker.worktree), agent.since)
+    if worker.inflight is not None:
+        worker = worker._replace(inflight=worker.inflight._replace(stage=RECEIVED))
+    workshop.put(worker)
+
+
+def give_task(workshop: Workshop, worker: Worker, text: str) -> Worker:
+    """A new task for a worker that has none; it is in the state, not yet in the inbox."""
+    task = Task(os_id(), worker.name, text, "active")
+    workshop.book.state = workshop.book.state.with_task(task)
+    return worker._replace(task_id=task.id, current_prompt=text)
+
+
+def os_id() -> str:
+    """An id that no crash and no lost state can give twice."""
+    import os
+
+    return f"t{os.urandom(5).hex()}"
+
+
+def _heal(
+    workshop: Workshop,
+    memory: Memory,
+    name: str,
+    listing: Listing,
+    *,
+    dead: bool,
+    patrol: bool,
+) -> Typing | None:
+    """Bring one worker nearer to health; returns a text that is to be typed to its agent."""
+    worker = workshop.book.state.workers[name]
+    now = time.monotonic()
+    if patrol and workshop.git.admin_directory(worker.worktree) is None:
+        worker = _heal_worktree(workshop, worker)
+    agent = worker.agent
+    if agent is not None and not dead and patrol:
+        worker, dead = _look_at_living(workshop, memory, worker, listing, now)
+    if dead and worker.agent is not None:
+        worker = _bury(workshop, memory, worker, now)
+    elif worker.agent is None and worker.inflight is not None:
+        worker = turns.agent_died(workshop, worker)
+    if worker.agent is None:
+        worker = _start_if_due(workshop, memory, worker, now)
+    workshop.put(worker)
+    return _hand_out(workshop, worker, now)
+
+
+def _heal_worktree(workshop: Workshop, worker: Worker) -> Worker:
+    worker = agents.end(workshop, worker)
+    workshop.put(worker)
+    lifecycle.repair_worktree(workshop, worker)
+    if worker.status == "rebasing":
+        # The rebase went with the worktree; the commits are on the branch as they were before.
+        queue = (worker.inflight.prompt,) if worker.inflight else ()
+        left = tuple(one for one in (*queue, *worker.inbox) if one.kind != "conflict")
+        worker = worker._replace(inflight=None, inbox=left, rebase_onto="")
+        worker = worker._replace(
+            status="working" if left else "needs_review",
+            commit_sha=workshop.git.head(worker.worktree),
+        )
+    return workshop.put(worker)
+
+
+def _look_at_living(
+    workshop: Workshop, memory: Memory, worker: Worker, listing: Listing, now: float
+) -> tuple[Worker, bool]:
+    """Decide on patrol whether a living agent must be ended; True when it then is dead."""
+    agent, inflight, config = worker.agent, worker.inflight, workshop.config
+    if agent is None:
+        return worker, False
+    if tmuxctl.is_gone(listing, worker.session, agent.server):
+        # Its terminal is certainly gone. It is probably dying of that: give it a moment.
+        processes.wait_dead([agent.identity], _SECOND_LOOK_S)
+        return _end_living(workshop, worker, "its session is gone"), True
+    if not listing.known:
+        return worker, False  # while tmux is silent nobody is judged
+    if not agent.ready and now - agent.since > config.start_timeout_secs:
+        return _end_living(workshop, worker, "it started but never reported"), True
+    if inflight is None:
+        return worker, False
+    waited = now - inflight.since
+    if inflight.stage in (CLEARING, TYPING, TYPED) and waited > config.ack_timeout_secs:
+        return _end_living(workshop, worker, f"no answer in the stage '{inflight.stage}'"), True
+    if inflight.stage == RECEIVED and _missed_its_end(workshop, memory, worker, now):
+        workshop.log(f"{worker.name}: done, and its end was missed")
+        worker = worker._replace(agent=agent._replace(owes_stop=True))
+        return turns.finish(workshop, worker), False
+    return worker, False
+
+
+def _end_living(workshop: Workshop, worker: Worker, why: str) -> Worker:
+    """End an agent, prove it, and then listen once more: it may have spoken in its last moment."""
+    workshop.log(f"{worker.name}: ending agent {worker.agent.pid if worker.agent else '?'}: {why}")
+    agent = worker.agent
+    agents.end(workshop, worker)
+    if agent is not None and processes.is_alive(agent.identity):
+        raise LongboatError(f"agent {agent.pid} of worker '{worker.name}' is not dead")
+    hear(workshop)
+    return workshop.book.state.workers[worker.name]
+
+
+def _missed_its_end(workshop: Workshop, memory: Memory, worker: Worker, now: float) -> bool:
+    limit_s = workshop.config.missed_completion_secs
+    inflight = worker.inflight
+    if inflight is None or now - inflight.since < limit_s:
+        return False
+    if now - memory.quiet_looked.get(worker.name, 0.0) < min(limit_s / 4, 30.0):
+        return False
+    memory.quiet_looked[worker.name] = now
+    mark = turns.looks_done_while_alive(workshop, worker)
+    if not mark:
+        memory.quiet.pop(worker.name, None)
+        return False
+    known, since = memory.quiet.get(worker.name, ("", now))
+    if known != mark:
+        memory.quiet[worker.name] = (mark, now)
+        return False
+    return now - since >= limit_s
+
+
+def _bury(workshop: Workshop, memory: Memory, worker: Worker, now: float) -> Worker:
+    """A dead agent: what it had is finished or queued again, and the next start is timed."""
+    agent = worker.agent
+    if agent is None:
+        return worker
+    lived = now - agent.since
+    quick = memory.quick_deaths.get(worker.name, 0) + 1 if lived < _QUICK_DEATH_S else 0
+    memory.quick_deaths[worker.name] = quick
+    if quick > 1:
+        memory.not_before[worker.name] = now + min(0.1 * 2**quick, _BACKOFF_LIMIT_S)
+    failures = worker.spawn_failures + (0 if agent.ready else 1)
+    worker = turns.agent_died(workshop, worker._replace(spawn_failures=failures))
+    if failures >= workshop.config.max_attempts and worker.status != "error":
+        reason = f"the agent ended {failures} times before it was ready"
+        command = agents.command_line(workshop, worker)
+        if agents.command_is_missing(command):
+            reason += f" (command not found: {command.removeprefix('exec ').split()[0]})"
+        workshop.log(f"{worker.name}: {reason}")
+        resume = worker.resume if worker.status == "offline" else worker.status
+        worker = worker._replace(status="error", error_reason=reason, resume=resume)
+    return workshop.put(worker)
+
+
+def _start_if_due(workshop: Workshop, memory: Memory, worker: Worker, now: float) -> Worker:
+    if not delivery.wants_agent(worker) or now < memory.not_before.get(worker.name, 0.0):
+        return worker
+    return agents.start(workshop, worker)
+
+
+def _hand_out(workshop: Workshop, worker: Worker, now: float) -> Typing | None:
+    """Start the delivery of the next prompt; it is saved before anything is typed."""
+    agent, inflight = worker.agent, worker.inflight
+    if agent is None or not agent.ready or worker.status not in DELIVERABLE:
+        return None
+    if inflight is None and not worker.inbox:
+        return None
+    if inflight is not None and inflight.stage != CLEARED:
+        return None
+    if inflight is None and delivery.needs_clear(agent, worker.inbox[0]):
+        worker = workshop.put(delivery.begin_clear(worker, agent, now))
+        text = "/clear"
+    else:
+        head = workshop.git.head(worker.worktree)
+        worker = workshop.put(delivery.begin_typing(worker, agent, head, now))
+        text = delivery.typed_text(worker.inflight.prompt.text) if worker.inflight else ""
+    prompt = worker.inflight.prompt if worker.inflight else None
+    if prompt is None:
+        return None
+    workshop.log(f"{worker.name}: typing {prompt.kind} {prompt.id} to agent {agent.pid}")
+    return Typing(worker.name, prompt.id, agent.pane, agent.pid, text)
+
+
+def _type(home: Home, config: Config, typings: list[Typing]) -> None:
+    """Type without the lock (it may take a while), then note how it went."""
+    answers = []
+    for one in typings:
+        answers.append(tmuxctl.type_text(one.pane, one.pid, one.text, config.submit_delay_ms))
+    with opened(home, config, "daemon") as workshop:
+        for one, answer in zip(typings, answers, strict=True):
+            worker = workshop.book.state.workers.get(one.worker)
+            if worker is None:
+                continue
+            if answer == "":
+                workshop.put(delivery.was_typed(worker, one.prompt_id))
+            elif answer == "stale":
+                workshop.log(f"{one.worker}: the agent was gone before anything was typed")
+                workshop.put(delivery.was_not_typed(worker, one.prompt_id))
+            else:
+                workshop.log(f"{one.worker}: nobody knows whether it was typed: {answer}")

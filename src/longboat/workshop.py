@@ -1,0 +1,100 @@
+"""One holder of the lock at work: lock, load, finish what was left half-done, work, save, unlock.
+
+Commands and the daemon both change things only inside of :func:`opened`, so there is one writer at
+a time and nobody ever sees, or builds on, somebody else's half-done change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from longboat import store
+from longboat.config import Config
+from longboat.errors import LongboatError, no_such_worker
+from longboat.gitops import Git
+from longboat.state import Intent, Worker
+from longboat.store import Book, Home, HomeLock
+
+
+class Workshop:
+    """The state, git and the log, while the lock is held."""
+
+    def __init__(self, home: Home, config: Config, book: Book, lock: HomeLock) -> None:
+        self.home = home
+        self.config = config
+        self.book = book
+        self.git = Git(config.source, lock.descriptor)
+
+    @property
+    def trunk(self) -> str:
+        """The full name of the default branch."""
+        return f"refs/heads/{self.config.default_branch}"
+
+    def trunk_commit(self) -> str:
+        """The commit that accepted work lands on."""
+        commit = self.git.ref(self.trunk)
+        if commit is None:
+            raise LongboatError(f"{self.config.source} has no branch {self.config.default_branch}")
+        return commit
+
+    def worker(self, name: str) -> Worker:
+        """A worker that must exist, and must not be half-changed."""
+        found = self.book.state.workers.get(name)
+        if found is None:
+            raise no_such_worker(name)
+        if name in self.book.state.intents:
+            kind = self.book.state.intents[name].kind
+            raise LongboatError(
+                f"An interrupted {kind} of worker '{name}' could not be finished; "
+                f"see {self.home.log}"
+            )
+        return found
+
+    def put(self, worker: Worker) -> Worker:
+        """Change a worker in the state (not saved yet)."""
+        self.book.state = self.book.state.with_worker(worker)
+        return self.book.state.workers[worker.name]
+
+    def begin(self, intent: Intent) -> None:
+        """Write down a change before it is made; from here on it is finished or taken back."""
+        self.book.state = self.book.state.with_intent(intent)
+        self.book.save()
+
+    def end(self, name: str) -> None:
+        """The change is complete (not saved yet)."""
+        self.book.state = self.book.state.without_intent(name)
+
+    def save(self) -> None:
+        """Make the state durable now."""
+        self.book.save()
+
+    def log(self, text: str) -> None:
+        """One line in the log."""
+        store.write_log(self.home, text)
+
+
+@contextmanager
+def opened(home: Home, config: Config, purpose: str, *, recover: bool = True) -> Iterator[Workshop]:
+    """Hold the lock; the state is saved at the end unless the work raised."""
+    lock = HomeLock(home, config.lock_timeout_secs, purpose)
+    try:
+        book = Book(home, lock, store.read_state(home))
+        workshop = Workshop(home, config, book, lock)
+        _notice_dead_daemon(workshop)
+        if recover and book.state.intents:
+            from longboat import recovery
+
+            recovery.recover(workshop)
+        yield workshop
+        book.save()
+    finally:
+        lock.release()
+
+
+def _notice_dead_daemon(workshop: Workshop) -> None:
+    """The kernel's lock says whether a daemon lives; the state only repeats it."""
+    state = workshop.book.state
+    if state.daemon_running and not store.daemon_is_alive(workshop.home):
+        workshop.book.state = state._replace(daemon=None, daemon_running=False)
+        workshop.log("the daemon is gone without having said goodbye")

@@ -1,0 +1,178 @@
+"""Mutiny's end of the line to an in-box agent: requests out, answers and events in.
+
+Insight: several threads may ask at once (parallel operations) and an event may come at any time, so
+one reader thread owns the receiving side and hands each answer to the caller that waits for its
+number. When the line breaks, everybody who waits gets the reason at once; nobody waits for a dead
+box.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import queue
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from mutiny.box.errors import BoxDied
+
+Message = dict[str, Any]
+
+SEND_LIMIT_S = 10
+_HEADER = struct.Struct(">I")
+_CREDENTIALS = struct.Struct("3i")
+_MESSAGE_LIMIT_BYTES = 256 * 1024 * 1024
+
+
+class AgentConnection:
+    """One connection to one agent; any thread may call."""
+
+    def __init__(
+        self,
+        line: socket.socket,
+        on_event: Callable[[Message], None],
+        explain_death: Callable[[], str],
+    ) -> None:
+        self._line = line
+        self._on_event = on_event
+        self._explain_death = explain_death
+        self._send_lock = threading.Lock()
+        self._waiting: dict[int, queue.SimpleQueue[Message | None]] = {}
+        self._last_id = 0
+        self._dead_because: str | None = None
+        self._closing_because: str | None = None
+        self._buffer = bytearray()
+        self._reader = threading.Thread(target=self._read_all, name="box-reader", daemon=True)
+
+    def greet(self, timeout_s: float) -> int:
+        """Wait for the agent's hello, start reading, and return the agent's pid as the host sees
+        it.
+
+        The kernel writes the sender's pid, translated into our pid namespace, on every message: the
+        only way to learn it that the box cannot falsify.
+        """
+        self._line.settimeout(timeout_s)
+        try:
+            data, ancillary, _, _ = self._line.recvmsg(65536, socket.CMSG_SPACE(_CREDENTIALS.size))
+        except TimeoutError:
+            raise BoxDied(f"the in-box agent did not say hello within {timeout_s} s") from None
+        except ConnectionResetError:
+            data, ancillary = b"", []
+        if not data:
+            raise BoxDied(f"the box did not start: {self._explain_death()}")
+        credentials = [
+            _CREDENTIALS.unpack(payload[: _CREDENTIALS.size])
+            for level, kind, payload in ancillary
+            if level == socket.SOL_SOCKET and kind == socket.SCM_CREDENTIALS
+        ]
+        if not credentials or credentials[0][0] <= 0:
+            raise BoxDied("the kernel did not name the sender of the agent's hello")
+        self._buffer += data
+        self._line.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 0)
+        self._line.settimeout(None)
+        self._line.setsockopt(
+            socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", SEND_LIMIT_S, 0)
+        )
+        self._reader.start()
+        return int(credentials[0][0])
+
+    def call(self, request: Mapping[str, Any], timeout_s: float) -> Message:
+        """Send one request and return its answer."""
+        return self.call_all([request], timeout_s)[0]
+
+    def call_all(self, requests: Sequence[Mapping[str, Any]], timeout_s: float) -> list[Message]:
+        """Send requests back to back in one write and return their answers in the same order."""
+        answers: list[tuple[int, queue.SimpleQueue[Message | None]]] = []
+        frames = bytearray()
+        with self._send_lock:
+            for request in requests:
+                self._last_id += 1
+                body = json.dumps({"id": self._last_id, **request}).encode()
+                frames += _HEADER.pack(len(body)) + body
+                answers.append((self._last_id, queue.SimpleQueue()))
+            self._waiting.update(answers)
+            try:
+                if self._dead_because is None:
+                    self._line.sendall(frames)
+            except BlockingIOError:
+                self._forget(answers)
+                raise BoxDied(f"the in-box agent took no request for {SEND_LIMIT_S} s") from None
+            except OSError:
+                pass  # the reader meets the same broken line and tells every waiting call why
+        # Looked at after the registration: either the reader sees our entry, or we see its reason.
+        if self._dead_because is not None:
+            self._forget(answers)
+            raise BoxDied(self._dead_because)
+        deadline = time.monotonic() + timeout_s
+        try:
+            return [self._take(waiter, deadline, timeout_s) for _, waiter in answers]
+        finally:
+            self._forget(answers)
+
+    def _take(
+        self, waiter: queue.SimpleQueue[Message | None], deadline: float, timeout_s: float
+    ) -> Message:
+        try:
+            answer = waiter.get(timeout=max(0.0, deadline - time.monotonic()))
+        except queue.Empty:
+            raise BoxDied(f"the in-box agent did not answer within {timeout_s:.1f} s") from None
+        if answer is None:
+            raise BoxDied(self._dead_because or "the connection to the in-box agent broke")
+        return answer
+
+    def _forget(self, answers: Sequence[tuple[int, object]]) -> None:
+        for identity, _ in answers:
+            self._waiting.pop(identity, None)
+
+    def _read_all(self) -> None:
+        """The reader thread: hand out messages until the line ends."""
+        reason = None
+        try:
+            while True:
+                self._hand_out()
+                data = self._line.recv(1024 * 1024)
+                if not data:
+                    break
+                self._buffer += data
+        except (OSError, ValueError, KeyError) as error:
+            reason = f"the line to the in-box agent broke: {error}"
+        self._dead_because = self._closing_because or reason or self._explain_death()
+        for waiter in list(self._waiting.values()):
+            waiter.put(None)
+        self._on_event({"event": "end"})
+
+    def _hand_out(self) -> None:
+        while len(self._buffer) >= _HEADER.size:
+            (length,) = _HEADER.unpack_from(self._buffer)
+            if length > _MESSAGE_LIMIT_BYTES:
+                raise ValueError(f"a message of {length} bytes is announced, which cannot be right")
+            if len(self._buffer) < _HEADER.size + length:
+                return
+            message: Message = json.loads(self._buffer[_HEADER.size : _HEADER.size + length])
+            del self._buffer[: _HEADER.size + length]
+            if "event" in message:
+                self._on_event(message)
+                continue
+            waiter = self._waiting.pop(message["id"], None)
+            if waiter is not None:  # None: the caller has given up
+                waiter.put(message)
+
+    def expect_end(self, reason: str) -> None:
+        """Say why the line is about to end, so that waiting calls get this reason."""
+        self._closing_because = reason
+
+    def close(self) -> None:
+        """End the line. The agent takes that as the end of Mutiny. Safe to call twice."""
+        if self._closing_because is None:
+            self._closing_because = "the box was closed"
+        if self._reader.is_alive():
+            with contextlib.suppress(OSError):  # already disconnected by the other side
+                self._line.shutdown(socket.SHUT_RDWR)
+            self._reader.join(timeout=5)
+        self._line.close()
+        if self._dead_because is None:
+            self._dead_because = self._closing_because

@@ -1,0 +1,32 @@
+"""What can go wrong with a box.
+
+::
+
+BoxError ├── TechniqueUnavailable   the machine cannot build the box that was asked for ├──
+CommandNotStarted      the program could not be executed inside the box (the box is fine) ├──
+BoxDied                the box or its agent ended although nobody asked for it, or does not answer
+└── SurvivorsLeft          after a kill something still runs: the walls have a hole
+"""
+
+# ruff: noqa: N818  (the names are what happened; "Error" would add nothing)
+from __future__ import annotations
+
+
+class BoxError(Exception):
+    """Base of everything that a box raises."""
+
+
+class TechniqueUnavailable(BoxError):
+    """The machine cannot build the box that was asked for."""
+
+
+class CommandNotStarted(BoxError):
+    """A program could not be executed inside the box. The box itself is fine."""
+
+
+class BoxDied(BoxError):
+    """The box ended although nobody asked for it, or its agent does not answer."""
+
+
+class SurvivorsLeft(BoxError):
+    """After a kill something of the box still runs."""

@@ -1,0 +1,127 @@
+"""`mutiny explore`: sequences that the model allows, with faults mixed in."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import click
+
+from mutiny.cli.options import choose_seed, make_bench, minimise_options, target_options
+
+
+@click.command("explore")
+@target_options
+@click.option("--contract", default="workers", show_default=True, help="Which contract to explore.")
+@click.option("--seed", type=int, help="The first seed; printed when not given.")
+@click.option("--seeds", default=1, show_default=True, help="How many seeds, one sequence each.")
+@click.option(
+    "--ops", default=30, show_default=True, help="Operations a sequence, before the recovery phase."
+)
+@click.option("--minutes", type=float, help="Stop starting new sequences after so many minutes.")
+@click.option("--jobs", type=int, help="Sequences side by side; default: one a core.")
+@click.option("--keep-going", is_flag=True, help="Do not stop at the first failure.")
+@click.option(
+    "--print", "only_print", is_flag=True, help="Show the sequence of the first seed; run nothing."
+)
+@click.option("--coverage/--no-coverage", default=True, help="Print what was covered.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@minimise_options
+def command(
+    target: str,
+    program: str | None,
+    plant: str,
+    agents: str,
+    isolation: str | None,
+    root: Path,
+    contract: str,
+    seed: int | None,
+    seeds: int,
+    ops: int,
+    minutes: float | None,
+    jobs: int | None,
+    keep_going: bool,
+    only_print: bool,
+    coverage: bool,
+    as_json: bool,
+    wanted: bool,
+    minimise_runs: int,
+    minimise_seconds: float,
+) -> int:
+    """Run sequences that the model allows now, weighted, with faults mixed in.
+
+    A sequence is a function of its seed alone: the same seed gives the same operations everywhere. Chaos comes
+    first, then recovery: no fault is left, and everything that is due must happen by its deadline.
+
+    \b
+    Examples:
+      mutiny explore --contract workers --seed 7
+      mutiny explore --seeds 200 --ops 30 --keep-going
+      mutiny explore --seed 7 --print
+    """
+    from mutiny.engine.minimise import Budget
+    from mutiny.errors import UsageError
+    from mutiny.modes.explore import coverage_table, explore
+
+    budget = Budget(minimise_runs, minimise_seconds) if wanted else None
+    bench = make_bench(target, program, plant, agents, isolation, root, budget)
+    if bench.target.spec.contract != contract:
+        raise UsageError(
+            f"target {target!r} implements {bench.target.spec.contract!r}, not {contract!r}"
+        )
+    first = choose_seed(seed)
+    if only_print:
+        for operation in bench.target.contract().generate(first, ops):
+            click.echo(str(operation))
+        return 0
+    if seeds == 1 and not as_json:
+        return _single(bench, first, ops, coverage)
+    from mutiny.cli.show import progress
+
+    with progress("Exploring", seeds, quiet=as_json) as line:
+        result = explore(
+            bench,
+            range(first, first + seeds),
+            ops,
+            jobs=jobs or os.cpu_count() or 1,
+            deadline_s=minutes * 60 if minutes else None,
+            keep_going=keep_going,
+            watch=lambda r: line.update(
+                r.runs, f"{r.operations} operations, {len(r.failures)} not passed"
+            ),
+        )
+    if as_json:
+        click.echo(json.dumps({"seed": first, **result.as_json()}, indent=2))
+        return result.verdict.exit_code
+    for number, outcome in result.failures:
+        click.echo(
+            f"seed {number}: {outcome.verdict.value} {outcome.rule or ''}: {outcome.directory.path}"
+        )
+    if coverage:
+        click.echo("\n".join(coverage_table(result.coverage)))
+    counts = ", ".join(f"{count} {name}" for name, count in sorted(result.verdicts.items()))
+    click.echo(f"{result.runs} runs from seed {first}, {result.operations} operations: {counts}")
+    return result.verdict.exit_code
+
+
+def _single(bench: object, seed: int, ops: int, coverage: bool) -> int:
+    """One seed is shown step by step, like a scenario."""
+    from mutiny.cli.show import Show
+    from mutiny.modes.bench import Assignment, Bench
+    from mutiny.modes.explore import cells, coverage_table
+    from mutiny.modes.scenarios import run_one
+
+    assert isinstance(bench, Bench)
+    sequence = bench.target.contract().generate(seed, ops)
+    show = Show(quiet=False)
+    outcome = run_one(
+        bench, Assignment(sequence, f"explore seed {seed}", seed, "explore"), show, "Exploration"
+    )
+    if coverage:
+        from collections import Counter
+
+        show.line("")
+        for line in coverage_table(Counter(cells(outcome.steps))):
+            show.line(line)
+    return outcome.verdict.exit_code

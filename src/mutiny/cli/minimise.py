@@ -1,0 +1,134 @@
+"""`mutiny minimise`: the shortest sequence that breaks the same rule."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from mutiny.cli.options import DEFAULT_ROOT, make_bench
+
+
+@click.command("minimise")
+@click.argument("source", metavar="RUN|FILE", type=click.Path(path_type=Path))
+@click.option("--rule", help="The rule to keep broken; default: the one in the file.")
+@click.option(
+    "--trials", "trials", default=120, show_default=True, help="At most so many trial runs."
+)
+@click.option("--seconds", default=300.0, show_default=True, help="At most so many seconds.")
+@click.option(
+    "--confirm",
+    default="1/1",
+    show_default=True,
+    metavar="K/N",
+    help="A candidate must fail K of N times.",
+)
+@click.option(
+    "--output", type=click.Path(path_type=Path, dir_okay=False), help="Where to write it."
+)
+@click.option("--target", help="Another target than the one in the file.")
+@click.option("--bin", "program", metavar="PATH", help="The target's program.")
+@click.option("--plant", help="Another plant than the one in the file.")
+@click.option("--isolation", type=click.Choice(["bwrap", "unshare", "cgroup", "subreaper"]))
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+def command(
+    source: Path,
+    rule: str | None,
+    trials: int,
+    seconds: float,
+    confirm: str,
+    output: Path | None,
+    target: str | None,
+    program: str | None,
+    plant: str | None,
+    isolation: str | None,
+    as_json: bool,
+) -> int:
+    """Shrink a run or a replay file: any subsequence that the model allows, then arguments, workers and waits.
+
+    \b
+    Examples:
+      mutiny minimise chaos_runs/latest
+      mutiny minimise bug.json --confirm 2/3 --seconds 600
+    """
+    from mutiny.cli.show import progress
+    from mutiny.contracts.workers.operations import OPERATIONS
+    from mutiny.engine.minimise import Budget
+    from mutiny.engine.replay import load, python_form
+    from mutiny.engine.rundir import RunDirectory
+    from mutiny.errors import UsageError
+
+    times, of = _parse_confirm(confirm)
+    journal = source / "operations.jsonl" if source.is_dir() else source
+    replay = load(journal if journal.exists() else source, OPERATIONS)
+    wanted = rule or replay.expect
+    if wanted is None:
+        raise UsageError(f"{source}: no rule was broken in it; name one with --rule")
+    name = target or replay.target or "longboat"
+    bench = make_bench(
+        name,
+        program,
+        replay.plant if plant is None else plant,
+        "double",
+        isolation,
+        DEFAULT_ROOT,
+        None,
+    )
+    scratch = RunDirectory.create(DEFAULT_ROOT, latest=False)
+    try:
+        with progress("Minimising", trials, quiet=as_json) as line:
+            first = bench.try_once(
+                replay.operations, replay.seed, RunDirectory.create(scratch.path, latest=False)
+            )
+            if first.rule != wanted:
+                click.echo(
+                    f"mutiny: {source}: it does not break {wanted} here (got {first.rule or first.verdict.value})",
+                    err=True,
+                )
+                return 3
+            found = bench.shrink(
+                replay.operations,
+                wanted,
+                replay.seed,
+                scratch.path,
+                Budget(trials, seconds, times, of),
+                line.minimise,
+            )
+    finally:
+        scratch.discard()
+    shortest = replace(replay, operations=found.operations, expect=wanted, target=name)
+    place = output or (source if source.is_dir() else source.parent) / "minimal_replay.json"
+    RunDirectory(place.parent).write_json(place, shortest.as_json())
+    if as_json:
+        document = {
+            "rule": wanted,
+            "from": len(replay.operations),
+            "to": len(found.operations),
+            "runs": found.runs,
+            "seconds": round(found.seconds, 1),
+            "complete": found.complete,
+            "file": str(place),
+        }
+        click.echo(json.dumps(document, indent=2))
+        return 0
+    click.echo(python_form(found.operations, mark_last=True))
+    word = "" if found.complete else "; the budget ended first, a shorter one may exist"
+    click.echo(
+        f"\n{len(replay.operations)} -> {len(found.operations)} operations in {found.runs} runs, "
+        f"{found.seconds:.0f}s{word}\nWritten to {place}"
+    )
+    return 0
+
+
+def _parse_confirm(text: str) -> tuple[int, int]:
+    from mutiny.errors import UsageError
+
+    try:
+        times, of = (int(part) for part in text.split("/"))
+    except ValueError:
+        raise UsageError(f"--confirm {text!r}: write K/N, for example 2/3") from None
+    if not 1 <= times <= of:
+        raise UsageError(f"--confirm {text!r}: K must be between 1 and N")
+    return times, of

@@ -1,0 +1,116 @@
+"""Options that several commands share, and how they become a bench."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from mutiny.engine.minimise import Budget
+    from mutiny.modes.bench import Bench
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+DEFAULT_ROOT = Path("chaos_runs")
+
+
+def target_options(function: F) -> F:
+    """`--target`, `--bin`, `--plant`, `--agents`, `--isolation`, `--runs`."""
+    for option in reversed(
+        (
+            click.option(
+                "--target",
+                default="longboat",
+                show_default=True,
+                help="A target's name, or a TOML file.",
+            ),
+            click.option(
+                "--bin",
+                "program",
+                metavar="PATH",
+                help="The target's program, when it is not on PATH.",
+            ),
+            click.option(
+                "--plant", default="", help="A bug to plant into longboat; see `mutiny plants`."
+            ),
+            click.option(
+                "--agents",
+                type=click.Choice(["double", "real"]),
+                default="double",
+                show_default=True,
+                help="Deterministic doubles, or the real agent program found on PATH.",
+            ),
+            click.option(
+                "--isolation",
+                type=click.Choice(["bwrap", "unshare", "cgroup", "subreaper"]),
+                help="Force one kind of box instead of the strongest.",
+            ),
+            click.option(
+                "--runs",
+                "root",
+                type=click.Path(path_type=Path, file_okay=False),
+                default=DEFAULT_ROOT,
+                show_default=True,
+                help="Where run directories go.",
+            ),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+def minimise_options(function: F) -> F:
+    """`--no-minimise`, `--minimise-runs`, `--minimise-seconds`."""
+    for option in reversed(
+        (
+            click.option(
+                "--minimise/--no-minimise",
+                "wanted",
+                default=True,
+                show_default=True,
+                help="Shrink the first bug to its shortest sequence.",
+            ),
+            click.option(
+                "--minimise-runs", default=80, show_default=True, help="At most so many trial runs."
+            ),
+            click.option(
+                "--minimise-seconds",
+                default=120.0,
+                show_default=True,
+                help="At most so many seconds.",
+            ),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+def make_bench(
+    target: str,
+    program: str | None,
+    plant: str,
+    agents: str,
+    isolation: str | None,
+    root: Path,
+    budget: Budget | None,
+) -> Bench:
+    """The bench that these options describe."""
+    from mutiny.modes.bench import Bench
+    from mutiny.targets.plants import check_plants
+    from mutiny.targets.registry import find_target
+
+    check_plants(target, plant)
+    found = find_target(target, program=program, plant=plant, agents=agents, isolation=isolation)
+    return Bench(found, root, budget)
+
+
+def choose_seed(given: int | None) -> int:
+    """The user's seed, or one from the system that is printed and stored."""
+    if given is not None:
+        return given
+    import secrets
+
+    return secrets.randbelow(1_000_000)

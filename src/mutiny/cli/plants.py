@@ -1,0 +1,27 @@
+"""`mutiny plants`: the bugs that can be planted into longboat."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+import click
+
+
+@click.command("plants")
+@click.option("--json", "as_json", is_flag=True, help="A JSON list with class and source.")
+def command(as_json: bool) -> int:
+    """List the bugs that can be planted into longboat, each with its class and where it was seen.
+
+    Each is a small change of a real code path, off by default: `mutiny run --plant NAME` switches one on.
+    """
+    from longboat.plants import PLANTS
+
+    if as_json:
+        click.echo(json.dumps([asdict(plant) for plant in PLANTS.values()], indent=2))
+        return 0
+    for plant in PLANTS.values():
+        click.echo(f"{plant.name:<34} {plant.failure_class:<20} {plant.source}")
+        click.echo(f"    {plant.what}")
+    click.echo(f"{len(PLANTS)} plants")
+    return 0

@@ -1,0 +1,125 @@
+"""`mutiny replay`: repeat a journal or a minimal replay."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import click
+
+from mutiny.cli.options import DEFAULT_ROOT, make_bench
+
+
+@click.command("replay")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--times",
+    default=1,
+    show_default=True,
+    help="Repeat so often and count how often it fails the same way.",
+)
+@click.option(
+    "--expect", metavar="RULE", help="Exit 0 when this rule is broken again: a reducer's predicate."
+)
+@click.option("--target", help="Another target than the one in the file.")
+@click.option("--bin", "program", metavar="PATH", help="The target's program.")
+@click.option("--plant", help="Another plant than the one in the file; '' for none.")
+@click.option("--isolation", type=click.Choice(["bwrap", "unshare", "cgroup", "subreaper"]))
+@click.option(
+    "--runs", "root", type=click.Path(path_type=Path, file_okay=False), default=DEFAULT_ROOT
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+def command(
+    file: Path,
+    times: int,
+    expect: str | None,
+    target: str | None,
+    program: str | None,
+    plant: str | None,
+    isolation: str | None,
+    root: Path,
+    as_json: bool,
+) -> int:
+    """Repeat FILE step by step: operations.jsonl, minimal_replay.json, a list of operations, or a run directory.
+
+    \b
+    Examples:
+      mutiny replay chaos_runs/latest/minimal_replay.json
+      mutiny replay chaos_runs/latest --times 10
+      mutiny replay bug.json --expect workers.nothing_lost && echo "still broken"
+    """
+    from mutiny.cli.show import Show
+    from mutiny.contracts.workers.operations import OPERATIONS
+    from mutiny.engine.replay import load
+    from mutiny.modes.bench import Assignment
+    from mutiny.modes.scenarios import run_one
+
+    replay = load(file, OPERATIONS)
+    name = target or replay.target or "longboat"
+    chosen = replay.plant if plant is None else plant
+    bench = make_bench(name, program, chosen, "double", isolation, root, None)
+    if expect is not None:
+        _check_rule(expect, bench.target.contract().rules)
+    wanted = expect or replay.expect
+    show = Show(quiet=as_json or times > 1)
+    rules: Counter[str] = Counter()
+    worst_code = 0
+    results = []
+    for _ in range(times):
+        outcome = run_one(
+            bench, Assignment(replay.operations, file.name, replay.seed, "replay"), show, "Replay"
+        )
+        rules[outcome.rule or outcome.verdict.value] += 1
+        worst_code = max(worst_code, outcome.verdict.exit_code, key=_severity)
+        results.append(
+            {
+                "verdict": outcome.verdict.value,
+                "rule": outcome.rule,
+                "directory": str(outcome.directory.path),
+            }
+        )
+        if not as_json and times > 1:
+            click.echo(
+                f"{len(results):3d}/{times}  {outcome.verdict.value:<14} {outcome.rule or ''}".rstrip()
+            )
+    same = rules[wanted] if wanted else 0
+    if as_json:
+        document = {
+            "file": str(file),
+            "times": times,
+            "expect": wanted,
+            "same": same,
+            "runs": results,
+        }
+        click.echo(json.dumps(document, indent=2))
+    elif times > 1:
+        click.echo(_count_line(same, times, wanted, rules))
+    if expect is not None:
+        return 0 if same == times else (1 if worst_code == 0 else worst_code)
+    return worst_code
+
+
+def _severity(code: int) -> int:
+    return {0: 0, 3: 1, 4: 2, 1: 3}.get(code, 4)
+
+
+def _count_line(same: int, times: int, wanted: str | None, rules: Counter[str]) -> str:
+    if wanted is None:
+        return ", ".join(f"{count} of {times}: {name}" for name, count in rules.most_common())
+    line = f"{same} of {times} failed in the same way ({wanted})"
+    others = {name: count for name, count in rules.items() if name != wanted}
+    return line + (
+        "; otherwise " + ", ".join(f"{c} x {n}" for n, c in others.items()) if others else ""
+    )
+
+
+def _check_rule(name: str, rules: object) -> None:
+    from collections.abc import Mapping
+
+    from mutiny.codec import nearest
+    from mutiny.errors import UsageError
+
+    assert isinstance(rules, Mapping)
+    if name not in rules:
+        raise UsageError(f"unknown rule {name!r}{nearest(name, list(rules))}; see `mutiny rules`")

@@ -1,0 +1,22 @@
+"""`mutiny rules`: the promises that are checked."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+import click
+
+
+@click.command("rules")
+@click.option("--json", "as_json", is_flag=True, help="A JSON list.")
+def command(as_json: bool) -> int:
+    """List the promises of the contracts; their ids are stable names for replays and reports."""
+    from mutiny.contracts.workers.rules import RULES
+
+    if as_json:
+        click.echo(json.dumps([asdict(rule) for rule in RULES.values()], indent=2))
+        return 0
+    for rule in RULES.values():
+        click.echo(f"{rule.id:<32} {rule.category:<20} {rule.promise}")
+    return 0

@@ -1,0 +1,85 @@
+"""`mutiny run`: scenarios against a target, in the terminal form of the seed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mutiny.cli.options import choose_seed, make_bench, minimise_options, target_options
+
+
+@click.command("run")
+@target_options
+@click.option(
+    "--scenario",
+    "scenarios",
+    multiple=True,
+    help="A scenario's name or a JSON file; may be repeated.",
+)
+@click.option("--all-scenarios", is_flag=True, help="All scenarios of the target's contract.")
+@click.option("--until-error", is_flag=True, help="Repeat with new seeds until something breaks.")
+@click.option("--fail-fast", is_flag=True, help="Stop after the first scenario that does not pass.")
+@click.option("--seed", type=int, help="Seed of all choices; printed when not given.")
+@click.option(
+    "--rounds", default=100, show_default=True, help="With --until-error: at most so many rounds."
+)
+@click.option(
+    "--json", "as_json", is_flag=True, help="One JSON document on stdout instead of the text."
+)
+@minimise_options
+def command(
+    target: str,
+    program: str | None,
+    plant: str,
+    agents: str,
+    isolation: str | None,
+    root: Path,
+    scenarios: tuple[str, ...],
+    all_scenarios: bool,
+    until_error: bool,
+    fail_fast: bool,
+    seed: int | None,
+    rounds: int,
+    as_json: bool,
+    wanted: bool,
+    minimise_runs: int,
+    minimise_seconds: float,
+) -> int:
+    """Run scenarios against a target and stop at the first broken promise.
+
+    Without --scenario all scenarios run. A run that finds a bug is shrunk, and its report, its minimal
+    replay and the files of its box stay below chaos_runs/latest.
+
+    \b
+    Examples:
+      mutiny run --scenario merge_conflict
+      mutiny run --all-scenarios --fail-fast --json
+      mutiny run --target llmc --bin ./llmc --all-scenarios
+      mutiny run --scenario my_scenario.json --seed 12345 --until-error
+    """
+    from mutiny.engine.minimise import Budget
+    from mutiny.modes.scenarios import chosen_scenarios, run_scenarios
+
+    budget = Budget(minimise_runs, minimise_seconds) if wanted else None
+    bench = make_bench(target, program, plant, agents, isolation, root, budget)
+    chosen = chosen_scenarios(bench, scenarios, everything=all_scenarios)
+    first_seed = choose_seed(seed)
+    outcomes: list[dict[str, Any]] = []
+    from mutiny.cli.show import Show
+
+    show = Show(quiet=as_json)
+    code = run_scenarios(
+        bench,
+        chosen,
+        first_seed,
+        show,
+        fail_fast=fail_fast or until_error,
+        rounds=rounds if until_error else 1,
+        collect=outcomes,
+    )
+    if as_json:
+        click.echo(json.dumps({"exit_code": code, "seed": first_seed, "runs": outcomes}, indent=2))
+    return code

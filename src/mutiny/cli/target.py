@@ -1,0 +1,110 @@
+"""`mutiny target`: list, check and create targets."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+
+@click.group("target")
+def command() -> None:
+    """List, check and create targets: a TOML file is enough to bring your own orchestrator."""
+
+
+@command.command("list")
+@click.option("--json", "as_json", is_flag=True, help="A JSON list.")
+def list_targets(as_json: bool) -> int:
+    """List the targets that ship with Mutiny or with installed packages."""
+    from mutiny.errors import TargetMissing
+    from mutiny.targets.registry import find_program, find_spec, shipped
+
+    rows = []
+    for name in shipped():
+        spec, origin = find_spec(name)
+        try:
+            program: str | None = str(find_program(spec, None))
+        except TargetMissing:
+            program = None
+        rows.append(
+            {
+                "name": name,
+                "contract": spec.contract,
+                "about": spec.about,
+                "program": program,
+                "file": origin,
+            }
+        )
+    if as_json:
+        click.echo(json.dumps(rows, indent=2))
+        return 0
+    for row in rows:
+        click.echo(f"{row['name']:<12} {row['contract']:<9} {row['about']}")
+        click.echo(
+            f"{'':<12} {'':<9} program: {row['program'] or 'not found; say where with --bin'}"
+        )
+    return 0
+
+
+@command.command("check")
+@click.argument("file")
+@click.option(
+    "--bin",
+    "program",
+    metavar="PATH",
+    help="Also try the program: init, up, status, down in a box.",
+)
+@click.option("--live", is_flag=True, help="Also try the program found on PATH.")
+def check_target(file: str, program: str | None, live: bool) -> int:
+    """Check a target file (or a target's name); every mistake is named with its line.
+
+    With --bin or --live the target is also brought to life once: basic_lifecycle must run to a verdict.
+    """
+    from mutiny.targets.registry import find_spec
+
+    spec, origin = find_spec(file)
+    missing = [
+        name
+        for name in ("message", "rebase", "reset", "doctor", "status")
+        if name not in spec.commands
+    ]
+    click.echo(f"{origin}: target {spec.name!r} is well-formed")
+    if missing:
+        click.echo(f"not applicable for it (no command given): {', '.join(missing)}")
+    for rule, reason in spec.profile.not_applicable.items():
+        click.echo(f"not applicable: {rule}: {reason}")
+    if program is None and not live:
+        return 0
+    from mutiny.cli.options import DEFAULT_ROOT, make_bench
+    from mutiny.cli.show import Show
+    from mutiny.modes.bench import Assignment
+    from mutiny.modes.scenarios import run_one
+
+    bench = make_bench(file, program, "", "double", None, DEFAULT_ROOT, None)
+    operations = bench.target.contract().scenarios["basic_lifecycle"]
+    return run_one(
+        bench, Assignment(operations, "basic_lifecycle"), Show(quiet=False), "Check"
+    ).verdict.exit_code
+
+
+@command.command("init")
+@click.argument(
+    "file", type=click.Path(path_type=Path, dir_okay=False), default=Path("target.toml")
+)
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
+def init_target(file: Path, force: bool) -> int:
+    """Write a commented target file to start from."""
+    from importlib.resources import files
+
+    from mutiny.errors import StoreError, UsageError
+
+    if file.exists() and not force:
+        raise UsageError(f"{file}: exists already; --force overwrites it")
+    text = files("mutiny.targets").joinpath("template.toml.txt").read_text(encoding="utf-8")
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise StoreError(f"cannot write {file}: {error.strerror}") from error
+    click.echo(f"wrote {file}; fill it in, then: mutiny target check {file}")
+    return 0

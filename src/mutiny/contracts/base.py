@@ -1,0 +1,156 @@
+"""What the engine needs to know of a contract, and of a live target.
+
+The engine is the same for all contracts: models and observations pass through it unopened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from mutiny.model.operation import Operation
+from mutiny.model.result import OperationResult
+from mutiny.model.verdict import Verdict
+from mutiny.model.violation import Rule, Violation
+
+Model = Any
+"""A contract's beliefs: an immutable value that only the contract opens."""
+
+
+class Observation(Protocol):
+    """What was seen of a target at one moment."""
+
+    @property
+    def at(self) -> float: ...
+
+    @property
+    def probe_errors(self) -> tuple[str, ...]: ...
+
+    def as_json(self) -> dict[str, object]: ...
+
+
+@dataclass(frozen=True)
+class StepContext:
+    """What an operation may need to know from the engine."""
+
+    token: Callable[[], str]
+    """Makes the next token."""
+    pending: Callable[[Any], tuple[str, ...]]
+    """What has still to happen before the system is settled."""
+    before: Any
+    """What was seen last."""
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What an operation's answer means."""
+
+    verdict: Verdict
+    model: Model
+    violation: Violation | None = None
+    expected: str = ""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What the state rules and the ledger say."""
+
+    broken: tuple[Violation, ...] = ()
+    settling: tuple[Violation, ...] = ()
+    """Broken now, but the target's lag may still heal them."""
+    unreadable: tuple[str, ...] = ()
+    """Rules that could not be evaluated."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is kept of a target when something went wrong."""
+
+    state: str = ""
+    """The target's own state, verbatim."""
+    daemon_log: str = ""
+    panes: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, Path] = field(default_factory=dict)
+    """Name in the run directory -> file or directory to copy."""
+
+
+class Live(Protocol):
+    """A target that runs in its box."""
+
+    def execute(self, operation: Operation, context: StepContext) -> OperationResult: ...
+
+    def observe(self) -> Any: ...
+
+    def wait_change(self, timeout_s: float) -> None: ...
+
+    def evidence(self) -> Evidence: ...
+
+    def facts(self) -> dict[str, object]: ...
+
+    def close(self) -> None: ...
+
+
+class Contract(Protocol):
+    """One way of working that an orchestrator promises."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def operations(self) -> Mapping[str, type[Operation]]: ...
+
+    @property
+    def rules(self) -> Mapping[str, Rule]: ...
+
+    @property
+    def scenarios(self) -> Mapping[str, tuple[Operation, ...]]: ...
+
+    @property
+    def lag_s(self) -> float: ...
+
+    @property
+    def not_applicable(self) -> Mapping[str, str]: ...
+
+    def initial(self) -> Model: ...
+
+    def nothing_seen(self) -> Any: ...
+
+    def resolve(
+        self, operation: Operation, choose: Callable[[Sequence[Operation]], Operation]
+    ) -> Operation: ...
+
+    def starts_afresh(self, operation: Operation) -> bool: ...
+
+    def judge(
+        self,
+        model: Model,
+        operation: Operation,
+        result: OperationResult,
+        before: Any,
+        seen: Any,
+        now: float,
+    ) -> Answered: ...
+
+    def check(
+        self, model: Model, operation: Operation, succeeded: bool, before: Any, seen: Any
+    ) -> Checked: ...
+
+    def see(self, model: Model, seen: Any) -> Model: ...
+
+    def pending(self, model: Model, seen: Any) -> tuple[str, ...]: ...
+
+    def disturbed(self, model: Model) -> tuple[str, ...]: ...
+
+    def coverage(
+        self, operation: Operation, before: Any, verdict: Verdict, model: Model
+    ) -> dict[str, object]: ...
+
+    def generate(self, seed: int, length: int) -> tuple[Operation, ...]: ...
+
+    def plausible(self, operations: Sequence[Operation]) -> bool: ...
+
+    def simpler(
+        self, operations: Sequence[Operation]
+    ) -> Iterator[tuple[str, tuple[Operation, ...]]]: ...

@@ -1,0 +1,367 @@
+"""How an operation's outcome changes the beliefs.
+
+`advance` is told what the operation did (`ok`, `refused` or `unknown`) and, when something was looked at afterwards, what
+was seen. Symbolic use passes no observation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mutiny.contracts.workers import operations as op
+from mutiny.contracts.workers.model import WorkerBelief, WorkersModel
+from mutiny.contracts.workers.observation import Observation
+from mutiny.model.operation import Operation
+
+OK, REFUSED, UNKNOWN = "ok", "refused", "unknown"
+
+
+def advance(
+    model: WorkersModel,
+    operation: Operation,
+    outcome: str,
+    *,
+    tokens: tuple[str, ...] = (),
+    now: float = 0.0,
+    seen: Observation | None = None,
+) -> WorkersModel:
+    """New beliefs after one operation (combinations are advanced part by part by the caller)."""
+    if outcome == REFUSED:
+        after = model
+    elif outcome == UNKNOWN:
+        after = _unknown(model, operation, tokens, now)
+    else:
+        handler = _HANDLERS.get(type(operation))
+        after = handler(model, operation, tokens, now, seen) if handler else model
+    return after.see(seen) if seen is not None else after
+
+
+def _unknown(
+    model: WorkersModel, operation: Operation, tokens: tuple[str, ...], now: float
+) -> WorkersModel:
+    """The command may or may not have worked: every status of its worker is possible from here on."""
+    name = op.worker_of(operation) or model.last_reviewed
+    if name is not None and name in model.workers:
+        anything = frozenset(op.STATUSES) - {"offline"}
+        model = model.with_worker(
+            replace(model.workers[name], statuses=anything, offline_allowed=True)
+        )
+        for token in tokens:
+            model = model.with_work(token, "unknown", name, sure=False)
+    return replace(model, faults=(*model.faults, f"{operation.type} with unknown outcome"))
+
+
+def _init(model: WorkersModel, *_: object) -> WorkersModel:
+    return replace(
+        model, initialised=True, daemon=frozenset({False}), workers={}, last_reviewed=None
+    )
+
+
+def _up(
+    model: WorkersModel, operation: Operation, tokens: object, now: float, seen: object
+) -> WorkersModel:
+    after = replace(model, daemon=frozenset({True}), state_damaged=False)
+    for belief in model.workers.values():
+        due = now if belief.tokens and belief.will_complete and _in_turn(belief) else None
+        after = after.with_worker(
+            replace(
+                belief,
+                offline_allowed=True,
+                disturbed=belief.disturbed or "Up",
+                disturbed_at=now,
+                due_at=due,
+                hits=belief.hits + (1 if model.profile.restarts_agents_on_up else 0),
+            )
+        )
+    return after
+
+
+def _in_turn(belief: WorkerBelief) -> bool:
+    return bool(belief.statuses & {"working", "rejected", "rebasing", "reviewing"})
+
+
+def _down(
+    model: WorkersModel, operation: Operation, tokens: object, now: float, seen: object
+) -> WorkersModel:
+    after = replace(model, daemon=frozenset({False}))
+    for belief in model.workers.values():
+        after = after.with_worker(
+            replace(
+                belief,
+                offline_allowed=True,
+                disturbed="Down",
+                disturbed_at=now,
+                due_at=None,
+                hits=belief.hits + 1,
+            )
+        )
+    return after
+
+
+def _add(
+    model: WorkersModel, operation: Operation, tokens: object, now: float, seen: object
+) -> WorkersModel:
+    assert isinstance(operation, op.Add)
+    return model.with_worker(
+        WorkerBelief(
+            operation.worker,
+            frozenset({"idle"}),
+            offline_allowed=True,
+            disturbed="Add",
+            disturbed_at=now,
+        )
+    )
+
+
+def _discard(model: WorkersModel, name: str) -> WorkersModel:
+    open_tokens = tuple(
+        token for token, work in model.work.items() if work.worker == name and work.fate != "merged"
+    )
+    return model.with_fate(open_tokens, "discarded")
+
+
+def _nuke(model: WorkersModel, operation: Operation, *_: object) -> WorkersModel:
+    assert isinstance(operation, op.Nuke)
+    after = _discard(model, operation.worker).without_worker(operation.worker)
+    if model.last_reviewed == operation.worker and after.last_reviewed is not None:
+        return after
+    return after
+
+
+def _reset_worker(
+    model: WorkersModel, operation: Operation, tokens: object, now: float, seen: object
+) -> WorkersModel:
+    assert isinstance(operation, op.ResetWorker)
+    belief = model.workers[operation.worker]
+    return _discard(model, operation.worker).with_worker(
+        replace(
+            belief,
+            statuses=frozenset({"idle"}),
+            offline_allowed=True,
+            disturbed="ResetWorker",
+            disturbed_at=now,
+            tokens=(),
+            due_at=None,
+            stale_base=False,
+        )
+    )
+
+
+def _start(
+    model: WorkersModel, operation: Operation, tokens: tuple[str, ...], now: float, seen: object
+) -> WorkersModel:
+    assert isinstance(operation, op.Start)
+    belief = model.workers[operation.worker]
+    before = frozenset({"idle"}) if not model.profile.start_is_immediate else frozenset()
+    for token in tokens:
+        model = model.with_work(token, "task", operation.worker, sure=True)
+    return model.with_worker(
+        replace(
+            belief,
+            statuses=frozenset({"working"}) | before,
+            tokens=tokens,
+            hits=0,
+            stale_base=False,
+            due_at=now if belief.will_complete else None,
+        )
+    )
+
+
+def _told(
+    model: WorkersModel,
+    name: str,
+    kind: str,
+    statuses: frozenset[str],
+    tokens: tuple[str, ...],
+    now: float,
+) -> WorkersModel:
+    """A worker with a task was told something more."""
+    belief = model.workers[name]
+    for token in tokens:
+        model = model.with_work(token, kind, name, sure=True)
+    return model.with_worker(
+        replace(
+            belief,
+            statuses=statuses,
+            tokens=(*belief.tokens, *tokens),
+            due_at=now if belief.will_complete else None,
+        )
+    )
+
+
+def _message(
+    model: WorkersModel, operation: Operation, tokens: tuple[str, ...], now: float, seen: object
+) -> WorkersModel:
+    assert isinstance(operation, op.Message)
+    belief = model.workers[operation.worker]
+    return _told(model, operation.worker, "message", belief.statuses | {"working"}, tokens, now)
+
+
+def _reject(
+    model: WorkersModel, operation: Operation, tokens: tuple[str, ...], now: float, seen: object
+) -> WorkersModel:
+    assert model.last_reviewed is not None
+    return _told(model, model.last_reviewed, "reject", frozenset({"rejected"}), tokens, now)
+
+
+def _rebased(model: WorkersModel, name: str, now: float, statuses: frozenset[str]) -> WorkersModel:
+    """A rebase was asked for or may happen: with a stale base it can end in a conflict."""
+    belief = model.workers[name]
+    conflict = frozenset({"rebasing"}) if belief.stale_base else frozenset()
+    return model.with_worker(
+        replace(
+            belief,
+            statuses=statuses | conflict,
+            due_at=now if conflict and belief.will_complete else belief.due_at,
+            stale_base=belief.stale_base,
+        )
+    )
+
+
+def _review(
+    model: WorkersModel, operation: Operation, tokens: object, now: float, seen: object
+) -> WorkersModel:
+    assert isinstance(operation, op.Review)
+    after = replace(model, last_reviewed=operation.worker)
+    return _rebased(after, operation.worker, now, frozenset({"needs_review"}))
+
+
+def _rebase(
+    model: WorkersModel, operation: Operation, tokens: object, now: float, seen: object
+) -> WorkersModel:
+    assert isinstance(operation, op.Rebase)
+    return _rebased(model, operation.worker, now, model.workers[operation.worker].statuses)
+
+
+def _accept(
+    model: WorkersModel, operation: Operation, tokens: object, now: float, seen: Observation | None
+) -> WorkersModel:
+    assert isinstance(operation, op.Accept)
+    name = operation.worker
+    belief = model.workers[name]
+    status = seen.status_of(name) if seen is not None else None
+    if belief.stale_base and status not in ("idle", "offline", None):
+        return _rebased(model, name, now, frozenset({"rebasing"}))
+    merged = model.with_fate(belief.tokens, "merged")
+    statuses = frozenset({"idle", "rebasing"} if belief.stale_base and seen is None else {"idle"})
+    for other in model.workers.values():
+        if other.name != name and other.tokens:
+            merged = merged.with_worker(replace(other, stale_base=True))
+    return merged.with_worker(
+        replace(belief, statuses=statuses, tokens=(), due_at=None, stale_base=False, hits=0)
+    )
+
+
+def _behave(model: WorkersModel, operation: Operation, *_: object) -> WorkersModel:
+    assert isinstance(operation, op.Behave)
+    belief = model.workers.get(operation.worker)
+    if belief is None:
+        return model
+    return model.with_worker(replace(belief, behaviours=operation.turns or ("obey",)))
+
+
+def _doctor(model: WorkersModel, operation: Operation, *_: object) -> WorkersModel:
+    assert isinstance(operation, op.Doctor)
+    return replace(model, state_damaged=False) if operation.repair else model
+
+
+def _waited(model: WorkersModel, operation: Operation, *_: object) -> WorkersModel:
+    name, status = op.worker_of(operation), op.awaited_status(operation)
+    if name is None or name not in model.workers or status is None:
+        return model
+    belief = model.workers[name]
+    done = status not in ("working", "rejected", "rebasing", "reviewing")
+    return model.with_worker(
+        replace(
+            belief,
+            statuses=frozenset({status}),
+            offline_allowed=belief.offline_allowed and status == "offline",
+            disturbed=None if done else belief.disturbed,
+            due_at=None if done else belief.due_at,
+        )
+    )
+
+
+def _settle(model: WorkersModel, operation: Operation, *_: object) -> WorkersModel:
+    after = replace(model, faults=(), state_damaged=False)
+    if model.daemon_certain is not True:
+        return after
+    for belief in model.workers.values():
+        ended = frozenset(s for s in model.closure(belief.statuses, belief) if s not in _BUSY)
+        statuses = ended if belief.due_at is not None and ended else belief.statuses
+        after = after.with_worker(
+            replace(belief, statuses=statuses, offline_allowed=False, disturbed=None, due_at=None)
+        )
+    return after
+
+
+_BUSY = ("working", "rejected", "rebasing", "reviewing")
+
+
+def _kill_daemon(
+    model: WorkersModel, operation: Operation, tokens: object, now: float, seen: object
+) -> WorkersModel:
+    return replace(model, daemon=frozenset({False}), faults=(*model.faults, str(operation)))
+
+
+def _hit_worker(
+    model: WorkersModel, operation: Operation, tokens: object, now: float, seen: object
+) -> WorkersModel:
+    name = op.worker_of(operation)
+    return model.disturb(str(operation), (name,) if name else (), now)
+
+
+def _hit_all(
+    model: WorkersModel, operation: Operation, tokens: object, now: float, seen: object
+) -> WorkersModel:
+    return model.disturb(str(operation), tuple(model.workers), now)
+
+
+def _fault(model: WorkersModel, operation: Operation, *_: object) -> WorkersModel:
+    return replace(model, faults=(*model.faults, str(operation)))
+
+
+def _corrupt(model: WorkersModel, operation: Operation, *_: object) -> WorkersModel:
+    return replace(model, state_damaged=True, faults=(*model.faults, str(operation)))
+
+
+def _dirty(model: WorkersModel, operation: Operation, *_: object) -> WorkersModel:
+    assert isinstance(operation, op.DirtySource)
+    return replace(model, source_dirty=not operation.undo)
+
+
+def _move_source(model: WorkersModel, *_: object) -> WorkersModel:
+    for belief in model.workers.values():
+        if belief.tokens:
+            model = model.with_worker(replace(belief, stale_base=True))
+    return model
+
+
+_HANDLERS = {
+    op.Init: _init,
+    op.Up: _up,
+    op.Down: _down,
+    op.Add: _add,
+    op.Nuke: _nuke,
+    op.ResetWorker: _reset_worker,
+    op.Start: _start,
+    op.Message: _message,
+    op.Reject: _reject,
+    op.Review: _review,
+    op.Rebase: _rebase,
+    op.Accept: _accept,
+    op.Behave: _behave,
+    op.Doctor: _doctor,
+    op.WaitForIdle: _waited,
+    op.WaitForNeedsReview: _waited,
+    op.WaitForState: _waited,
+    op.Settle: _settle,
+    op.KillDaemon: _kill_daemon,
+    op.KillTmuxSession: _hit_worker,
+    op.KillAgent: _hit_worker,
+    op.KillTmuxServer: _hit_all,
+    op.PauseProcess: _fault,
+    op.CorruptState: _corrupt,
+    op.DirtySource: _dirty,
+    op.MoveSource: _move_source,
+}

@@ -1,0 +1,291 @@
+"""From one executed operation to a verdict: answer, beliefs, state rules and ledger together.
+
+Pure: the engine executes and looks, this module decides. Combinations are judged here too: parallel commands must
+end as if they had been given in some order.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from mutiny.contracts.workers import operations as op
+from mutiny.contracts.workers.advance import OK, REFUSED, UNKNOWN, advance
+from mutiny.contracts.workers.expect import expect
+from mutiny.contracts.workers.invariants import INVARIANTS, Check, Unreadable, touched_workers
+from mutiny.contracts.workers.ledger import audit
+from mutiny.contracts.workers.model import AGENT_MOVES, WorkersModel
+from mutiny.contracts.workers.observation import Observation
+from mutiny.model.expectation import Expectation
+from mutiny.model.operation import Kind, Operation
+from mutiny.model.result import OperationResult
+from mutiny.model.verdict import Verdict, worst
+from mutiny.model.violation import Violation
+from mutiny.oracle.classify import Judgement, classify
+
+Patterns = Mapping[str, Sequence[str]]
+PREFIX = "workers"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What an operation's answer means, before anything is looked at."""
+
+    judgement: Judgement
+    model: WorkersModel
+    expectation: Expectation
+
+
+def judge_answer(
+    model: WorkersModel,
+    operation: Operation,
+    result: OperationResult,
+    before: Observation,
+    seen: Observation,
+    patterns: Patterns,
+    now: float,
+) -> Answer:
+    """Classify an answer and advance the beliefs."""
+    if isinstance(operation, op.Parallel):
+        return _judge_parallel(model, operation, result, before, seen, patterns, now)
+    if isinstance(operation, op.ExpectError):
+        return _judge_refusal(model, operation, result, before, seen, patterns, now)
+    if isinstance(operation, op.PauseProcess) and operation.during is not None:
+        return _judge_during(model, operation, result, before, seen, patterns, now)
+    expectation = expect(model, operation, before)
+    judgement = classify(operation, result, expectation, patterns, PREFIX)
+    after = advance(model, operation, _outcome(judgement), tokens=result.tokens, now=now, seen=seen)
+    judgement = _judge_wait(model, operation, result, seen, judgement)
+    return Answer(_add_honesty(judgement, operation, result, before, seen), after, expectation)
+
+
+def _outcome(judgement: Judgement) -> str:
+    if judgement.verdict is Verdict.SUCCESS:
+        return OK
+    if judgement.verdict is Verdict.EXPECTED:
+        return REFUSED
+    if judgement.violation is not None and judgement.violation.rule.endswith("rejects_illegal"):
+        return OK
+    return UNKNOWN
+
+
+def _judge_refusal(
+    model: WorkersModel,
+    operation: op.ExpectError,
+    result: OperationResult,
+    before: Observation,
+    seen: Observation,
+    patterns: Patterns,
+    now: float,
+) -> Answer:
+    inner = operation.inner
+    expectation = expect(model, inner, before)
+    if not expectation.rejections:
+        expectation = replace(
+            expectation, rejections=frozenset(patterns), reason="the scenario expects it"
+        )
+    due = replace(expectation, success=False)
+    part = result.inner[0] if result.inner else result
+    judgement = classify(inner, part, due, patterns, PREFIX)
+    after = advance(model, inner, _outcome(judgement), tokens=part.tokens, now=now, seen=seen)
+    return Answer(judgement, after, due)
+
+
+def _judge_during(
+    model: WorkersModel,
+    operation: op.PauseProcess,
+    result: OperationResult,
+    before: Observation,
+    seen: Observation,
+    patterns: Patterns,
+    now: float,
+) -> Answer:
+    """A command while a process hangs: it may be slow or say that it cannot, but it may not lie."""
+    assert operation.during is not None
+    expectation = expect(model, operation.during, before)
+    widened = replace(
+        expectation, rejections=expectation.rejections | {"busy", "daemon_down", "unhealthy"}
+    )
+    if not result.fired or not result.inner:
+        return Answer(Judgement(Verdict.INCONCLUSIVE), model, widened)
+    judgement = classify(operation.during, result.inner[0], widened, patterns, PREFIX)
+    paused = advance(model, operation, OK, now=now)
+    after = advance(
+        paused,
+        operation.during,
+        _outcome(judgement),
+        tokens=result.inner[0].tokens,
+        now=now,
+        seen=seen,
+    )
+    return Answer(judgement, after, widened)
+
+
+def _judge_parallel(
+    model: WorkersModel,
+    operation: op.Parallel,
+    result: OperationResult,
+    before: Observation,
+    seen: Observation,
+    patterns: Patterns,
+    now: float,
+) -> Answer:
+    """Is there an order in which these answers are right? At most four parts, so at most 24 orders."""
+    parts = list(zip(operation.operations, result.inner, strict=False))
+    if result.harness_error is not None or len(parts) < len(operation.operations):
+        return Answer(Judgement(Verdict.INCONCLUSIVE), model, Expectation(True))
+    for order in itertools.permutations(parts):
+        current, judgements = model, []
+        for index, (part, answer) in enumerate(order):
+            expectation = expect(current, part, before if index == 0 else None)
+            judgement = classify(part, answer, expectation, patterns, PREFIX)
+            judgements.append(judgement)
+            if judgement.verdict.stops_run:
+                break
+            current = advance(current, part, _outcome(judgement), tokens=answer.tokens, now=now)
+        else:
+            verdict = worst(judgement.verdict for judgement in judgements)
+            return Answer(Judgement(verdict), current.see(seen), Expectation(True))
+        if judgement.verdict in (Verdict.TIMEOUT, Verdict.INCONCLUSIVE):
+            return Answer(judgement, current, expectation)
+    alone = [
+        classify(part, answer, expect(model, part, before), patterns, PREFIX)
+        for part, answer in parts
+    ]
+    crash = next((j for j in alone if j.violation and _certain(j.violation.rule)), None)
+    if crash is not None:
+        return Answer(crash, model, Expectation(True))
+    said = "; ".join(f"{part}: exit {answer.exit_code}" for part, answer in parts)
+    violation = Violation("workers.parallel_is_serial", f"No order explains these answers: {said}.")
+    return Answer(Judgement(Verdict.BUG, violation), model, Expectation(True))
+
+
+def _certain(rule: str) -> bool:
+    return rule.endswith(("no_crash", "fails_clearly"))
+
+
+def _judge_wait(
+    model: WorkersModel,
+    operation: Operation,
+    result: OperationResult,
+    seen: Observation,
+    judgement: Judgement,
+) -> Judgement:
+    """A wait that ran out, or an assertion that does not hold, is a broken promise when it was due."""
+    if result.harness_error is not None:
+        return judgement
+    if isinstance(operation, op.Settle) and result.timed_out:
+        waiting = "; ".join(model.pending(seen)) or result.stderr
+        return _broken("workers.recovers", f"Not settled in time: {waiting}.", operation)
+    if operation.kind is Kind.ASSERTION and not result.succeeded:
+        return _broken(
+            "workers.assertion", f"{operation} does not hold: {result.stderr}", operation
+        )
+    if operation.kind is not Kind.WAIT or result.succeeded:
+        return judgement
+    name, status = op.worker_of(operation), op.awaited_status(operation)
+    belief = model.workers.get(name or "")
+    if belief is None or status is None:
+        return judgement
+    now_status = seen.status_of(belief.name)
+    if result.details.get("passed_by"):
+        return Judgement(Verdict.INCONCLUSIVE)
+    if now_status == "error" and status != "error":
+        view = seen.workers[belief.name]
+        text = f"Worker {belief.name!r} entered error state while waiting: {view.error_reason}."
+        return _broken("workers.completes", text, operation, belief.name)
+    if model.daemon_certain is not True:
+        return judgement
+    if status in ("needs_review", "no_changes") and belief.due_at is not None:
+        text = f"Worker {belief.name!r} was due to reach {status} but stays {now_status}."
+        return _broken("workers.completes", text, operation, belief.name)
+    if status == "idle" and "idle" in belief.statuses and now_status in ("offline", None, "idle"):
+        text = f"Worker {belief.name!r} was due to become idle but stays {now_status}."
+        return _broken("workers.recovers", text, operation, belief.name)
+    if status in AGENT_MOVES and status in belief.statuses:
+        text = f"Worker {belief.name!r} was due to be {status} but is {now_status}."
+        return _broken("workers.status_follows_model", text, operation, belief.name)
+    return judgement
+
+
+def _broken(rule: str, message: str, operation: Operation, subject: str = "") -> Judgement:
+    return Judgement(Verdict.BUG, Violation(rule, message, subject, {"operation": str(operation)}))
+
+
+def _add_honesty(
+    judgement: Judgement,
+    operation: Operation,
+    result: OperationResult,
+    before: Observation,
+    seen: Observation,
+) -> Judgement:
+    """What status and doctor claim must agree with what is true before and after them."""
+    if judgement.verdict is not Verdict.SUCCESS:
+        return judgement
+    if isinstance(operation, op.Status):
+        claimed = result.details.get("daemon_running")
+        steady = before.daemon_alive == seen.daemon_alive
+        if isinstance(claimed, bool) and steady and claimed != seen.daemon_alive:
+            word = "runs" if claimed else "does not run"
+            truth = "a daemon runs" if seen.daemon_alive else "no daemon runs"
+            text = f"Status says that the daemon {word}, but {truth}."
+            return Judgement(Verdict.BUG, Violation("workers.status_is_honest", text, "daemon"))
+    if isinstance(operation, op.Doctor) and result.exit_code == 0:
+        wrong = _visible_problem(before if not operation.repair else seen, seen)
+        if wrong is not None:
+            rule = "repair_is_honest" if operation.repair else "health_is_honest"
+            text = f"{operation} says that all is well, but {wrong}."
+            return Judgement(Verdict.BUG, Violation(f"workers.{rule}", text))
+    return judgement
+
+
+def _visible_problem(before: Observation, seen: Observation) -> str | None:
+    """A problem that was there before and after the check; anything that changed meanwhile does not count."""
+    for observation in (before, seen):
+        if not (observation.daemon_flag and not observation.daemon_alive):
+            break
+    else:
+        return "the daemon is dead though the state says that it runs"
+    if before.state_error and seen.state_error:
+        return f"the state file is unreadable: {seen.state_error}"
+    return None
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A violation, and whether the target's lag may still heal it."""
+
+    violation: Violation
+    eventual: bool
+
+
+def check_state(
+    model: WorkersModel,
+    operation: Operation,
+    succeeded: bool,
+    before: Observation,
+    seen: Observation,
+    profile_skips: Mapping[str, str],
+) -> tuple[tuple[Broken, ...], tuple[str, ...]]:
+    """All state rules and the ledger: what is broken, and which rules could not be evaluated."""
+    names, everyone, daemon = touched_workers(
+        operation, up_restarts=model.profile.restarts_agents_on_up
+    )
+    check = Check(model, seen, before, operation, succeeded, names, everyone, daemon)
+    broken: list[Broken] = []
+    unreadable: list[str] = []
+    for rule, (function, eventual) in INVARIANTS.items():
+        if rule in profile_skips:
+            continue
+        try:
+            broken.extend(Broken(violation, eventual) for violation in function(check))
+        except Unreadable as error:
+            unreadable.append(f"{rule}: could not read {error}")
+    try:
+        for violation, eventual in audit(check):
+            if violation.rule not in profile_skips:
+                broken.append(Broken(violation, eventual))
+    except Unreadable as error:
+        unreadable.append(f"ledger: could not read {error}")
+    return tuple(broken), tuple(unreadable)

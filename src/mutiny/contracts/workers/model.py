@@ -1,0 +1,249 @@
+"""What must be true now: beliefs about daemon, workers and work.
+
+The model holds *sets* of statuses, because agents finish when they like. It is pure: beliefs and an observation in,
+new beliefs out. Without an observation it runs symbolically, which is how the explorer chooses operations and how the
+minimiser discards sequences that make no sense, both without starting anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from mutiny.contracts.workers.observation import Observation
+from mutiny.contracts.workers.profile import Profile
+
+AGENT_MOVES: Mapping[str, tuple[str, ...]] = {
+    "working": ("needs_review", "no_changes"),
+    "rejected": ("working", "needs_review", "no_changes"),
+    "rebasing": ("needs_review",),
+    "reviewing": ("needs_review",),
+}
+"""Status changes that happen by themselves while an agent does its turn."""
+
+COMPLETING = frozenset(
+    {"obey", "slow", "dirty", "stray", "resolve", "give-up", "ignore-ctrl-c", "garbage"}
+)
+"""Behaviours of the double that end a turn with work done."""
+
+STUBBORN_HITS = 2
+"""After so many faults on one task a target may give up and report an error instead of trying again."""
+
+
+def completing(behaviour: str) -> bool:
+    """Does a turn with this behaviour end with work done?"""
+    return behaviour.partition(":")[0] in COMPLETING
+
+
+@dataclass(frozen=True)
+class WorkerBelief:
+    """What one worker may be."""
+
+    name: str
+    statuses: frozenset[str]
+    offline_allowed: bool = True
+    disturbed: str | None = None
+    """The last fault that hit it, until it was seen well again."""
+    disturbed_at: float = 0.0
+    hits: int = 0
+    """Faults since the current task began."""
+    behaviours: tuple[str, ...] = ("obey",)
+    """The double's script from the next turn on."""
+    tokens: tuple[str, ...] = ()
+    """Prompts of the current task that were acknowledged."""
+    due_at: float | None = None
+    """Since when the agent has been due to finish; None when it is not due at all."""
+    stale_base: bool = False
+    """The source moved since its branch began: a rebase, perhaps a conflict, lies ahead."""
+
+    @property
+    def will_complete(self) -> bool:
+        return completing(self.behaviours[0])
+
+
+@dataclass(frozen=True)
+class Work:
+    """The ledger's account of one token."""
+
+    token: str
+    kind: str
+    worker: str
+    fate: str = "open"
+    """open, merged, discarded (the user gave it up), or unknown (the command's outcome is not known)."""
+
+
+@dataclass(frozen=True)
+class WorkersModel:
+    """All beliefs."""
+
+    profile: Profile = field(default_factory=Profile)
+    initialised: bool = False
+    daemon: frozenset[bool] = frozenset({False})
+    workers: Mapping[str, WorkerBelief] = field(default_factory=dict)
+    last_reviewed: str | None = None
+    source_dirty: bool = False
+    state_damaged: bool = False
+    faults: tuple[str, ...] = ()
+    """Faults since the system was last seen settled."""
+    work: Mapping[str, Work] = field(default_factory=dict)
+
+    # --- reading -----------------------------------------------------------------------------
+
+    @property
+    def daemon_certain(self) -> bool | None:
+        """True or False when it is known whether the daemon runs, else None."""
+        return next(iter(self.daemon)) if len(self.daemon) == 1 else None
+
+    def closure(
+        self, statuses: frozenset[str], belief: WorkerBelief | None = None
+    ) -> frozenset[str]:
+        """Everything that these statuses can turn into without a command."""
+        reached = set(statuses)
+        frontier = list(statuses)
+        while frontier:
+            status = frontier.pop()
+            moves = (*AGENT_MOVES.get(status, ()), *self.profile.extra_moves.get(status, ()))
+            if belief is not None and belief.tokens and not self.profile.start_is_immediate:
+                moves += ("working",) if status == "idle" else ()
+            if belief is not None and status in AGENT_MOVES and self._may_give_up(belief):
+                moves += ("error",)
+            for move in moves:
+                if move not in reached:
+                    reached.add(move)
+                    frontier.append(move)
+        return frozenset(reached)
+
+    @staticmethod
+    def _may_give_up(belief: WorkerBelief) -> bool:
+        gives_up = any(turn.startswith("give-up") for turn in belief.behaviours)
+        return belief.hits >= STUBBORN_HITS or not belief.will_complete or gives_up
+
+    def allowed(self, worker: str) -> frozenset[str]:
+        """Statuses in which the worker may be seen."""
+        belief = self.workers[worker]
+        offline = frozenset({"offline"}) if belief.offline_allowed else frozenset()
+        return self.closure(belief.statuses, belief) | offline
+
+    def possible(self, worker: str, seen: str | None) -> frozenset[str]:
+        """Statuses that a command may find, given what was seen just before it."""
+        allowed = self.allowed(worker)
+        if seen is None or seen not in allowed:
+            return allowed
+        if seen == "offline":
+            return allowed
+        belief = self.workers[worker]
+        offline = frozenset({"offline"}) if belief.offline_allowed else frozenset()
+        return (self.closure(frozenset({seen}), belief) & allowed) | offline
+
+    # --- writing -----------------------------------------------------------------------------
+
+    def with_worker(self, belief: WorkerBelief) -> WorkersModel:
+        """The same with one worker's belief replaced."""
+        return replace(self, workers={**self.workers, belief.name: belief})
+
+    def without_worker(self, name: str) -> WorkersModel:
+        """The same with one worker forgotten."""
+        return replace(self, workers={k: v for k, v in self.workers.items() if k != name})
+
+    def with_fate(self, tokens: tuple[str, ...], fate: str) -> WorkersModel:
+        """The same with these pieces of work settled."""
+        changed = {
+            token: replace(self.work[token], fate=fate) for token in tokens if token in self.work
+        }
+        return replace(self, work={**self.work, **changed})
+
+    def with_work(self, token: str, kind: str, worker: str, *, sure: bool) -> WorkersModel:
+        """The same with a new piece of work; `sure` when the target acknowledged it."""
+        entry = Work(token, kind, worker, "open" if sure else "unknown")
+        return replace(self, work={**self.work, token: entry})
+
+    def disturb(self, reason: str, workers: tuple[str, ...], now: float) -> WorkersModel:
+        """A fault hit these workers: they may be away for a while."""
+        model = replace(self, faults=(*self.faults, reason))
+        for name in workers:
+            belief = model.workers.get(name)
+            if belief is None:
+                continue
+            model = model.with_worker(
+                replace(
+                    belief,
+                    offline_allowed=True,
+                    disturbed=reason,
+                    disturbed_at=now,
+                    hits=belief.hits + 1,
+                    due_at=None if belief.due_at is None else now,
+                )
+            )
+        return model
+
+    def see(self, observation: Observation) -> WorkersModel:
+        """Narrow the beliefs by what is seen; workers seen well are no longer disturbed."""
+        model = self
+        if observation.daemons is not None:
+            model = replace(model, daemon=frozenset({observation.daemon_alive}))
+        for name, belief in self.workers.items():
+            status = observation.status_of(name)
+            if status is None or status == "offline" or status not in self.allowed(name):
+                continue
+            well = is_well(observation, name)
+            model = model.with_worker(
+                replace(
+                    belief,
+                    statuses=frozenset({status}),
+                    disturbed=None if well else belief.disturbed,
+                    offline_allowed=belief.offline_allowed and not well,
+                    due_at=belief.due_at if status in AGENT_MOVES or status == "idle" else None,
+                )
+            )
+        return model
+
+    # --- obligations ---------------------------------------------------------------------------
+
+    def pending(self, observation: Observation) -> tuple[str, ...]:
+        """What has still to happen by itself before the system is settled, in plain words."""
+        waiting: list[str] = []
+        if observation.state_error and self.initialised:
+            waiting.append(f"the state file is unreadable: {observation.state_error}")
+        if self.daemon_certain is not True:
+            return tuple(waiting)
+        if not observation.daemon_alive:
+            waiting.append("the daemon does not run")
+        for name, belief in self.workers.items():
+            waiting.extend(self._pending_worker(name, belief, observation))
+        return tuple(waiting)
+
+    def _pending_worker(self, name: str, belief: WorkerBelief, seen: Observation) -> list[str]:
+        status = seen.status_of(name)
+        if status is None:
+            return [f"worker {name} is missing"]
+        if status == "error":
+            return []
+        waiting = []
+        if status == "offline":
+            waiting.append(f"worker {name} is offline")
+        elif not is_well(seen, name):
+            waiting.append(f"worker {name} is {status} but has no running agent")
+        if belief.due_at is not None and status in (*AGENT_MOVES, "idle"):
+            waiting.append(f"worker {name} is still {status}")
+        undelivered = [token for token in belief.tokens if not _delivered(seen, token)]
+        if undelivered and belief.will_complete and not waiting:
+            waiting.append(f"worker {name} never received {', '.join(undelivered)}")
+        return waiting
+
+
+def _delivered(observation: Observation, token: str) -> bool:
+    if observation.receipts is None:
+        return True
+    return any(token in receipt.tokens for receipt in observation.receipts)
+
+
+def is_well(observation: Observation, worker: str) -> bool:
+    """The worker's session is there and an agent runs in it."""
+    view = observation.workers.get(worker)
+    if view is None or view.status in ("offline", "error"):
+        return False
+    if observation.sessions is not None and view.session not in observation.sessions:
+        return False
+    if observation.agents is None:
+        return True
+    return any(agent.worker == worker and agent.alive for agent in observation.agents)

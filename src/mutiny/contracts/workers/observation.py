@@ -1,0 +1,147 @@
+"""What can be seen of a workers target at one moment, as values.
+
+A fact that could not be read is `None`, never an empty answer: a query that fails is not an answer, and a rule that
+needs the fact becomes inconclusive instead of green.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerView:
+    """One worker as the target's state file tells it, in the contract's words."""
+
+    name: str
+    status: str
+    branch: str = ""
+    worktree: str = ""
+    session: str = ""
+    prompt: str = ""
+    pending_prompt: str = ""
+    commit_sha: str | None = None
+    error_reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessView:
+    """A process of the box; pid and start time together are its identity."""
+
+    pid: int
+    start: int
+    parent: int
+    argv: tuple[str, ...]
+    state: str = "S"
+
+    @property
+    def identity(self) -> tuple[int, int]:
+        return (self.pid, self.start)
+
+
+@dataclass(frozen=True, slots=True)
+class WorktreeView:
+    """What git says about a worker's worktree."""
+
+    exists: bool
+    branch: str | None = None
+    """Checked-out branch; None when HEAD is detached, as in a rebase."""
+    head: str | None = None
+    rebasing: bool = False
+    dirty: tuple[str, ...] | None = None
+    """Paths with uncommitted changes; None when it was not asked or git failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A commit that some ref reaches."""
+
+    sha: str
+    tokens: tuple[str, ...]
+    on_default: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """An agent received a prompt: one line of the double's record."""
+
+    token: str | None
+    tokens: tuple[str, ...]
+    worker: str
+    agent: tuple[int, int]
+    kind: str
+    earlier_alive: bool
+    """An agent that had received the same token before was still alive at this moment."""
+    same_agent: bool
+    finished: bool = False
+    """The turn has ended in the record."""
+    committed: bool = False
+    """The agent wrote down a commit for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentView:
+    """An agent process that announced itself in the double's record."""
+
+    worker: str
+    identity: tuple[int, int]
+    alive: bool
+    busy: bool
+    """It has received a prompt whose turn has not ended."""
+    left: bool = False
+    """It wrote down its own exit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """Everything that was looked at, at one moment."""
+
+    at: float = 0.0
+    state_exists: bool = False
+    state_error: str | None = None
+    state_in_place: bool = False
+    """The state file was modified in place since the last look instead of being replaced."""
+    daemon_flag: bool | None = None
+    workers: Mapping[str, WorkerView] = field(default_factory=dict)
+    sessions: frozenset[str] | None = None
+    daemons: tuple[ProcessView, ...] | None = None
+    agents: tuple[AgentView, ...] | None = None
+    worktrees: Mapping[str, WorktreeView] = field(default_factory=dict)
+    receipts: tuple[Receipt, ...] | None = None
+    commits: tuple[Commit, ...] | None = None
+    default_head: str | None = None
+    source_edit_intact: bool | None = None
+    """The user's uncommitted edit (DirtySource) is still there; None when there is none."""
+    probe_errors: tuple[str, ...] = ()
+
+    @property
+    def daemon_alive(self) -> bool:
+        return bool(self.daemons)
+
+    def status_of(self, worker: str) -> str | None:
+        view = self.workers.get(worker)
+        return view.status if view else None
+
+    def as_json(self) -> dict[str, object]:
+        """The seed's `pre_state` and `post_state`."""
+        record: dict[str, object] = {
+            "workers": {
+                name: {
+                    "status": view.status,
+                    "branch": view.branch,
+                    "commit_sha": view.commit_sha,
+                    "current_prompt": view.prompt,
+                    **({"error_reason": view.error_reason} if view.error_reason else {}),
+                }
+                for name, view in sorted(self.workers.items())
+            },
+            "daemon_running": self.daemon_alive,
+        }
+        if self.sessions is not None:
+            record["sessions"] = sorted(self.sessions)
+        if self.state_error:
+            record["state_error"] = self.state_error
+        if self.probe_errors:
+            record["probe_errors"] = list(self.probe_errors)
+        return record

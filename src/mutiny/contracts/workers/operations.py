@@ -1,0 +1,395 @@
+"""The operations of the workers contract: seed 000's words, and the faults that its promises must survive.
+
+Every class here is data only. How a command is spoken to a target is the adapter's business; what it means is the
+model's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from mutiny.model.operation import Kind, Operation
+
+STATUSES = (
+    "idle",
+    "working",
+    "needs_review",
+    "reviewing",
+    "rejected",
+    "rebasing",
+    "error",
+    "offline",
+    "no_changes",
+)
+
+
+# --- control -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Reset(Operation):
+    """Throw the box away and make a new one: the only clean-up that cannot miss anything."""
+
+    kind: ClassVar[Kind] = Kind.CONTROL
+
+
+@dataclass(frozen=True)
+class Sleep(Operation):
+    """Let time pass. Only ever a stimulus: no verdict depends on it."""
+
+    seconds: float = 1.0
+    kind: ClassVar[Kind] = Kind.CONTROL
+
+
+@dataclass(frozen=True)
+class Behave(Operation):
+    """Script the agent double of one worker: one behaviour a turn, the last one repeats."""
+
+    worker: str
+    turns: tuple[str, ...]
+    kind: ClassVar[Kind] = Kind.CONTROL
+
+
+@dataclass(frozen=True)
+class Settle(Operation):
+    """Recovery phase: no more faults; everything that is due must happen before the deadline."""
+
+    kind: ClassVar[Kind] = Kind.WAIT
+
+
+# --- commands ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Init(Operation):
+    """Make the target's workspace for the box's source repository."""
+
+
+@dataclass(frozen=True)
+class Up(Operation):
+    """Start the daemon."""
+
+
+@dataclass(frozen=True)
+class Down(Operation):
+    """Stop the daemon and all agents."""
+
+
+@dataclass(frozen=True)
+class Add(Operation):
+    """Create a worker."""
+
+    worker: str
+    model: str = "haiku"
+    quiet_arguments: ClassVar[frozenset[str]] = frozenset({"model"})
+
+
+@dataclass(frozen=True)
+class Nuke(Operation):
+    """Remove a worker and whatever it was doing."""
+
+    worker: str
+
+
+@dataclass(frozen=True)
+class Start(Operation):
+    """Give a task to a worker."""
+
+    worker: str
+    prompt: str
+    quiet_arguments: ClassVar[frozenset[str]] = frozenset({"prompt"})
+
+
+@dataclass(frozen=True)
+class Message(Operation):
+    """Say something to a worker that has a task."""
+
+    worker: str
+    message: str
+    quiet_arguments: ClassVar[frozenset[str]] = frozenset({"message"})
+
+
+@dataclass(frozen=True)
+class Attach(Operation):
+    """Ask how to attach to a worker's session; never really attaches."""
+
+    worker: str
+
+
+@dataclass(frozen=True)
+class Review(Operation):
+    """Look at a worker's finished change."""
+
+    worker: str
+
+
+@dataclass(frozen=True)
+class Accept(Operation):
+    """Merge a worker's change into the source repository."""
+
+    worker: str
+
+
+@dataclass(frozen=True)
+class Reject(Operation):
+    """Send the change that was reviewed last back with a message."""
+
+    message: str
+    quiet_arguments: ClassVar[frozenset[str]] = frozenset({"message"})
+
+
+@dataclass(frozen=True)
+class Rebase(Operation):
+    """Bring a worker's branch onto the newest source."""
+
+    worker: str
+
+
+@dataclass(frozen=True)
+class ResetWorker(Operation):
+    """The target's own `reset`: give up a worker's task, keep the worker."""
+
+    worker: str
+
+
+@dataclass(frozen=True)
+class Doctor(Operation):
+    """The target's own health check."""
+
+    repair: bool = False
+    yes: bool = False
+
+
+@dataclass(frozen=True)
+class Status(Operation):
+    """The target's own account of itself; it must be true."""
+
+
+# --- waits ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class WaitForState(Operation):
+    """Until a worker has this status, or had it since the last step."""
+
+    worker: str
+    status: str
+    timeout_seconds: float | None = None
+    kind: ClassVar[Kind] = Kind.WAIT
+    positional: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if self.status not in STATUSES:
+            raise ValueError(f"status {self.status!r} is none of {', '.join(STATUSES)}")
+
+
+@dataclass(frozen=True)
+class WaitForIdle(Operation):
+    """Until a worker is idle and its agent runs."""
+
+    worker: str
+    timeout_seconds: float | None = None
+    kind: ClassVar[Kind] = Kind.WAIT
+    positional: ClassVar[bool] = True
+    status: ClassVar[str] = "idle"
+
+
+@dataclass(frozen=True)
+class WaitForNeedsReview(Operation):
+    """Until a worker's change can be reviewed."""
+
+    worker: str
+    timeout_seconds: float | None = None
+    kind: ClassVar[Kind] = Kind.WAIT
+    positional: ClassVar[bool] = True
+    status: ClassVar[str] = "needs_review"
+
+
+# --- assertions ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class AssertState(Operation):
+    """The worker has this status now."""
+
+    worker: str
+    status: str
+    kind: ClassVar[Kind] = Kind.ASSERTION
+    positional: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class AssertWorkerExists(Operation):
+    """The target still knows this worker."""
+
+    worker: str
+    kind: ClassVar[Kind] = Kind.ASSERTION
+    positional: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class AssertSessionAlive(Operation):
+    """The worker's tmux session is there, or comes back by itself in time."""
+
+    worker: str
+    kind: ClassVar[Kind] = Kind.ASSERTION
+    positional: ClassVar[bool] = True
+
+
+# --- faults --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class KillDaemon(Operation):
+    """SIGKILL to the daemon, by handle."""
+
+    kind: ClassVar[Kind] = Kind.FAULT
+
+
+@dataclass(frozen=True)
+class KillTmuxSession(Operation):
+    """End one worker's tmux session."""
+
+    worker: str
+    kind: ClassVar[Kind] = Kind.FAULT
+    positional: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class KillTmuxServer(Operation):
+    """SIGKILL to the tmux server: all sessions go at once."""
+
+    kind: ClassVar[Kind] = Kind.FAULT
+
+
+@dataclass(frozen=True)
+class KillAgent(Operation):
+    """SIGKILL to one worker's agent."""
+
+    worker: str
+    kind: ClassVar[Kind] = Kind.FAULT
+    positional: ClassVar[bool] = True
+
+
+PAUSABLE = ("daemon", "tmux", "agent")
+
+
+@dataclass(frozen=True)
+class PauseProcess(Operation):
+    """SIGSTOP a process for a while, then SIGCONT: it hangs, but it is alive."""
+
+    role: str
+    seconds: float = 0.5
+    worker: str | None = None
+    during: Operation | None = None
+    """An operation that runs while the process is stopped."""
+    kind: ClassVar[Kind] = Kind.FAULT
+
+    def __post_init__(self) -> None:
+        if self.role not in PAUSABLE:
+            raise ValueError(f"role {self.role!r} is none of {', '.join(PAUSABLE)}")
+        if self.role == "agent" and self.worker is None:
+            raise ValueError("pausing an agent needs its worker")
+
+    def children(self) -> tuple[Operation, ...]:
+        return () if self.during is None else (self.during,)
+
+
+CORRUPTIONS = ("garbage", "truncate", "empty", "delete")
+
+
+@dataclass(frozen=True)
+class CorruptState(Operation):
+    """Damage the state file as a bad disk or a careless editor would."""
+
+    how: str = "garbage"
+    kind: ClassVar[Kind] = Kind.FAULT
+
+    def __post_init__(self) -> None:
+        if self.how not in CORRUPTIONS:
+            raise ValueError(f"how {self.how!r} is none of {', '.join(CORRUPTIONS)}")
+
+
+@dataclass(frozen=True)
+class DirtySource(Operation):
+    """The user edits a tracked file of the source repository without committing; `undo` takes it back."""
+
+    undo: bool = False
+    kind: ClassVar[Kind] = Kind.FAULT
+
+
+@dataclass(frozen=True)
+class MoveSource(Operation):
+    """Somebody else commits to the source repository's default branch."""
+
+    path: str = "upstream.txt"
+    kind: ClassVar[Kind] = Kind.FAULT
+
+
+# --- combinations --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ExpectError(Operation):
+    """The inner operation must be refused with a known text."""
+
+    inner: Operation
+    kind: ClassVar[Kind] = Kind.COMBINATION
+    positional: ClassVar[bool] = True
+
+    def children(self) -> tuple[Operation, ...]:
+        return (self.inner,)
+
+
+@dataclass(frozen=True)
+class Choice(Operation):
+    """One of these, chosen by the run's seed; the journal holds the one that was taken."""
+
+    options: tuple[Operation, ...]
+    kind: ClassVar[Kind] = Kind.COMBINATION
+    positional: ClassVar[bool] = True
+
+    def children(self) -> tuple[Operation, ...]:
+        return self.options
+
+
+@dataclass(frozen=True)
+class Parallel(Operation):
+    """Commands started at the same moment."""
+
+    operations: tuple[Operation, ...]
+    kind: ClassVar[Kind] = Kind.COMBINATION
+    positional: ClassVar[bool] = True
+
+    def children(self) -> tuple[Operation, ...]:
+        return self.operations
+
+
+OPERATIONS: dict[str, type[Operation]] = {
+    cls.__name__: cls
+    for cls in (
+        *(Reset, Sleep, Behave, Settle),
+        *(Init, Up, Down, Add, Nuke, Start, Message, Attach, Review, Accept, Reject, Rebase),
+        *(ResetWorker, Doctor, Status),
+        *(WaitForState, WaitForIdle, WaitForNeedsReview),
+        *(AssertState, AssertWorkerExists, AssertSessionAlive),
+        *(KillDaemon, KillTmuxSession, KillTmuxServer, KillAgent, PauseProcess),
+        *(CorruptState, DirtySource, MoveSource),
+        *(ExpectError, Choice, Parallel),
+    )
+}
+"""All operations by name: the registry that journals and replays are read with."""
+
+
+def worker_of(operation: Operation) -> str | None:
+    """The worker that an operation names, if any."""
+    value = getattr(operation, "worker", None)
+    return value if isinstance(value, str) else None
+
+
+def awaited_status(operation: Operation) -> str | None:
+    """The status that a wait waits for."""
+    if isinstance(operation, WaitForState | WaitForIdle | WaitForNeedsReview):
+        return operation.status
+    return None

@@ -1,0 +1,71 @@
+"""How one target differs from the contract's ideal, as data.
+
+The contract states what a workers orchestrator promises; a profile says which words a target uses, in which statuses it serves a
+command, how long it may take, and which promises it does not make at all. What a target does not promise is
+reported as not applicable, never as passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+LEGAL: Mapping[str, tuple[str, ...]] = {
+    "Start": ("idle",),
+    "Review": ("needs_review",),
+    "Accept": ("needs_review",),
+    "Reject": ("needs_review",),
+    "Rebase": ("working", "needs_review"),
+    "Message": (
+        "working",
+        "needs_review",
+        "rejected",
+        "rebasing",
+        "error",
+        "no_changes",
+        "reviewing",
+    ),
+}
+"""Statuses in which a command is due to succeed; in all others it is due to be refused."""
+
+NEEDS_DAEMON = ("Start", "Message", "Review", "Accept", "Reject", "Rebase")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Seconds that a correct target may take; the deadline of each obligation."""
+
+    command_s: float = 30.0
+    idle_s: float = 10.0
+    complete_s: float = 15.0
+    rebase_s: float = 20.0
+    recover_s: float = 15.0
+    lag_s: float = 3.0
+    """How long the target's files may lag behind what is true: one patrol and a little."""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What one target promises within the workers contract."""
+
+    legal: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: dict(LEGAL))
+    needs_daemon: tuple[str, ...] = NEEDS_DAEMON
+    restarts_agents_on_up: bool = False
+    """`up` replaces running agents instead of adopting them."""
+    start_is_immediate: bool = True
+    """`start` makes the worker working before it returns."""
+    extra_moves: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Status changes that happen by themselves, beyond the contract's."""
+    dirty_source: str = "refuse"
+    """What accept does when the user's checkout is dirty: `refuse`, or `either`."""
+    down_stops_daemon: bool = True
+    not_applicable: Mapping[str, str] = field(default_factory=dict)
+    """Rules that this target does not promise, each with the reason."""
+    limits: Limits = field(default_factory=Limits)
+
+    def serves(self, command: str) -> tuple[str, ...] | None:
+        """Statuses in which a command is legal; None when any status will do."""
+        statuses = self.legal.get(command)
+        if statuses is None or "*" in statuses:
+            return None
+        return statuses

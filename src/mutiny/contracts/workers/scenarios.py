@@ -1,0 +1,181 @@
+"""The seven scenarios of seed 000, under the seed's names.
+
+They differ from the seed's listing in three ways, each on purpose. Waits react to events, so the seed's long sleeps are
+gone or short. `Accept` follows a `Review` or a wait that proves the worker is ready, because the seed's
+`multi_worker_chaos` rejects "the last reviewed" without ever reviewing. And faults are followed by
+`Settle`, which says what must be true again instead of hoping that 120 s are enough.
+"""
+
+from __future__ import annotations
+
+from mutiny.contracts.workers.operations import (
+    Accept,
+    Add,
+    AssertSessionAlive,
+    AssertState,
+    AssertWorkerExists,
+    Behave,
+    Choice,
+    Doctor,
+    Down,
+    ExpectError,
+    Init,
+    KillDaemon,
+    KillTmuxSession,
+    Message,
+    Reject,
+    Reset,
+    Review,
+    Settle,
+    Sleep,
+    Start,
+    Up,
+    WaitForIdle,
+    WaitForNeedsReview,
+    WaitForState,
+)
+from mutiny.model.operation import Operation
+
+_BEGIN: tuple[Operation, ...] = (Reset(), Init(), Up())
+
+BASIC_LIFECYCLE: tuple[Operation, ...] = (
+    *_BEGIN,
+    Add("alpha"),
+    WaitForIdle("alpha"),
+    Start("alpha", "Create a file named test.txt with content 'hello'"),
+    WaitForNeedsReview("alpha"),
+    Review("alpha"),
+    Accept("alpha"),
+    AssertState("alpha", "idle"),
+    Down(),
+)
+
+REJECTION_CYCLE: tuple[Operation, ...] = (
+    *_BEGIN,
+    Add("alpha"),
+    WaitForIdle("alpha"),
+    Start("alpha", "Create test.txt with 'hello'"),
+    WaitForNeedsReview("alpha"),
+    Review("alpha"),
+    Reject("Please also create test2.txt"),
+    WaitForNeedsReview("alpha"),
+    Review("alpha"),
+    Accept("alpha"),
+    Down(),
+)
+
+MERGE_CONFLICT: tuple[Operation, ...] = (
+    *_BEGIN,
+    Add("alpha"),
+    Add("beta"),
+    WaitForIdle("alpha"),
+    WaitForIdle("beta"),
+    Start("alpha", 'Create src/shared.rs with fn hello() { println!("alpha"); }'),
+    Start("beta", 'Create src/shared.rs with fn hello() { println!("beta"); }'),
+    WaitForNeedsReview("alpha"),
+    WaitForNeedsReview("beta"),
+    Review("alpha"),
+    Accept("alpha"),
+    Behave("beta", ("slow:400", "obey")),
+    Review("beta"),
+    WaitForState("beta", "rebasing"),
+    WaitForNeedsReview("beta"),
+    Accept("beta"),
+    Down(),
+)
+
+DAEMON_CRASH: tuple[Operation, ...] = (
+    *_BEGIN,
+    Add("alpha"),
+    WaitForIdle("alpha"),
+    Behave("alpha", ("slow:800", "obey")),
+    Start("alpha", "Create test.txt"),
+    WaitForState("alpha", "working"),
+    Sleep(0.3),
+    KillDaemon(),
+    Sleep(0.3),
+    Up(),
+    AssertWorkerExists("alpha"),
+    AssertSessionAlive("alpha"),
+    WaitForNeedsReview("alpha"),
+    Accept("alpha"),
+    Settle(),
+    Down(),
+)
+
+TMUX_CRASH: tuple[Operation, ...] = (
+    *_BEGIN,
+    Add("alpha"),
+    WaitForIdle("alpha"),
+    Behave("alpha", ("slow:800", "obey")),
+    Start("alpha", "Create test.txt"),
+    WaitForState("alpha", "working"),
+    Sleep(0.3),
+    KillTmuxSession("alpha"),
+    Settle(),
+    Doctor(),
+    AssertWorkerExists("alpha"),
+    AssertSessionAlive("alpha"),
+    WaitForNeedsReview("alpha"),
+    Review("alpha"),
+    Accept("alpha"),
+    Down(),
+)
+
+MULTI_WORKER_CHAOS: tuple[Operation, ...] = (
+    *_BEGIN,
+    Add("alpha"),
+    Add("beta"),
+    Add("gamma"),
+    WaitForIdle("alpha"),
+    WaitForIdle("beta"),
+    WaitForIdle("gamma"),
+    Start("alpha", "Create alpha.txt"),
+    Start("beta", "Create beta.txt"),
+    Start("gamma", "Create gamma.txt"),
+    Choice(
+        (
+            Message("alpha", "Use uppercase"),
+            Message("beta", "Add a header comment"),
+            KillTmuxSession("gamma"),
+        )
+    ),
+    WaitForNeedsReview("beta"),
+    Review("beta"),
+    Accept("beta"),
+    WaitForNeedsReview("alpha"),
+    Review("alpha"),
+    Reject("Also add alpha2.txt"),
+    Settle(),
+    Doctor(repair=True, yes=True),
+    WaitForNeedsReview("alpha"),
+    Review("alpha"),
+    Accept("alpha"),
+    Down(),
+)
+
+INVALID_OPERATIONS: tuple[Operation, ...] = (
+    *_BEGIN,
+    Add("alpha"),
+    WaitForIdle("alpha"),
+    ExpectError(Start("nonexistent", "test")),
+    ExpectError(Accept("alpha")),
+    ExpectError(Message("nonexistent", "test")),
+    ExpectError(Add("alpha")),
+    ExpectError(Reject("nothing was reviewed")),
+    Behave("alpha", ("hang",)),
+    Start("alpha", "Create test.txt"),
+    WaitForState("alpha", "working"),
+    ExpectError(Start("alpha", "Another task")),
+    Down(),
+)
+
+SCENARIOS: dict[str, tuple[Operation, ...]] = {
+    "basic_lifecycle": BASIC_LIFECYCLE,
+    "rejection_cycle": REJECTION_CYCLE,
+    "merge_conflict": MERGE_CONFLICT,
+    "daemon_crash": DAEMON_CRASH,
+    "tmux_crash": TMUX_CRASH,
+    "multi_worker_chaos": MULTI_WORKER_CHAOS,
+    "invalid_operations": INVALID_OPERATIONS,
+}

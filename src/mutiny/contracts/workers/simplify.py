@@ -1,0 +1,179 @@
+"""What makes a sequence simpler, and whether a shortened one still means anything.
+
+The minimiser asks two questions and this module answers both without starting a process: which simpler forms are worth
+trying, and which shortened sequences are nonsense (a wait for a status that nothing leads to would only cost its
+time limit).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, replace
+
+from mutiny.contracts.workers import operations as op
+from mutiny.contracts.workers.advance import OK, REFUSED, advance
+from mutiny.contracts.workers.expect import expect
+from mutiny.contracts.workers.model import WorkersModel
+from mutiny.contracts.workers.profile import Profile
+from mutiny.model.operation import Operation, walk
+
+SHORT_PROMPT = "Create a.txt"
+WORKER_NAMES = ("alpha", "beta", "gamma", "delta")
+
+
+def plausible(profile: Profile, sequence: Sequence[Operation]) -> bool:
+    """Walk the sequence symbolically; False when a wait, assertion or fault can never be meant seriously."""
+    if not sequence or not isinstance(sequence[0], op.Reset):
+        return False
+    model = WorkersModel(profile)
+    for operation in sequence[1:]:
+        if isinstance(operation, op.Reset):
+            model = WorkersModel(profile)
+            continue
+        if not _sensible(model, operation):
+            return False
+        model = _walk(model, operation)
+    return True
+
+
+def _sensible(model: WorkersModel, operation: Operation) -> bool:
+    if not model.initialised and not isinstance(operation, op.Init):
+        return False
+    if isinstance(operation, op.Init) and model.initialised:
+        return False
+    worker = op.worker_of(operation)
+    awaited = op.awaited_status(operation)
+    if awaited is not None:
+        known = worker is not None and worker in model.workers
+        return known and awaited in model.allowed(worker or "") and True in model.daemon
+    if isinstance(
+        operation, op.KillTmuxSession | op.KillAgent | op.AssertSessionAlive | op.AssertState
+    ):
+        return worker in model.workers
+    if isinstance(operation, op.KillDaemon):
+        return True in model.daemon
+    if isinstance(operation, op.KillTmuxServer):
+        return bool(model.workers) and True in model.daemon
+    if isinstance(operation, op.PauseProcess) and operation.role != "agent":
+        return True in model.daemon and (operation.role == "daemon" or bool(model.workers))
+    return True
+
+
+def _walk(model: WorkersModel, operation: Operation) -> WorkersModel:
+    """Take the outcome that the model holds for right."""
+    if isinstance(operation, op.ExpectError):
+        return model
+    parts = operation.operations if isinstance(operation, op.Parallel) else (operation,)
+    if isinstance(operation, op.Choice):
+        parts = operation.options[:1]
+    for part in parts:
+        expectation = expect(model, part, None)
+        outcome = OK if expectation.success else REFUSED
+        tokens = ("symbolic",) if hasattr(part, "prompt") or hasattr(part, "message") else ()
+        if (
+            outcome == OK
+            and isinstance(part, op.Reject)
+            and model.last_reviewed not in model.workers
+        ):
+            continue
+        model = advance(model, part, outcome, tokens=tokens)
+        if isinstance(part, op.PauseProcess) and part.during is not None:
+            model = _walk(model, part.during)
+    return model
+
+
+def simpler(sequence: Sequence[Operation]) -> Iterator[tuple[str, tuple[Operation, ...]]]:
+    """Simpler forms, the most promising first; each with a word for the progress line."""
+    yield from _unwrapped(sequence)
+    yield from _fewer_workers(sequence)
+    yield from _shorter_texts(sequence)
+    yield from _smaller_waits(sequence)
+
+
+def _unwrapped(sequence: Sequence[Operation]) -> Iterator[tuple[str, tuple[Operation, ...]]]:
+    """A combination by one of its parts; a script of several turns by its first."""
+    for index, operation in enumerate(sequence):
+        if isinstance(operation, op.Parallel):
+            for part in operation.operations:
+                yield "unwrap", _with(sequence, index, part)
+        if isinstance(operation, op.Behave) and len(operation.turns) > 1:
+            yield "script", _with(sequence, index, replace(operation, turns=operation.turns[:1]))
+
+
+def _fewer_workers(sequence: Sequence[Operation]) -> Iterator[tuple[str, tuple[Operation, ...]]]:
+    """Merge the last worker into an earlier one, and give the workers their plain names."""
+    names = _workers(sequence)
+    for gone in reversed(names[1:]):
+        for kept in names:
+            if kept != gone:
+                merged = [_renamed(item, {gone: kept}) for item in sequence]
+                yield "workers", _without_repeated_adds(merged)
+    plain = dict(zip(names, WORKER_NAMES, strict=False))
+    if any(old != new for old, new in plain.items()) and not _prefixes(names):
+        yield "names", tuple(_renamed(item, plain) for item in sequence)
+
+
+def _prefixes(names: Sequence[str]) -> bool:
+    """Names that are prefixes of each other are a trigger in themselves and must stay."""
+    return any(a != b and a.startswith(b) for a in names for b in names)
+
+
+def _without_repeated_adds(sequence: Sequence[Operation]) -> tuple[Operation, ...]:
+    kept: list[Operation] = []
+    for item in sequence:
+        repeated = (
+            isinstance(item, op.Add | op.WaitForIdle | op.WaitForNeedsReview) and item in kept[-3:]
+        )
+        if not repeated and not (isinstance(item, op.Add) and item in kept):
+            kept.append(item)
+    return tuple(kept)
+
+
+def _shorter_texts(sequence: Sequence[Operation]) -> Iterator[tuple[str, tuple[Operation, ...]]]:
+    short = tuple(
+        replace(item, prompt=SHORT_PROMPT)
+        if isinstance(item, op.Start)
+        else replace(item, message="x")
+        if isinstance(item, op.Message | op.Reject)
+        else item
+        for item in sequence
+    )
+    if short != tuple(sequence):
+        yield "texts", short
+    for index, item in enumerate(sequence):
+        if short[index] != item:
+            yield "texts", _with(sequence, index, short[index])
+
+
+def _smaller_waits(sequence: Sequence[Operation]) -> Iterator[tuple[str, tuple[Operation, ...]]]:
+    for index, item in enumerate(sequence):
+        if isinstance(item, op.Sleep) and item.seconds > 0.05:
+            yield "waits", _with(sequence, index, replace(item, seconds=round(item.seconds / 4, 3)))
+
+
+def _with(sequence: Sequence[Operation], index: int, item: Operation) -> tuple[Operation, ...]:
+    return (*sequence[:index], item, *sequence[index + 1 :])
+
+
+def _workers(sequence: Sequence[Operation]) -> list[str]:
+    """Workers in the order of their first mention."""
+    names: dict[str, None] = {}
+    for item in sequence:
+        for part in walk(item):
+            name = op.worker_of(part)
+            if name is not None:
+                names.setdefault(name)
+    return list(names)
+
+
+def _renamed(operation: Operation, names: dict[str, str]) -> Operation:
+    changes: dict[str, object] = {}
+    for item in fields(operation):
+        value = getattr(operation, item.name)
+        if item.name == "worker" and isinstance(value, str):
+            changes["worker"] = names.get(value, value)
+        elif isinstance(value, Operation):
+            changes[item.name] = _renamed(value, names)
+        elif isinstance(value, tuple) and value and isinstance(value[0], Operation):
+            changes[item.name] = tuple(_renamed(part, names) for part in value)
+    return replace(operation, **changes) if changes else operation

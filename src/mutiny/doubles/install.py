@@ -1,0 +1,219 @@
+"""Putting the doubles into a box, scripting them, and reading what they received.
+
+This is the only module of the package that Mutiny itself uses; it never runs inside a box. The
+launcher refers to the installed package, so a box costs one small file and no compilation.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import py_compile
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from mutiny.doubles.behaviours import (
+    BEHAVIOURS,
+    SCRIPT_VERSION,
+    UnknownBehaviour,
+    check_behaviours,
+)
+from mutiny.doubles.records import RECEIVED_FILE, SCRIPT_FILE
+
+__all__ = [
+    "BEHAVIOURS",
+    "RECEIVED_FILE",
+    "SCRIPT_FILE",
+    "Earlier",
+    "Received",
+    "UnknownBehaviour",
+    "install",
+    "read_received",
+    "write_script",
+]
+
+_SHEBANG_LIMIT = 127
+"""Older kernels cut the first line of a script after this many bytes."""
+
+_RECORD_START = b'{"time":'
+
+_LAUNCHER = """\
+{head}
+import os, sys
+sys.path.append({package_root!r})
+from mutiny.doubles.claude import main
+_here = os.path.dirname(os.path.abspath(__file__))
+_doubles = os.environ.get("MUTINY_DOUBLES") or os.path.normpath(os.path.join(_here, {relative!r}))
+sys.exit(main(sys.argv[1:], _doubles))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """An agent that had received one of a prompt's tokens before."""
+
+    pid: int
+    start: int
+    alive: bool
+    same_agent: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """One line of received.jsonl; fields that the event does not have are None or empty.
+
+    ``event`` is one of start, prompt, commit, turn_end, hook, clear, exit, problem; or ``torn`` for
+    a line that its writer did not live to finish (then only ``detail`` is set).
+    """
+
+    event: str
+    time: float = 0.0
+    pid: int = 0
+    start: int = 0
+    worker: str = ""
+    session: str = ""
+    argv: tuple[str, ...] = ()
+    cwd: str | None = None
+    interactive: bool | None = None
+    turn: int | None = None
+    behaviour: str | None = None
+    tokens: tuple[str, ...] = ()
+    token: str | None = None
+    sha256: str | None = None
+    text: str | None = None
+    kind: str | None = None
+    earlier: tuple[Earlier, ...] = ()
+    sha: str | None = None
+    rewritten: bool = False
+    outcome: str | None = None
+    name: str | None = None
+    exit_code: int | None = None
+    duration_ms: int | None = None
+    timed_out: bool = False
+    new_session: str | None = None
+    reason: str | None = None
+    detail: str | None = None
+
+
+_FIELDS = frozenset(field.name for field in fields(Received))
+
+
+def install(bin_dir: Path, doubles_dir: Path, *, python: str | None = None) -> None:
+    """Write the launcher ``claude`` into ``bin_dir`` and make ``doubles_dir``.
+
+    The launcher finds ``doubles_dir`` by MUTINY_DOUBLES, else relative to itself; so the two
+    directories may appear under another path inside the box, as long as both move together.
+
+    Args:
+        bin_dir: A directory that comes first on the agents' PATH.
+        doubles_dir: Where script.json and received.jsonl live.
+        python: The interpreter; by default the real one behind the running interpreter, because
+            a version manager's shim or a virtual environment may be absent in the box.
+    """
+    bin_dir.mkdir(parents=True, exist_ok=True)
+    doubles_dir.mkdir(parents=True, exist_ok=True)
+    launcher = _LAUNCHER.format(
+        head=_head(python or os.path.realpath(sys.executable)),
+        package_root=str(Path(__file__).resolve().parents[2]),
+        relative=os.path.relpath(doubles_dir, bin_dir),
+    )
+    target = bin_dir / "claude"
+    _replace(target, launcher)
+    target.chmod(0o755)
+    _compile_package()
+
+
+def _head(python: str) -> str:
+    """Return the first lines: a plain shebang, or a detour over sh for difficult paths."""
+    shebang = f"#!{python} -IS"
+    if len(os.fsencode(shebang)) < _SHEBANG_LIMIT and not any(c.isspace() for c in python):
+        return shebang
+    # To sh the next lines are a command and an exec; to Python they are one string.
+    return f"#!/bin/sh\n''':'\nexec {shlex.quote(python)} -IS \"$0\" \"$@\"\n'''"
+
+
+def _compile_package() -> None:
+    """Make sure that byte code is there, because a box may see the package read-only."""
+    here = Path(__file__).resolve().parent
+    for source in (here.parent / "__init__.py", *here.glob("*.py")):
+        cached = Path(importlib.util.cache_from_source(str(source)))
+        if cached.exists() and cached.stat().st_mtime_ns >= source.stat().st_mtime_ns:
+            continue
+        try:
+            py_compile.compile(str(source), doraise=True)
+        except PermissionError:
+            # Installed for all users by another one. The double then only starts more slowly.
+            return
+
+
+def write_script(
+    doubles_dir: Path,
+    workers: Mapping[str, Sequence[str]],
+    default: Sequence[str] = ("obey",),
+) -> None:
+    """Write script.json atomically; agents that run see it at their next turn.
+
+    Args:
+        doubles_dir: The directory given to ``install``.
+        workers: Behaviours by worker name, one per turn, the last one repeats; ``*`` stands for
+            every worker that is not named.
+        default: Behaviours of workers when neither their name nor ``*`` is there.
+
+    Raises:
+        UnknownBehaviour: A behaviour does not exist; nothing is written.
+    """
+    script = {
+        "version": SCRIPT_VERSION,
+        "default": check_behaviours(default),
+        "workers": {worker: check_behaviours(names) for worker, names in workers.items()},
+    }
+    _replace(doubles_dir / SCRIPT_FILE, json.dumps(script, indent=2) + "\n")
+
+
+def _replace(target: Path, text: str) -> None:
+    """Write a file so that a reader sees the old or the new one, never a half."""
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(target)
+
+
+def read_received(path: Path, offset: int = 0) -> tuple[list[Received], int]:
+    """Read the records from a byte offset on; return them and the offset for the next call.
+
+    A half last line is left for the next call. A missing file has no records.
+    """
+    try:
+        with open(path, "rb") as file:
+            file.seek(offset)
+            data = file.read()
+    except FileNotFoundError:
+        return [], offset
+    complete = data[: data.rfind(b"\n") + 1]
+    records: list[Received] = []
+    for line in complete.splitlines():
+        # A writer killed in the middle of a line leaves its beginning in front of the next one.
+        cut = max(line.rfind(_RECORD_START), 0)
+        if torn := line[:cut]:
+            records.append(Received("torn", detail=torn.decode("utf-8", "replace")))
+        try:
+            records.append(_record(json.loads(line[cut:])))
+        except ValueError:
+            records.append(Received("torn", detail=line[cut:].decode("utf-8", "replace")))
+    return records, offset + len(complete)
+
+
+def _record(values: dict[str, object]) -> Received:
+    """Build a record from parsed JSON; fields of a newer double are ignored."""
+    known = {name: value for name, value in values.items() if name in _FIELDS}
+    for name in ("argv", "tokens"):
+        items = known.get(name)
+        known[name] = tuple(items) if isinstance(items, list) else ()
+    earlier = known.get("earlier")
+    known["earlier"] = tuple(
+        Earlier(**item) for item in (earlier if isinstance(earlier, list) else ())
+    )
+    return Received(**known)  # type: ignore[arg-type]

@@ -1,0 +1,126 @@
+"""The journal: `operations.jsonl`, the only truth about a run.
+
+One line an operation, in the kernel's hands before the next operation starts: a Mutiny that is killed loses
+nothing that has happened. A line that cannot be written whole is taken back, so a full disk leaves a readable journal.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mutiny.codec import Registry, decode_operation
+from mutiny.engine.rundir import FORMAT, storing
+from mutiny.errors import FormatError, UsageError
+from mutiny.model.operation import Operation
+from mutiny.model.result import OperationResult
+from mutiny.model.verdict import Verdict
+from mutiny.model.violation import Violation
+
+
+@dataclass(frozen=True)
+class Step:
+    """One executed and judged operation."""
+
+    sequence_id: int
+    timestamp_unix: float
+    operation: Operation
+    pre_state: dict[str, object]
+    result: OperationResult
+    post_state: dict[str, object]
+    verdict: Verdict
+    violations: tuple[Violation, ...] = ()
+    expected: str = ""
+    inconclusive: tuple[str, ...] = ()
+    """Why the step proves nothing, where it does not."""
+    own_ms: float = 0.0
+    """Mutiny's own cost: everything except the target's time."""
+    coverage: dict[str, object] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, object]:
+        """The seed's fields in the seed's order, then ours."""
+        return {
+            "sequence_id": self.sequence_id,
+            "timestamp_unix": round(self.timestamp_unix, 6),
+            "operation": self.operation.as_json(),
+            "pre_state": self.pre_state,
+            "result": self.result.as_json(),
+            "post_state": self.post_state,
+            "classification": self.verdict.value,
+            "violations": [violation.as_json() for violation in self.violations],
+            "technique": self.result.technique,
+            "tokens": list(self.result.tokens),
+            "expected": self.expected,
+            "inconclusive": list(self.inconclusive),
+            "own_ms": round(self.own_ms, 3),
+            "coverage": self.coverage,
+            "format": FORMAT,
+        }
+
+
+class JournalWriter:
+    """Appends steps to `operations.jsonl`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with storing(path):
+            self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+
+    def append(self, step: Step) -> None:
+        """Write one line; all of it or nothing."""
+        line = json.dumps(step.as_json(), ensure_ascii=False).encode() + b"\n"
+        before = os.fstat(self._descriptor).st_size
+        with storing(self.path):
+            try:
+                written = os.write(self._descriptor, line)
+                if written < len(line):
+                    raise OSError(28, "No space left on device", str(self.path))
+            except OSError:
+                os.ftruncate(self._descriptor, before)
+                raise
+
+    def close(self) -> None:
+        """Close the file. Safe to call twice."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+def read_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The journal's lines as plain data; a half last line, left by a killed Mutiny, is passed over."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path}: cannot read the journal: {error.strerror}") from error
+    lines = data.split(b"\n")
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+            if number == len(lines):
+                return
+            raise FormatError(str(path), [f"line {number}: not valid JSON: {error}"]) from error
+        if not isinstance(record, dict):
+            raise FormatError(str(path), [f"line {number}: expected an object"])
+        if record.get("format", FORMAT) > FORMAT:
+            raise FormatError(
+                str(path),
+                [
+                    f"line {number}: format {record['format']} is newer than this Mutiny reads ({FORMAT})"
+                ],
+            )
+        yield record
+
+
+def read_operations(path: Path, registry: Registry) -> list[Operation]:
+    """The operations of a journal, in order."""
+    return [
+        decode_operation(record.get("operation"), registry, where=f"{path}: line {number}")
+        for number, record in enumerate(read_lines(path), 1)
+    ]

@@ -1,0 +1,295 @@
+"""The one loop: observe, execute, classify, advance the model, check invariants and ledger, write the journal.
+
+Every mode goes through here. A mode makes operations and reads verdicts; it never executes anything itself. Exceptions
+become data in one place, `_execute`: what Mutiny could not do is inconclusive, never green and never a dead run.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from mutiny.contracts.base import Answered, Contract, Evidence, Live, StepContext
+from mutiny.engine.journal import JournalWriter, Step
+from mutiny.engine.rundir import RunDirectory
+from mutiny.errors import BoxError, MutinyError
+from mutiny.model.operation import Kind, Operation
+from mutiny.model.result import OperationResult
+from mutiny.model.verdict import Verdict, worst
+from mutiny.model.violation import Violation
+from mutiny.seeds import short_tag, stream
+
+Listener = Callable[["Event"], None]
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something a sink may show: an operation begins, or a step is done."""
+
+    sequence_id: int
+    operation: Operation
+    step: Step | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A finished run."""
+
+    verdict: Verdict
+    steps: tuple[Step, ...]
+    directory: RunDirectory
+    model: Any = None
+    evidence: Evidence = field(default_factory=Evidence)
+    duration_s: float = 0.0
+
+    @property
+    def failed_step(self) -> Step | None:
+        """The step that stopped the run."""
+        return self.steps[-1] if self.steps and self.steps[-1].verdict.stops_run else None
+
+    @property
+    def rule(self) -> str | None:
+        """The id of the first broken rule."""
+        step = self.failed_step
+        return step.violations[0].rule if step is not None and step.violations else None
+
+
+class Engine:
+    """Runs one list of operations against one target."""
+
+    def __init__(
+        self,
+        contract: Contract,
+        make_live: Callable[[Path], Live],
+        directory: RunDirectory,
+        *,
+        seed: int = 0,
+        listeners: Sequence[Listener] = (),
+    ) -> None:
+        self.contract = contract
+        self._make_live = make_live
+        self.directory = directory
+        self._seed = seed
+        self._listeners = tuple(listeners)
+        self._live: Live | None = None
+        self._model: Any = contract.initial()
+        self._seen: Any = contract.nothing_seen()
+        self._tokens = 0
+        self._boxes = 0
+
+    def run(self, operations: Iterable[Operation]) -> Outcome:
+        """Run until the list ends or a step must stop it."""
+        started = time.monotonic()
+        journal = JournalWriter(self.directory.journal_path)
+        steps: list[Step] = []
+        try:
+            for sequence_id, planned in enumerate(operations, 1):
+                operation = self._resolve(planned, sequence_id)
+                self._emit(Event(sequence_id, operation))
+                step = self._step(sequence_id, operation)
+                journal.append(step)
+                steps.append(step)
+                self._emit(Event(sequence_id, operation, step))
+                if step.verdict.stops_run:
+                    break
+            verdict = worst(step.verdict for step in steps)
+            evidence = self._evidence() if verdict not in (Verdict.SUCCESS,) else Evidence()
+            return Outcome(
+                verdict,
+                tuple(steps),
+                self.directory,
+                self._model,
+                evidence,
+                time.monotonic() - started,
+            )
+        finally:
+            journal.close()
+            self.close()
+
+    def close(self) -> None:
+        """Kill the box. Its files stay where they are."""
+        live, self._live = self._live, None
+        if live is not None:
+            live.close()
+
+    # --- one step ------------------------------------------------------------------------------
+
+    def _resolve(self, operation: Operation, sequence_id: int) -> Operation:
+        random = stream(self._seed, f"choice/{sequence_id}")
+        return self.contract.resolve(operation, lambda options: random.choice(list(options)))
+
+    def _step(self, sequence_id: int, operation: Operation) -> Step:
+        began = time.perf_counter()
+        timestamp = time.time()
+        if self.contract.starts_afresh(operation) or self._live is None:
+            fresh = self._afresh()
+            if self.contract.starts_afresh(operation):
+                return self._reset_step(sequence_id, operation, timestamp, fresh, began)
+        before, model = self._seen, self._model
+        result = self._execute(operation)
+        now = time.time()
+        seen, trouble = self._observe()
+        if trouble is not None:
+            result = replace(result, harness_error=trouble)
+        answered = self.contract.judge(model, operation, result, before, seen, now)
+        settled, seen, waited_ms = self._settle_rules(answered, operation, result, before, seen)
+        self._model, self._seen = settled.model, seen
+        own = () if settled.violation is None else (settled.violation,)
+        violations = (*own, *settled.extra)
+        verdict = self._verdict(settled, violations, model)
+        foreign_ms = waited_ms + self._foreign_ms(operation, result)
+        own_ms = (time.perf_counter() - began) * 1000 - foreign_ms
+        return Step(
+            sequence_id,
+            timestamp,
+            operation,
+            before.as_json(),
+            result,
+            seen.as_json(),
+            verdict,
+            violations,
+            settled.expected,
+            settled.doubts if verdict is Verdict.INCONCLUSIVE else (),
+            own_ms,
+            self.contract.coverage(operation, before, verdict, model),
+        )
+
+    @staticmethod
+    def _foreign_ms(operation: Operation, result: OperationResult) -> float:
+        """Time that is not Mutiny's: the target's own, or a deliberate wait."""
+        return result.target_ms if operation.kind is Kind.COMMAND else result.duration_ms
+
+    def _verdict(self, answered: _Settled, violations: Sequence[Violation], before: Any) -> Verdict:
+        if answered.verdict is Verdict.TIMEOUT:
+            return Verdict.TIMEOUT
+        if violations:
+            return Verdict.RECOVERY_BUG if self.contract.disturbed(before) else Verdict.BUG
+        if answered.doubts:
+            return Verdict.INCONCLUSIVE
+        return answered.verdict
+
+    def _execute(self, operation: Operation) -> OperationResult:
+        """The only place where an exception becomes a result."""
+        assert self._live is not None
+        model = self._model
+        context = StepContext(
+            token=self._next_token,
+            pending=lambda seen: self.contract.pending(model, seen),
+            before=self._seen,
+        )
+        started = time.perf_counter()
+        try:
+            return self._live.execute(operation, context)
+        except (MutinyError, OSError, ValueError, LookupError) as error:
+            text = f"{type(error).__name__}: {error}"
+            elapsed_ms = (time.perf_counter() - started) * 1000
+            return OperationResult(None, stderr=text, harness_error=text, duration_ms=elapsed_ms)
+
+    def _observe(self) -> tuple[Any, str | None]:
+        """Look; when looking itself fails, keep the last picture and say so."""
+        assert self._live is not None
+        try:
+            return self._live.observe(), None
+        except (MutinyError, OSError, ValueError, LookupError) as error:
+            return self._seen, f"the oracle could not look: {type(error).__name__}: {error}"
+
+    def _settle_rules(
+        self,
+        answered: Answered,
+        operation: Operation,
+        result: OperationResult,
+        before: Any,
+        seen: Any,
+    ) -> tuple[_Settled, Any, float]:
+        """Check all rules; give the target its lag to heal what may be healed."""
+        model = answered.model
+        started = time.perf_counter()
+        deadline = time.monotonic() + self.contract.lag_s
+        while True:
+            checked = self.contract.check(model, operation, result.succeeded, before, seen)
+            doubts = (*seen.probe_errors, *checked.unreadable)
+            hopeless = (
+                checked.broken or answered.violation or answered.verdict is Verdict.INCONCLUSIVE
+            )
+            over = time.monotonic() >= deadline
+            if hopeless or over or (not checked.settling and not doubts):
+                break
+            assert self._live is not None
+            self._live.wait_change(0.05)
+            later, trouble = self._observe()
+            if trouble is not None:
+                doubts = (*doubts, trouble)
+                break
+            seen = later
+            model = self.contract.see(model, seen)
+        broken = checked.broken or (checked.settling if over else ())
+        if result.harness_error is not None:
+            doubts = (result.harness_error, *doubts)
+        elif answered.verdict is Verdict.INCONCLUSIVE:
+            doubts = (result.stderr or "the step did not do what it should", *doubts)
+        settled = _Settled(
+            answered.verdict, model, answered.violation, answered.expected, broken, doubts
+        )
+        return settled, seen, (time.perf_counter() - started) * 1000 if over else 0.0
+
+    # --- boxes ---------------------------------------------------------------------------------
+
+    def _afresh(self) -> float:
+        """Throw the box away and make a new one; returns the milliseconds that took."""
+        started = time.perf_counter()
+        self.close()
+        self.directory.discard_box()
+        self._live = self._make_live(self.directory.box_path)
+        self._boxes += 1
+        self._model = self.contract.initial()
+        self._seen = self._live.observe()
+        return (time.perf_counter() - started) * 1000
+
+    def _reset_step(
+        self,
+        sequence_id: int,
+        operation: Operation,
+        timestamp: float,
+        spent_ms: float,
+        began: float,
+    ) -> Step:
+        assert self._live is not None
+        if self._boxes == 1:
+            self.directory.add_to_plan({"box": self._live.facts()})
+        state = self._seen.as_json()
+        result = OperationResult(0, "a new box", duration_ms=spent_ms)
+        own_ms = (time.perf_counter() - began) * 1000
+        return Step(
+            sequence_id, timestamp, operation, {}, result, state, Verdict.SUCCESS, own_ms=own_ms
+        )
+
+    def _evidence(self) -> Evidence:
+        if self._live is None:
+            return Evidence()
+        try:
+            return self._live.evidence()
+        except (BoxError, OSError, ValueError):
+            return Evidence()
+
+    def _next_token(self) -> str:
+        self._tokens += 1
+        return f"MT-{short_tag(self._seed)}-{self._tokens}"
+
+    def _emit(self, event: Event) -> None:
+        for listener in self._listeners:
+            listener(event)
+
+
+@dataclass(frozen=True)
+class _Settled:
+    """An answer together with what the rules say once the target had its lag."""
+
+    verdict: Verdict
+    model: Any
+    violation: Violation | None
+    expected: str
+    extra: tuple[Violation, ...]
+    doubts: tuple[str, ...]

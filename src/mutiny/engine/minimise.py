@@ -1,0 +1,192 @@
+"""Minimisation: the shortest sequence that breaks the same rule.
+
+Works on any predicate "does this sequence still break the rule?". Passes, each repeated to a fixed point: delete
+operations (from the end, doubling the block while it still fails, then bisecting: the fewest executions of all that were
+measured), then simplify arguments, workers and waits. Sequences that the model calls nonsense are never run, results are
+cached, a candidate counts only when it fails k times of n, and everything is bounded in runs and seconds.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from mutiny.model.operation import Operation
+
+Sequence_ = tuple[Operation, ...]
+Fails = Callable[[Sequence_], bool]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """When to stop."""
+
+    runs: int = 120
+    seconds: float = 180.0
+    confirm: int = 1
+    """A candidate must fail this many times ..."""
+    of: int = 1
+    """... out of this many runs."""
+
+
+@dataclass
+class Progress:
+    """What has been done so far; a progress bar may look at it."""
+
+    runs: int = 0
+    cached: int = 0
+    skipped: int = 0
+    started: float = field(default_factory=time.monotonic)
+    best: int = 0
+    stage: str = "delete"
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.started
+
+
+@dataclass(frozen=True)
+class Minimised:
+    """The shortest sequence found."""
+
+    operations: Sequence_
+    runs: int
+    seconds: float
+    complete: bool
+    """False when the budget ended first: a shorter one may exist."""
+
+
+class _OutOfBudget(Exception):
+    """The budget is used up; the best so far is the answer."""
+
+
+def minimise(
+    operations: Sequence[Operation],
+    fails: Fails,
+    *,
+    plausible: Callable[[Sequence_], bool] = lambda _: True,
+    simpler: Callable[[Sequence_], Iterator[tuple[str, Sequence_]]] = lambda _: iter(()),
+    budget: Budget | None = None,
+    watch: Callable[[Progress], None] = lambda _: None,
+) -> Minimised:
+    """Shrink a failing sequence; `fails` must hold for `operations`."""
+    search = _Search(tuple(operations), fails, plausible, budget or Budget(), watch)
+    complete = True
+    try:
+        while search.delete_pass() | search.simplify_pass(simpler):
+            pass
+    except _OutOfBudget:
+        complete = False
+    return Minimised(search.best, search.progress.runs, search.progress.seconds, complete)
+
+
+class _Search:
+    """The best sequence so far and everything that was tried."""
+
+    def __init__(
+        self,
+        start: Sequence_,
+        fails: Fails,
+        plausible: Callable[[Sequence_], bool],
+        budget: Budget,
+        watch: Callable[[Progress], None],
+    ) -> None:
+        self.best = start
+        self._fails = fails
+        self._plausible = plausible
+        self._budget = budget
+        self._watch = watch
+        self._cache: dict[str, bool] = {_key(start): True}
+        self.progress = Progress(best=len(start))
+
+    def attempt(self, candidate: Sequence_) -> bool:
+        """Does this sequence still fail? If so it becomes the best."""
+        key = _key(candidate)
+        known = self._cache.get(key)
+        if known is not None:
+            self.progress.cached += 1
+            return False if not known else self._take(candidate)
+        if not self._plausible(candidate):
+            self.progress.skipped += 1
+            self._cache[key] = False
+            return False
+        failed = self._confirmed(candidate)
+        self._cache[key] = failed
+        return self._take(candidate) if failed else False
+
+    def _take(self, candidate: Sequence_) -> bool:
+        self.best = candidate
+        self.progress.best = len(candidate)
+        return True
+
+    def _confirmed(self, candidate: Sequence_) -> bool:
+        """Fails k times of n; gives up as soon as that cannot be reached any more."""
+        failures = 0
+        for run in range(self._budget.of):
+            if failures + (self._budget.of - run) < self._budget.confirm:
+                return False
+            if (
+                self.progress.runs >= self._budget.runs
+                or self.progress.seconds > self._budget.seconds
+            ):
+                raise _OutOfBudget
+            self.progress.runs += 1
+            self._watch(self.progress)
+            failures += self._fails(candidate)
+            if failures >= self._budget.confirm:
+                return True
+        return False
+
+    def delete_pass(self) -> bool:
+        """Delete blocks from the end; double the block while it works, bisect when it does not."""
+        self.progress.stage = "delete"
+        changed = False
+        end = len(self.best)
+        while end > 0:
+            size = 1
+            removed = False
+            while size <= end and self.attempt(self.best[: end - size] + self.best[end:]):
+                end -= size
+                removed = changed = True
+                size *= 2
+            if removed and size > 1:
+                changed |= self._bisect(end, size // 2)
+                end = min(end, len(self.best))
+            end -= 1
+        return changed
+
+    def _bisect(self, end: int, size: int) -> bool:
+        """After a doubled block failed to go, try smaller blocks in front of the same place."""
+        changed = False
+        while size >= 1 and end > 0:
+            if size <= end and self.attempt(self.best[: end - size] + self.best[end:]):
+                end -= size
+                changed = True
+            else:
+                size //= 2
+        return changed
+
+    def simplify_pass(
+        self, simpler: Callable[[Sequence_], Iterator[tuple[str, Sequence_]]]
+    ) -> bool:
+        """Take the first simpler form that still fails, and begin again with it."""
+        changed = False
+        for _ in range(200):
+            for stage, candidate in simpler(self.best):
+                self.progress.stage = stage
+                if (
+                    len(candidate) <= len(self.best)
+                    and candidate != self.best
+                    and self.attempt(candidate)
+                ):
+                    changed = True
+                    break
+            else:
+                return changed
+        return changed
+
+
+def _key(operations: Sequence_) -> str:
+    return json.dumps([operation.as_json() for operation in operations])

@@ -1,0 +1,119 @@
+"""The run directory: seed 000's layout, and the only place where a run is written down.
+
+    chaos_runs/run_20250112_143052/       latest -> run_...
+      plan.json          before the first operation: seed, options, versions, argv, box
+      operations.jsonl   one line an operation, flushed before the next one starts
+      state_snapshots/   target_logs/   daemon.log   tmux_captures/   box/
+      summary.json       error_report.md   minimal_replay.json
+
+A full disk or a missing permission becomes one `StoreError` that names the file; what was written stays readable.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from mutiny.errors import StoreError
+
+FORMAT = 1
+
+
+@contextmanager
+def storing(path: Path) -> Iterator[None]:
+    """Turn an operating system's refusal into one clear line."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(
+            f"cannot write {error.filename or path}: {error.strerror or error}"
+        ) from error
+
+
+class RunDirectory:
+    """Paths and writers of one run."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.journal_path = path / "operations.jsonl"
+        self.summary_path = path / "summary.json"
+        self.report_path = path / "error_report.md"
+        self.replay_path = path / "minimal_replay.json"
+        self.plan_path = path / "plan.json"
+        self.box_path = path / "box"
+
+    @classmethod
+    def create(cls, root: Path, *, latest: bool = True) -> RunDirectory:
+        """A new directory with a name of its own, and `latest` pointing to it."""
+        name = time.strftime("run_%Y%m%d_%H%M%S")
+        with storing(root):
+            root.mkdir(parents=True, exist_ok=True)
+            for attempt in range(10_000):
+                path = root / (name if attempt == 0 else f"{name}_{attempt}")
+                try:
+                    path.mkdir()
+                    break
+                except FileExistsError:
+                    continue
+            else:
+                raise StoreError(f"cannot find a free name below {root}")
+            if latest:
+                _point(root / "latest", path.name)
+        return cls(path)
+
+    def write_json(self, path: Path, value: object) -> None:
+        """Write a JSON document so that a reader sees all of it or nothing."""
+        self.write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+    def write_text(self, path: Path, text: str) -> None:
+        """Write a text file so that a reader sees all of it or nothing."""
+        temporary = path.with_name(f".{path.name}.tmp")
+        with storing(path):
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                temporary.write_text(text, encoding="utf-8")
+                temporary.replace(path)
+            except OSError:
+                temporary.unlink(missing_ok=True)
+                raise
+
+    def add_to_plan(self, facts: Mapping[str, object]) -> None:
+        """Add what became known only once the box stood."""
+        plan = (
+            json.loads(self.plan_path.read_text(encoding="utf-8"))
+            if self.plan_path.exists()
+            else {}
+        )
+        self.write_json(self.plan_path, {**plan, **facts})
+
+    def keep_copies(self, sources: Mapping[str, Path]) -> None:
+        """Copy files or directories into the run directory; what does not exist is left out."""
+        for name, source in sources.items():
+            destination = self.path / name
+            with storing(destination):
+                if source.is_dir():
+                    shutil.copytree(source, destination, dirs_exist_ok=True, symlinks=True)
+                elif source.is_file():
+                    destination.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copy2(source, destination)
+
+    def discard_box(self) -> None:
+        """Throw the box's files away: nothing went wrong in it."""
+        shutil.rmtree(self.box_path, ignore_errors=True)
+
+    def discard(self) -> None:
+        """Throw the whole run away."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+def _point(link: Path, target: str) -> None:
+    """Make `latest` point to a run, in one step."""
+    temporary = link.with_name(f".latest.{os.getpid()}")
+    temporary.unlink(missing_ok=True)
+    temporary.symlink_to(target)
+    temporary.replace(link)

@@ -1,0 +1,69 @@
+"""File faults: a damaged state file, and a user who edits or moves the source repository meanwhile."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from mutiny.box.box import Box
+from mutiny.model.result import OperationResult
+
+EDIT_MARKER = "an edit of the user that nobody committed"
+EDITED_FILE = "README.md"
+
+
+def corrupt(path: Path, how: str) -> OperationResult:
+    """Damage a file; fired means that its content really changed."""
+    try:
+        before = path.read_bytes()
+    except FileNotFoundError:
+        return OperationResult(1, stderr=f"{path.name} does not exist", fired=False, technique=how)
+    if how == "delete":
+        path.unlink()
+        return OperationResult(
+            stdout=f"{path.name} deleted", fired=not path.exists(), technique="unlink"
+        )
+    damaged = {
+        "garbage": b"\x00\xff{{{ not json " + os.urandom(0) + before[:40],
+        "truncate": before[: len(before) // 2],
+        "empty": b"",
+    }[how]
+    replacement = path.with_name(path.name + ".mutiny")
+    replacement.write_bytes(damaged)
+    replacement.replace(path)
+    return OperationResult(
+        stdout=f"{path.name}: {how}",
+        fired=damaged != before,
+        technique="content replaced by rename",
+    )
+
+
+def dirty_source(source: Path) -> tuple[OperationResult, tuple[Path, str]]:
+    """Edit a tracked file of the user's checkout without committing."""
+    path = source / EDITED_FILE
+    with path.open("a", encoding="utf-8") as stream:
+        stream.write(EDIT_MARKER + "\n")
+    return OperationResult(stdout=f"{EDITED_FILE} edited", fired=True, technique="file edited"), (
+        path,
+        EDIT_MARKER,
+    )
+
+
+def clean_source(box: Box, source: str) -> OperationResult:
+    """Take the user's edit back."""
+    answer = box.run(("git", "checkout", "--", EDITED_FILE), cwd=source, timeout_s=10)
+    return OperationResult(
+        answer.exit_code,
+        stderr=answer.stderr,
+        fired=answer.exit_code == 0,
+        technique="git checkout",
+    )
+
+
+def move_source(box: Box, source: str, path: str) -> OperationResult:
+    """Commit something to the default branch, as a colleague would."""
+    script = 'printf "somebody else was here\\n" >> "$1" && git add -- "$1" && git commit -qm "Upstream change" -- "$1"'
+    answer = box.run(("sh", "-c", script, "sh", path), cwd=source, timeout_s=10)
+    return OperationResult(
+        answer.exit_code, stderr=answer.stderr, fired=answer.exit_code == 0, technique="git commit"
+    )

@@ -1,0 +1,105 @@
+"""Process faults: kill, stop and continue, by role and by handle.
+
+A role (daemon, agent, tmux server) is looked up among the processes of the box; the signal then goes to pid plus start
+time, so a pid that was used again is never hit. Every fault proves that it fired: the process is gone, or is stopped.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from mutiny.box.box import Box
+from mutiny.contracts.workers.observation import ProcessView
+from mutiny.model.result import OperationResult
+
+TECHNIQUE = "SIGKILL by handle"
+GONE_DEADLINE_S = 5.0
+
+
+def views(box: Box) -> tuple[ProcessView, ...]:
+    """The processes of the box that are not zombies."""
+    return tuple(
+        ProcessView(p.pid, p.start, p.parent_pid, p.argv or (p.name,), p.state)
+        for p in box.processes()
+        if p.state != "Z"
+    )
+
+
+def tmux_servers(box: Box) -> tuple[ProcessView, ...]:
+    """The tmux servers of the box: tmux renames a server's process, its clients keep their arguments."""
+    found = []
+    for process in views(box):
+        name = process.argv[0] if process.argv else ""
+        if name.startswith("tmux: server") or (name.endswith("tmux") and process.parent == 1):
+            found.append(process)
+    return tuple(found)
+
+
+def kill(box: Box, processes: Sequence[ProcessView], role: str) -> OperationResult:
+    """SIGKILL to each of them, and the proof that they are gone."""
+    if not processes:
+        return OperationResult(1, stderr=f"no {role} to kill", fired=False, technique=TECHNIQUE)
+    hit = [p for p in processes if box.signal(p.pid, p.start, signal.SIGKILL).delivered]
+    gone = all(box.wait_gone(p.pid, p.start, GONE_DEADLINE_S) for p in hit)
+    pids = ", ".join(str(p.pid) for p in hit)
+    if not hit or not gone:
+        return OperationResult(
+            1, stderr=f"{role} ({pids}) is still there", fired=False, technique=TECHNIQUE
+        )
+    return OperationResult(stdout=f"{role} killed (pid {pids})", fired=True, technique=TECHNIQUE)
+
+
+def stop_daemon(box: Box, processes: Sequence[ProcessView], name: str) -> None:
+    """Ask the daemon to end, as its user would with Ctrl-C, and wait for it."""
+    number = signal.Signals[f"SIG{name}"]
+    for process in processes:
+        box.signal(process.pid, process.start, number)
+    for process in processes:
+        box.wait_gone(process.pid, process.start, 10.0)
+
+
+def kill_session(box: Box, session: str, worker: str) -> OperationResult:
+    """End one tmux session, named exactly."""
+    technique = "tmux kill-session"
+    if not session:
+        return OperationResult(
+            1, stderr=f"worker {worker} has no session", fired=False, technique=technique
+        )
+    answer = box.run(("tmux", "kill-session", "-t", f"={session}"), timeout_s=10)
+    return OperationResult(
+        answer.exit_code,
+        stdout=f"session {session} ended",
+        stderr=answer.stderr,
+        fired=answer.exit_code == 0,
+        technique=technique,
+    )
+
+
+@contextmanager
+def paused(box: Box, processes: Sequence[ProcessView]) -> Iterator[bool]:
+    """Stop processes for the length of the block; they go on in any case, also on Ctrl-C."""
+    stopped = [p for p in processes if box.signal(p.pid, p.start, signal.SIGSTOP).delivered]
+    try:
+        yield bool(stopped) and _all_stopped(box, stopped)
+    finally:
+        for process in stopped:
+            box.signal(process.pid, process.start, signal.SIGCONT)
+
+
+def resume(box: Box, role: str, processes: Sequence[ProcessView]) -> None:
+    """Let stopped processes go on."""
+    for process in processes:
+        box.signal(process.pid, process.start, signal.SIGCONT)
+
+
+def _all_stopped(box: Box, processes: Sequence[ProcessView]) -> bool:
+    deadline = time.monotonic() + 2.0
+    wanted = {p.identity for p in processes}
+    while time.monotonic() < deadline:
+        if all(p.state in "Tt" for p in views(box) if p.identity in wanted):
+            return True
+        time.sleep(0.005)
+    return False

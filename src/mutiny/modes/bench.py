@@ -1,0 +1,175 @@
+"""The test bench: one target, and the ways to run sequences against it.
+
+All modes share this: they make operations, the bench runs them through the one loop, keeps the evidence, minimises and writes the
+reports.
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+
+from mutiny.engine.loop import Engine, Listener, Outcome
+from mutiny.engine.minimise import Budget, Minimised, Progress, minimise
+from mutiny.engine.replay import Replay
+from mutiny.engine.rundir import FORMAT, RunDirectory
+from mutiny.model.operation import Operation
+from mutiny.model.verdict import Verdict
+from mutiny.report.error_report import write_failure
+from mutiny.report.summary import write_summary
+from mutiny.targets.registry import Target
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """One run to do."""
+
+    operations: tuple[Operation, ...]
+    title: str
+    seed: int = 0
+    mode: str = "scenario"
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Runs assignments against one target."""
+
+    target: Target
+    root: Path
+    minimise_budget: Budget | None = None
+    """None: no minimisation; the replay is then the whole sequence."""
+
+    def run(
+        self,
+        assignment: Assignment,
+        listeners: Sequence[Listener] = (),
+        *,
+        watch: Callable[[Progress], None] = lambda _: None,
+        on_minimise: Callable[[Outcome], None] = lambda _: None,
+        on_directory: Callable[[RunDirectory], None] = lambda _: None,
+    ) -> Outcome:
+        """Run, keep the evidence of a failure, minimise it, write summary and report."""
+        directory = RunDirectory.create(self.root)
+        on_directory(directory)
+        directory.write_json(directory.plan_path, self._plan(assignment))
+        outcome = self._execute(assignment, directory, listeners)
+        self._snapshot(outcome)
+        replay = None
+        if outcome.rule is not None:
+            on_minimise(outcome)
+            replay = self._shortest(assignment, outcome, watch)
+            directory.write_json(directory.replay_path, replay.as_json())
+        write_summary(outcome, self.target.contract(), assignment.title, assignment.seed, replay)
+        if outcome.verdict is Verdict.SUCCESS:
+            directory.discard_box()
+        else:
+            write_failure(outcome, self.target.contract(), replay, self.target.name)
+        return outcome
+
+    def try_once(
+        self, operations: Sequence[Operation], seed: int, directory: RunDirectory
+    ) -> Outcome:
+        """Run a sequence in a directory that the caller keeps or throws away."""
+        return self._execute(Assignment(tuple(operations), "trial", seed), directory, ())
+
+    def shrink(
+        self,
+        operations: Sequence[Operation],
+        rule: str,
+        seed: int,
+        scratch: Path,
+        budget: Budget,
+        watch: Callable[[Progress], None],
+    ) -> Minimised:
+        """The shortest sequence that breaks the same rule."""
+        contract = self.target.contract()
+
+        def fails(candidate: tuple[Operation, ...]) -> bool:
+            trial = RunDirectory.create(scratch, latest=False)
+            try:
+                return self.try_once(candidate, seed, trial).rule == rule
+            finally:
+                trial.discard()
+
+        return minimise(
+            operations,
+            fails,
+            plausible=contract.plausible,
+            simpler=contract.simpler,
+            budget=budget,
+            watch=watch,
+        )
+
+    # --- parts ---------------------------------------------------------------------------------
+
+    def _execute(
+        self, assignment: Assignment, directory: RunDirectory, listeners: Sequence[Listener]
+    ) -> Outcome:
+        engine = Engine(
+            self.target.contract(),
+            self.target.make_live,
+            directory,
+            seed=assignment.seed,
+            listeners=listeners,
+        )
+        return engine.run(assignment.operations)
+
+    def _plan(self, assignment: Assignment) -> dict[str, object]:
+        """Everything that is known before the first operation."""
+        options = self.target.options
+        return {
+            "format": FORMAT,
+            "mode": assignment.mode,
+            "title": assignment.title,
+            "contract": self.target.spec.contract,
+            "target": self.target.name,
+            "target_file": self.target.origin,
+            "program": str(self.target.program),
+            "plant": options.plant,
+            "agents": options.agents,
+            "seed": assignment.seed,
+            "started_unix": time.time(),
+            "argv": sys.argv,
+            "versions": {"mutiny": version("mutiny"), "python": platform.python_version()},
+            "machine": {"system": platform.platform(), "isolation_asked": options.technique},
+            "operations": [operation.as_json() for operation in assignment.operations],
+        }
+
+    def _shortest(
+        self, assignment: Assignment, outcome: Outcome, watch: Callable[[Progress], None]
+    ) -> Replay:
+        executed = tuple(step.operation for step in outcome.steps)
+        assert outcome.rule is not None
+        whole = Replay(
+            executed,
+            self.target.spec.contract,
+            self.target.name,
+            self.target.options.plant,
+            assignment.seed,
+            outcome.rule,
+        )
+        if self.minimise_budget is None:
+            return whole
+        scratch = outcome.directory.path / "trials"
+        found = self.shrink(
+            executed, outcome.rule, assignment.seed, scratch, self.minimise_budget, watch
+        )
+        RunDirectory(scratch).discard()
+        return replace(whole, operations=found.operations)
+
+    def _snapshot(self, outcome: Outcome) -> None:
+        """The target's state and logs as they were when the run stopped."""
+        directory, evidence = outcome.directory, outcome.evidence
+        if evidence.state:
+            last = outcome.steps[-1].sequence_id if outcome.steps else 0
+            directory.write_text(
+                directory.path / "state_snapshots" / f"{last:04d}.json", evidence.state
+            )
+        for session, text in evidence.panes.items():
+            directory.write_text(directory.path / "tmux_captures" / f"{session}.txt", text)
+        directory.keep_copies(evidence.files)

@@ -1,0 +1,145 @@
+"""Exploration: many seeds, one sequence each, and what they covered together.
+
+Runs are independent boxes, so they may go side by side; each keeps its own run directory only when it did not pass.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+
+from mutiny.engine.journal import Step
+from mutiny.engine.loop import Outcome
+from mutiny.model.verdict import Verdict, worst
+from mutiny.modes.bench import Assignment, Bench
+
+Cell = tuple[str, str, str, str]
+
+
+@dataclass
+class Exploration:
+    """What a series of explored runs gave."""
+
+    verdicts: Counter[str] = field(default_factory=Counter)
+    coverage: Counter[Cell] = field(default_factory=Counter)
+    failures: list[tuple[int, Outcome]] = field(default_factory=list)
+    operations: int = 0
+    own_ms: float = 0.0
+    started: float = field(default_factory=time.monotonic)
+
+    def add(self, seed: int, outcome: Outcome) -> None:
+        """Take one finished run into account."""
+        self.verdicts[outcome.verdict.value] += 1
+        self.operations += len(outcome.steps)
+        self.own_ms += sum(step.own_ms for step in outcome.steps[1:])
+        self.coverage.update(cells(outcome.steps))
+        if outcome.verdict is not Verdict.SUCCESS:
+            self.failures.append((seed, outcome))
+
+    @property
+    def runs(self) -> int:
+        return sum(self.verdicts.values())
+
+    @property
+    def verdict(self) -> Verdict:
+        return worst(Verdict(name) for name in self.verdicts)
+
+    def as_json(self) -> dict[str, object]:
+        """For programs."""
+        return {
+            "runs": self.runs,
+            "operations": self.operations,
+            "seconds": round(time.monotonic() - self.started, 1),
+            "verdicts": dict(self.verdicts),
+            "cells": len(self.coverage),
+            "coverage": [
+                {"status": s, "operation": o, "fault": f, "outcome": r, "count": count}
+                for (s, o, f, r), count in sorted(self.coverage.items())
+            ],
+            "failures": [
+                {
+                    "seed": seed,
+                    "verdict": outcome.verdict.value,
+                    "rule": outcome.rule,
+                    "directory": str(outcome.directory.path),
+                }
+                for seed, outcome in self.failures
+            ],
+        }
+
+
+def cells(steps: Iterable[Step]) -> Iterator[Cell]:
+    """The coverage cells (status, operation, fault, outcome) that steps filled."""
+    for step in steps:
+        cell = step.coverage
+        if cell:
+            yield (
+                str(cell["status"]),
+                str(cell["operation"]),
+                str(cell["fault"]),
+                str(cell["outcome"]),
+            )
+
+
+def explore(
+    bench: Bench,
+    seeds: Sequence[int],
+    length: int,
+    *,
+    jobs: int = 1,
+    deadline_s: float | None = None,
+    keep_going: bool = False,
+    watch: Callable[[Exploration], None] = lambda _: None,
+) -> Exploration:
+    """Run one sequence a seed, `jobs` at a time; stop at the first failure unless told to go on."""
+    contract = bench.target.contract()
+    result = Exploration()
+    waiting = iter(seeds)
+    running: dict[Future[Outcome], int] = {}
+    over = False
+
+    def submit(pool: ThreadPoolExecutor) -> bool:
+        late = deadline_s is not None and time.monotonic() - result.started > deadline_s
+        seed = None if over or late else next(waiting, None)
+        if seed is None:
+            return False
+        assignment = Assignment(
+            contract.generate(seed, length), f"explore seed {seed}", seed, "explore"
+        )
+        running[pool.submit(bench.run, assignment)] = seed
+        return True
+
+    with ThreadPoolExecutor(max_workers=jobs) as pool:
+        while len(running) < jobs and submit(pool):
+            pass
+        while running:
+            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                seed = running.pop(future)
+                outcome = future.result()
+                result.add(seed, outcome)
+                if outcome.verdict is Verdict.SUCCESS:
+                    outcome.directory.discard()
+                over = over or (outcome.verdict.stops_run and not keep_going)
+                watch(result)
+                submit(pool)
+    return result
+
+
+def coverage_table(coverage: Counter[Cell]) -> Iterator[str]:
+    """Operations by status: how often each was tried, and under how many faults."""
+    by_pair: dict[tuple[str, str], Counter[str]] = {}
+    faults: dict[tuple[str, str], set[str]] = {}
+    for (status, operation, fault, outcome), count in coverage.items():
+        by_pair.setdefault((operation, status), Counter())[outcome] += count
+        faults.setdefault((operation, status), set()).add(fault)
+    yield f"{'operation':<20} {'status':<14} {'ok':>6} {'refused':>8} {'other':>6}  faults before it"
+    for (operation, status), outcomes in sorted(by_pair.items()):
+        good, refused = outcomes["success"], outcomes["expected"]
+        other = sum(outcomes.values()) - good - refused
+        before = ", ".join(sorted(faults[(operation, status)] - {"none", operation})) or "-"
+        shown = before if len(before) <= 70 else before[:67] + "..."
+        yield f"{operation:<20} {status:<14} {good:>6} {refused:>8} {other:>6}  {shown}"

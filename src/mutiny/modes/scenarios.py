@@ -1,0 +1,102 @@
+"""Scenario mode: named lists of operations, one run each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from mutiny.codec import nearest
+from mutiny.engine.loop import Outcome
+from mutiny.engine.replay import load
+from mutiny.errors import UsageError
+from mutiny.model.operation import Operation
+from mutiny.model.verdict import Verdict, worst
+from mutiny.modes.bench import Assignment, Bench
+from mutiny.report.summary import summary
+
+
+class Shower(Protocol):
+    """Whoever shows a run to the user."""
+
+    @property
+    def listeners(self) -> tuple[Any, ...]: ...
+
+    def line(self, text: str = "") -> None: ...
+
+    def header(self, bench: Bench, title: str, seed: int, kind: str) -> None: ...
+
+    def finish(self, bench: Bench, outcome: Outcome) -> None: ...
+
+    def minimising(self, budget: Any) -> Any: ...
+
+
+def chosen_scenarios(
+    bench: Bench, names: Sequence[str], *, everything: bool
+) -> dict[str, tuple[Operation, ...]]:
+    """The scenarios that the user named; all of them when none was named."""
+    contract = bench.target.contract()
+    known: Mapping[str, tuple[Operation, ...]] = contract.scenarios
+    if everything or not names:
+        return dict(known)
+    chosen: dict[str, tuple[Operation, ...]] = {}
+    for name in names:
+        if name in known:
+            chosen[name] = known[name]
+        elif name.endswith((".json", ".jsonl")):
+            chosen[Path(name).stem] = load(Path(name), contract.operations).operations
+        else:
+            raise UsageError(
+                f"unknown scenario {name!r}{nearest(name, list(known))}; known: {', '.join(known)}, or a JSON file"
+            )
+    return chosen
+
+
+def run_one(bench: Bench, assignment: Assignment, show: Shower, kind: str) -> Outcome:
+    """Run one assignment and show it."""
+    show.header(bench, assignment.title, assignment.seed, kind)
+    line = show.minimising(bench.minimise_budget)
+    outcome = bench.run(assignment, show.listeners, watch=line.minimise)
+    line.done()
+    show.finish(bench, outcome)
+    return outcome
+
+
+def run_scenarios(
+    bench: Bench,
+    scenarios: Mapping[str, tuple[Operation, ...]],
+    seed: int,
+    show: Shower,
+    *,
+    fail_fast: bool,
+    rounds: int,
+    collect: list[dict[str, Any]],
+) -> int:
+    """Run them all; the exit code is that of the worst verdict."""
+    verdicts: list[Verdict] = []
+    for round_number in range(rounds):
+        for name, operations in scenarios.items():
+            assignment = Assignment(operations, name, seed + round_number)
+            outcome = run_one(bench, assignment, show, "Scenario")
+            verdicts.append(outcome.verdict)
+            record = summary(outcome, bench.target.contract(), name, assignment.seed, None)
+            collect.append({**record, "directory": str(outcome.directory.path)})
+            show.line("")
+            if fail_fast and outcome.verdict.stops_run:
+                return outcome.verdict.exit_code
+    _table(collect, show)
+    return worst(verdicts).exit_code
+
+
+def _table(records: Sequence[Mapping[str, Any]], show: Shower) -> None:
+    """One line a run, below everything."""
+    if len(records) < 2:
+        return
+    for record in records:
+        rule = (record.get("error") or {}).get("rule") or ""
+        show.line(
+            f"{record['title']:<24} {record['verdict']:<14} {record['duration_s']:6.1f}s  {rule}".rstrip()
+        )
+    passed = sum(1 for record in records if record["verdict"] == "success")
+    total = sum(float(record["duration_s"]) for record in records)
+    show.line(f"{passed} of {len(records)} passed in {total:.1f}s")

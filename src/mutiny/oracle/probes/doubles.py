@@ -1,0 +1,90 @@
+"""What the agent doubles wrote down: who runs, who received what, who committed what.
+
+Read incrementally: the file only grows, so each look costs what is new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from mutiny.contracts.workers.observation import AgentView, Receipt
+from mutiny.doubles.install import Received, read_received
+
+Identity = tuple[int, int]
+
+
+class ReceivedLog:
+    """The doubles' record, read a little further each time."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._offset = 0
+        self.records: list[Received] = []
+
+    def refresh(self) -> list[Received]:
+        """Read what is new and return everything."""
+        new, self._offset = read_received(self._path, self._offset)
+        self.records.extend(new)
+        return self.records
+
+    def turns(self, worker: str) -> int:
+        """Prompts that agents of this worker have received so far."""
+        return sum(
+            1 for record in self.records if record.event == "prompt" and record.worker == worker
+        )
+
+
+def identity(record: Received) -> Identity:
+    """Pid and start time of the agent that wrote a record."""
+    return (record.pid, record.start)
+
+
+def receipts(records: Iterable[Received]) -> tuple[Receipt, ...]:
+    """Every prompt that an agent received, with what became of it."""
+    found: list[Receipt] = []
+    open_turn: dict[Identity, int] = {}
+    for record in records:
+        who = identity(record)
+        if record.event == "prompt":
+            open_turn[who] = len(found)
+            found.append(
+                Receipt(
+                    token=record.token,
+                    tokens=record.tokens,
+                    worker=record.worker,
+                    agent=who,
+                    kind=record.kind or "other",
+                    earlier_alive=any(earlier.alive for earlier in record.earlier),
+                    same_agent=any(earlier.same_agent for earlier in record.earlier),
+                )
+            )
+        elif record.event == "commit" and who in open_turn:
+            index = open_turn[who]
+            found[index] = replace(found[index], committed=True)
+        elif record.event == "turn_end" and who in open_turn:
+            index = open_turn.pop(who)
+            found[index] = replace(found[index], finished=True)
+    return tuple(found)
+
+
+def agents(records: Iterable[Received], alive: frozenset[Identity]) -> tuple[AgentView, ...]:
+    """Every agent that announced itself, and whether it still runs."""
+    workers: dict[Identity, str] = {}
+    busy: set[Identity] = set()
+    left: set[Identity] = set()
+    for record in records:
+        who = identity(record)
+        if record.event == "start":
+            workers[who] = record.worker
+        elif record.event == "prompt":
+            busy.add(who)
+        elif record.event == "turn_end":
+            busy.discard(who)
+        elif record.event == "exit":
+            left.add(who)
+    return tuple(
+        AgentView(worker, who, who in alive, who in busy, who in left)
+        for who, worker in workers.items()
+    )

@@ -1,0 +1,114 @@
+"""What git knows, read as cheaply as it can be told: plain files first, the git program only where it must.
+
+HEAD, branch heads and a rebase in progress are files that can be read from outside the box without starting anything.
+`git` itself is asked (inside the box, without taking locks) only for uncommitted changes, and for the commits
+when a ref has changed since the last look.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from mutiny.contracts.workers.observation import Commit, WorktreeView
+
+TOKEN = re.compile(r"MT-[0-9a-z]+-[0-9]+")
+Outside = Callable[[str], Path]
+
+STATUS_ARGV = ("git", "--no-optional-locks", "status", "--porcelain", "--untracked-files=normal")
+
+
+def log_argv(repository: str) -> tuple[str, ...]:
+    """Every commit that any ref reaches, with its message."""
+    return ("git", "-C", repository, "log", "--all", "--format=%H%x1f%B%x1e")
+
+
+def default_argv(repository: str, branch: str) -> tuple[str, ...]:
+    """Every commit of the default branch, newest first."""
+    return ("git", "-C", repository, "rev-list", f"refs/heads/{branch}")
+
+
+def worktree(directory: Path, outside: Outside) -> WorktreeView:
+    """Branch, head and rebase state of a worktree, from its files."""
+    if not directory.is_dir():
+        return WorktreeView(exists=False)
+    git_dir = _git_dir(directory, outside)
+    if git_dir is None:
+        return WorktreeView(exists=False)
+    rebasing = (git_dir / "rebase-merge").exists() or (git_dir / "rebase-apply").exists()
+    head = _read(git_dir / "HEAD")
+    if head is None:
+        return WorktreeView(exists=False)
+    if not head.startswith("ref: "):
+        return WorktreeView(True, None, head, rebasing)
+    reference = head.removeprefix("ref: ")
+    common = _common_dir(git_dir)
+    return WorktreeView(
+        True, reference.removeprefix("refs/heads/"), resolve(common, reference), rebasing
+    )
+
+
+def resolve(git_dir: Path, reference: str) -> str | None:
+    """The commit that a ref names: loose file first, then packed refs."""
+    loose = _read(git_dir / reference)
+    if loose:
+        return loose
+    packed = _read(git_dir / "packed-refs") or ""
+    for line in packed.splitlines():
+        sha, _, name = line.partition(" ")
+        if name == reference:
+            return sha
+    return None
+
+
+def fingerprint(git_dir: Path) -> str:
+    """Changes whenever a ref changes, so that unchanged repositories are not asked again."""
+    digest = hashlib.sha256()
+    for name in ("HEAD", "packed-refs"):
+        digest.update((_read(git_dir / name) or "").encode())
+    refs = git_dir / "refs"
+    for path in sorted(refs.rglob("*")):
+        if path.is_file():
+            digest.update(f"{path}={_read(path)}\n".encode())
+    return digest.hexdigest()
+
+
+def parse_log(output: str, default: frozenset[str]) -> tuple[Commit, ...]:
+    """Commits with the tokens in their messages."""
+    commits = []
+    for block in output.split("\x1e"):
+        sha, separator, message = block.strip().partition("\x1f")
+        if separator:
+            tokens = tuple(dict.fromkeys(TOKEN.findall(message)))
+            commits.append(Commit(sha, tokens, sha in default))
+    return tuple(commits)
+
+
+def repository_dir(repository: Path) -> Path:
+    """The git directory of a repository, bare or not."""
+    nested = repository / ".git"
+    return nested if nested.is_dir() else repository
+
+
+def _git_dir(directory: Path, outside: Outside) -> Path | None:
+    pointer = directory / ".git"
+    if pointer.is_dir():
+        return pointer
+    text = _read(pointer)
+    if text is None or not text.startswith("gitdir: "):
+        return None
+    return outside(text.removeprefix("gitdir: "))
+
+
+def _common_dir(git_dir: Path) -> Path:
+    relative = _read(git_dir / "commondir")
+    return (git_dir / relative) if relative else git_dir
+
+
+def _read(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip()
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return None

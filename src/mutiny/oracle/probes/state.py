@@ -1,0 +1,90 @@
+"""The target's state file, in the contract's words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mutiny.contracts.workers.observation import WorkerView
+from mutiny.contracts.workers.operations import STATUSES
+
+
+@dataclass(frozen=True)
+class StateReading:
+    """One look at the state file."""
+
+    exists: bool = False
+    error: str | None = None
+    daemon_flag: bool | None = None
+    workers: Mapping[str, WorkerView] = field(default_factory=dict)
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class StateWords:
+    """How the target names things; from its specification."""
+
+    workers: str
+    daemon_flag: str
+    fields: Mapping[str, str]
+    statuses: Mapping[str, str]
+
+
+def read_state(path: Path, words: StateWords) -> StateReading:
+    """Read the file; whatever is wrong with it becomes `error`, never an exception."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return StateReading()
+    except (OSError, UnicodeDecodeError) as error:
+        return StateReading(exists=True, error=str(error))
+    try:
+        data = json.loads(text)
+    except json.JSONDecodeError as error:
+        return StateReading(exists=True, error=f"not valid JSON: {error}", text=text)
+    try:
+        return _interpret(data, words, text)
+    except (KeyError, TypeError, AttributeError) as error:
+        return StateReading(
+            exists=True, error=f"field missing or of the wrong kind: {error}", text=text
+        )
+
+
+def _interpret(data: Any, words: StateWords, text: str) -> StateReading:
+    raw = _at(data, words.workers)
+    rows = {row["name"]: row for row in raw} if isinstance(raw, list) else dict(raw)
+    workers = {name: _worker(name, row, words) for name, row in rows.items()}
+    flag = _at(data, words.daemon_flag) if words.daemon_flag else None
+    return StateReading(True, None, flag if isinstance(flag, bool) else None, workers, text)
+
+
+def _worker(name: str, row: Any, words: StateWords) -> WorkerView:
+    def text(field_name: str) -> str:
+        key = words.fields.get(field_name, "")
+        return str(row.get(key) or "") if key else ""
+
+    spoken = str(row[words.fields["status"]])
+    status = words.statuses.get(spoken, spoken)
+    if status not in STATUSES:
+        raise KeyError(f"worker {name!r} has the unknown status {spoken!r}")
+    return WorkerView(
+        name=name,
+        status=status,
+        branch=text("branch"),
+        worktree=text("worktree"),
+        session=text("session"),
+        prompt=text("prompt"),
+        pending_prompt=text("pending_prompt"),
+        commit_sha=text("commit_sha") or None,
+        error_reason=text("error_reason") or None,
+    )
+
+
+def _at(data: Any, path: str) -> Any:
+    """The value at a dotted path."""
+    for key in path.split("."):
+        data = data[key]
+    return data

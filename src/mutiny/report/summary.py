@@ -1,0 +1,62 @@
+"""`summary.json`: what a program wants to know about a run."""
+
+from __future__ import annotations
+
+from mutiny.contracts.base import Contract
+from mutiny.engine.loop import Outcome
+from mutiny.engine.replay import Replay
+from mutiny.engine.rundir import FORMAT
+
+
+def summary(
+    outcome: Outcome, contract: Contract, title: str, seed: int, replay: Replay | None
+) -> dict[str, object]:
+    """The whole outcome in one object."""
+    counts: dict[str, int] = {}
+    for step in outcome.steps:
+        counts[step.verdict.value] = counts.get(step.verdict.value, 0) + 1
+    return {
+        "format": FORMAT,
+        "title": title,
+        "seed": seed,
+        "verdict": outcome.verdict.value,
+        "exit_code": outcome.verdict.exit_code,
+        "duration_s": round(outcome.duration_s, 3),
+        "operations": len(outcome.steps),
+        "counts": counts,
+        "not_applicable": dict(contract.not_applicable),
+        "own_ms_mean": _mean_own_ms(outcome),
+        "error": _error(outcome, replay),
+    }
+
+
+def _error(outcome: Outcome, replay: Replay | None) -> dict[str, object] | None:
+    step = outcome.failed_step
+    if step is None:
+        return None
+    return {
+        "sequence_id": step.sequence_id,
+        "operation": step.operation.as_json(),
+        "classification": step.verdict.value,
+        "rule": outcome.rule,
+        "violations": [violation.as_json() for violation in step.violations],
+        "inconclusive": list(step.inconclusive),
+        "expected": step.expected,
+        "report": outcome.directory.report_path.name,
+        "minimal_replay": outcome.directory.replay_path.name if replay else None,
+        "minimal_length": len(replay.operations) if replay else None,
+        "state_preserved_at": str(outcome.directory.box_path),
+    }
+
+
+def _mean_own_ms(outcome: Outcome) -> float | None:
+    costs = [step.own_ms for step in outcome.steps[1:]]
+    return round(sum(costs) / len(costs), 3) if costs else None
+
+
+def write_summary(
+    outcome: Outcome, contract: Contract, title: str, seed: int, replay: Replay | None
+) -> None:
+    """Write `summary.json` into the run directory."""
+    directory = outcome.directory
+    directory.write_json(directory.summary_path, summary(outcome, contract, title, seed, replay))

@@ -1,0 +1,123 @@
+"""What a person sees while a run goes on: the form that seed 000 draws.
+
+    [  1] Reset                           OK (0.5s)
+    [ 11] Review(worker="beta")           UNEXPECTED FAILURE
+
+Colour only on a terminal, and never when NO_COLOR is set.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TextIO
+
+from mutiny.contracts.base import Contract
+from mutiny.engine.journal import Step
+from mutiny.engine.loop import Event, Outcome
+from mutiny.engine.replay import Replay
+from mutiny.model.verdict import Verdict
+from mutiny.report.error_report import error_type
+
+WIDTH = 36
+_WORDS = {
+    Verdict.SUCCESS: "OK",
+    Verdict.EXPECTED: "EXPECTED REJECTION",
+    Verdict.BUG: "UNEXPECTED FAILURE",
+    Verdict.RECOVERY_BUG: "RECOVERY FAILURE",
+    Verdict.TIMEOUT: "TIMEOUT",
+    Verdict.INCONCLUSIVE: "INCONCLUSIVE",
+}
+_COLOURS = {
+    Verdict.SUCCESS: "32",
+    Verdict.EXPECTED: "36",
+    Verdict.BUG: "1;31",
+    Verdict.RECOVERY_BUG: "1;31",
+    Verdict.TIMEOUT: "1;33",
+    Verdict.INCONCLUSIVE: "1;33",
+}
+
+
+class Terminal:
+    """Prints runs as they happen."""
+
+    def __init__(self, out: TextIO | None = None) -> None:
+        self._out = out or sys.stdout
+        self._live = self._out.isatty()
+        self._colour = self._live and "NO_COLOR" not in os.environ
+
+    def header(self, target: str, title: str, seed: int, *, kind: str = "Scenario") -> None:
+        """The lines above a run."""
+        self._say("=== Mutiny ===")
+        self._say("")
+        self._say(f"Target: {target}")
+        self._say(f"{kind}: {title}")
+        self._say(f"Seed: {seed}")
+        self._say("")
+
+    def listen(self, event: Event) -> None:
+        """Show a step; on a terminal also the one that is under way."""
+        text = f"[{event.sequence_id:3d}] {event.operation.short():<{WIDTH}}"
+        if event.step is None:
+            if self._live:
+                self._out.write(f"{text} ...\r")
+                self._out.flush()
+            return
+        self._say(f"{text} {self._outcome(event.step)}" + ("\x1b[K" if self._live else ""))
+
+    def _outcome(self, step: Step) -> str:
+        word = _WORDS[step.verdict]
+        if self._colour:
+            word = f"\x1b[{_COLOURS[step.verdict]}m{word}\x1b[0m"
+        return f"{word} ({step.result.duration_ms / 1000:.1f}s)"
+
+    def failure(self, outcome: Outcome, contract: Contract, replay: Replay | None) -> None:
+        """The seed's block below a run that stopped."""
+        step = outcome.failed_step
+        if step is None:
+            return
+        titles = {
+            Verdict.INCONCLUSIVE: "!!! Inconclusive: this could not be tested !!!",
+            Verdict.TIMEOUT: "!!! Timeout !!!",
+        }
+        self._say("")
+        self._say(titles.get(step.verdict, "!!! Error Detected !!!"))
+        self._say("")
+        self._say(f"Error Type: {error_type(step, contract.rules)}")
+        if outcome.rule:
+            self._say(f"Rule: {outcome.rule}")
+        self._say(f"Operation: {step.operation}")
+        if step.result.exit_code is not None and step.result.argv:
+            self._say(f"Exit Code: {step.result.exit_code}")
+        if step.result.stderr.strip():
+            self._say("Stderr:")
+            for line in step.result.stderr.strip().splitlines()[-8:]:
+                self._say(f"  {line}")
+        self._say("")
+        if step.violations:
+            rule = contract.rules.get(step.violations[0].rule)
+            self._say(f"Expected: {rule.promise if rule else step.expected}")
+            self._say(f"Actual: {step.violations[0].message}")
+        for doubt in step.inconclusive:
+            self._say(f"Not tested: {doubt}")
+        self._say("")
+        self._say(f"Full report: {_shown(outcome.directory.report_path)}")
+        if replay is not None or outcome.directory.replay_path.exists():
+            self._say(f"Minimal replay: {_shown(outcome.directory.replay_path)}")
+        self._say("")
+        self._say(f"State preserved at: {_shown(outcome.directory.box_path)}/")
+
+    def line(self, text: str = "") -> None:
+        """Any other line."""
+        self._say(text)
+
+    def _say(self, text: str) -> None:
+        self._out.write(text + "\n")
+        self._out.flush()
+
+
+def _shown(path: os.PathLike[str]) -> str:
+    """Relative to where the user is, when that is shorter."""
+    full = os.fspath(path)
+    relative = os.path.relpath(full)
+    return relative if len(relative) < len(full) else full

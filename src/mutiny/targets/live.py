@@ -1,0 +1,499 @@
+"""A live workers target in its box: operations in, plain results out.
+
+This is the only place where a workers operation touches the world. It judges nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from mutiny.box.box import Box
+from mutiny.box.isolation import Network
+from mutiny.box.results import CommandResult, Spawned
+from mutiny.contracts.base import Evidence, StepContext
+from mutiny.contracts.workers import operations as op
+from mutiny.contracts.workers.observation import Observation, ProcessView
+from mutiny.contracts.workers.profile import Limits
+from mutiny.doubles.install import write_script
+from mutiny.errors import TargetMissing
+from mutiny.faults import files as file_faults
+from mutiny.faults import process as process_faults
+from mutiny.model.operation import Operation
+from mutiny.model.result import OperationResult
+from mutiny.targets.observer import Observer
+from mutiny.targets.spec import CommandSpec, TargetSpec, fill
+
+PROMPT_REFERENCE = "{text} (ref {token})"
+
+
+@dataclass(frozen=True)
+class LiveOptions:
+    """How the target is brought to life."""
+
+    program: Path
+    plant: str = ""
+    agents: str = "double"
+    technique: str | None = None
+    network: Network = "none"
+
+
+class WorkersLive:
+    """One target in one box, from Reset to Reset."""
+
+    def __init__(self, spec: TargetSpec, directory: Path, options: LiveOptions) -> None:
+        self.spec = spec
+        self.options = options
+        self.limits: Limits = spec.profile.limits
+        program = options.program
+        if not os.access(program, os.X_OK):
+            raise TargetMissing(f"target {spec.name}: {program} is not an executable program")
+        self.box = Box.create(
+            directory,
+            technique=options.technique,
+            network=options.network,
+            read_only=(program.resolve().parent, program.parent),
+            environment=self._environment(options),
+            doubles=options.agents == "double",
+        )
+        self._values = {
+            "program": str(program),
+            "box": self.box.inside_root,
+            "home": f"{self.box.inside_root}/home",
+            "source": f"{self.box.inside_root}/source",
+            "tmp": f"{self.box.inside_root}/tmp",
+            "plant": options.plant,
+        }
+        self.observer = Observer(
+            self.box, spec, self._values, double_agents=options.agents == "double"
+        )
+        self._environment_values = {
+            key: fill(value, self._values) for key, value in spec.environment.items()
+        }
+        self._script: dict[str, list[str]] = {}
+        self._background: list[Spawned] = []
+
+    def _environment(self, options: LiveOptions) -> dict[str, str]:
+        if options.agents == "double":
+            return {}
+        return {key: os.environ[key] for key in ("ANTHROPIC_API_KEY",) if key in os.environ}
+
+    # --- the engine's side -----------------------------------------------------------------------
+
+    def observe(self) -> Observation:
+        """One complete look."""
+        return self.observer.observe()
+
+    def wait_change(self, timeout_s: float) -> None:
+        """Return when something visible changed, or when the time is over."""
+        self.observer.wait_change(timeout_s)
+
+    def execute(self, operation: Operation, context: StepContext) -> OperationResult:
+        """Carry out one operation."""
+        started = time.perf_counter()
+        result = self._dispatch(operation, context)
+        elapsed_ms = (time.perf_counter() - started) * 1000
+        return replace(result, duration_ms=elapsed_ms)
+
+    def facts(self) -> dict[str, object]:
+        """What plan.json says about the box."""
+        return self.box.facts()
+
+    def evidence(self) -> Evidence:
+        """What is kept of the target when something went wrong."""
+        sessions = self.observe().sessions or frozenset()
+        files = {"target_logs/" + path.name: path for path in self._log_files()}
+        daemon_log = ""
+        if self.spec.logs.daemon:
+            path = self.box.outside(fill(self.spec.logs.daemon, self._values))
+            files["daemon.log"] = path
+            daemon_log = _read(path)
+        return Evidence(_read(self.observer.state_path), daemon_log, self._capture(sessions), files)
+
+    def _log_files(self) -> list[Path]:
+        return [self.box.outside(fill(text, self._values)) for text in self.spec.logs.files]
+
+    def _capture(self, sessions: frozenset[str]) -> dict[str, str]:
+        """The last 100 lines of each session's pane."""
+        captures = {}
+        for session in sorted(sessions):
+            argv = ("tmux", "capture-pane", "-p", "-S", "-100", "-t", f"={session}:")
+            answer = self.box.run(argv, timeout_s=5)
+            captures[session] = answer.stdout if answer.exit_code == 0 else answer.stderr
+        return captures
+
+    def close(self) -> None:
+        """Kill everything in the box; its files stay."""
+        self.observer.close()
+        self.box.close()
+
+    # --- operations ----------------------------------------------------------------------------
+
+    def _dispatch(self, operation: Operation, context: StepContext) -> OperationResult:
+        if isinstance(operation, op.ExpectError):
+            inner = self.execute(operation.inner, context)
+            return replace(inner, inner=(inner,))
+        if isinstance(operation, op.Parallel):
+            return self._parallel(operation, context)
+        handler = _HANDLERS.get(type(operation))
+        if handler is not None:
+            return handler(self, operation, context)
+        return self._command(operation, context)
+
+    def _command(self, operation: Operation, context: StepContext) -> OperationResult:
+        name = _COMMAND_NAMES[type(operation)]
+        if isinstance(operation, op.Doctor) and operation.repair:
+            name = "repair"
+        command = self.spec.commands.get(name)
+        if command is None:
+            return _unable(f"target {self.spec.name} has no command for {operation.type}")
+        values, tokens = self._operation_values(operation, context)
+        if command.stop_daemon:
+            process_faults.stop_daemon(self.box, self.observer.daemons(), command.stop_daemon)
+        if command.background:
+            return self._start_background(command, values)
+        result = self._run(command, values)
+        for argv in command.then if result.succeeded else ():
+            follow_up = self._run(replace(command, argv=argv, then=()), values)
+            if not follow_up.succeeded:
+                return _unable(
+                    f"preparing the target failed: {' '.join(argv)}: {follow_up.stderr.strip()}"
+                )
+        return replace(result, tokens=tokens, details=self._details(operation, result))
+
+    def _operation_values(
+        self, operation: Operation, context: StepContext
+    ) -> tuple[dict[str, str], tuple[str, ...]]:
+        values = {
+            **self._values,
+            "worker": op.worker_of(operation) or "",
+            "model": "",
+            "prompt": "",
+            "message": "",
+        }
+        tokens: tuple[str, ...] = ()
+        for argument in ("prompt", "message"):
+            text = getattr(operation, argument, None)
+            if isinstance(text, str):
+                tokens = (context.token(),)
+                values[argument] = PROMPT_REFERENCE.format(text=text, token=tokens[0])
+        if isinstance(operation, op.Add):
+            values["model"] = operation.model
+        return values, tokens
+
+    def _run(self, command: CommandSpec, values: Mapping[str, str]) -> OperationResult:
+        argv = tuple(fill(word, values) for word in command.argv)
+        answer = self.box.run(
+            argv,
+            cwd=self._values["source"],
+            env=self._environment_values,
+            stdin=command.stdin.encode(),
+            timeout_s=command.timeout_s or self.limits.command_s,
+        )
+        return _as_result(answer, argv)
+
+    def _start_background(self, command: CommandSpec, values: Mapping[str, str]) -> OperationResult:
+        """Start a command that stays in the foreground, and wait until it says that it is ready."""
+        argv = tuple(fill(word, values) for word in command.argv)
+        log = self.box.directory / "tmp" / f"background-{len(self._background)}.log"
+        started = time.perf_counter()
+        spawned = self.box.spawn(
+            argv,
+            cwd=self._values["source"],
+            env=self._environment_values,
+            output=self.box.inside(log),
+        )
+        self._background.append(spawned)
+        deadline = time.monotonic() + (command.timeout_s or self.limits.command_s)
+        ready = re.compile(command.ready)
+        while time.monotonic() < deadline:
+            text = _read(log)
+            if ready.search(text):
+                return OperationResult(
+                    0, text, "", argv=argv, target_ms=(time.perf_counter() - started) * 1000
+                )
+            ended = self.box.wait_ended(spawned, 0)
+            if ended is not None:
+                text = _read(log)
+                return OperationResult(
+                    ended.exit_code,
+                    text,
+                    text,
+                    signal=ended.signal,
+                    argv=argv,
+                    target_ms=(time.perf_counter() - started) * 1000,
+                )
+            self.wait_change(0.05)
+        return OperationResult(
+            None, _read(log), "never said that it is ready", timed_out=True, argv=argv
+        )
+
+    def _details(self, operation: Operation, result: OperationResult) -> dict[str, object]:
+        if not isinstance(operation, op.Status) or not self.spec.status_daemon:
+            return {}
+        try:
+            start = result.stdout.index("{")
+            return {"daemon_running": json.loads(result.stdout[start:])[self.spec.status_daemon]}
+        except (ValueError, KeyError):
+            return {"unparsed": True}
+
+    def _parallel(self, operation: op.Parallel, context: StepContext) -> OperationResult:
+        """Start all parts at one barrier, each in its own thread."""
+        results: list[OperationResult | None] = [None] * len(operation.operations)
+        barrier = threading.Barrier(len(operation.operations))
+        failures: list[str] = []
+
+        def run(index: int, part: Operation) -> None:
+            try:
+                barrier.wait(timeout=10)
+                results[index] = self.execute(part, context)
+            except Exception as error:  # noqa: BLE001  a thread must hand every failure back
+                failures.append(f"{part}: {error!r}")
+
+        threads = [
+            threading.Thread(target=run, args=(index, part))
+            for index, part in enumerate(operation.operations)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if failures:
+            return _unable("; ".join(failures))
+        parts = tuple(result for result in results if result is not None)
+        return OperationResult(
+            inner=parts,
+            tokens=tuple(token for part in parts for token in part.tokens),
+            target_ms=max(part.target_ms for part in parts),
+        )
+
+    # --- waits and assertions --------------------------------------------------------------------
+
+    def _wait_status(self, operation: Any, context: StepContext) -> OperationResult:
+        status, worker = operation.status, operation.worker
+        limit = operation.timeout_seconds or self._limit_for(status)
+        if context.before.status_of(worker) == status and status in op.STATUSES:
+            return OperationResult(stdout=f"{worker} is {status}")
+        deadline = time.monotonic() + limit
+        while True:
+            reading = self.observer.state()
+            view = reading.workers.get(worker)
+            if view is not None and view.status == status:
+                return OperationResult(stdout=f"{worker} is {status}", target_ms=0)
+            if view is not None and view.status == "error" and status != "error":
+                return OperationResult(
+                    1, stderr=f"{worker} entered the error state: {view.error_reason}"
+                )
+            remaining = deadline - time.monotonic()
+            if remaining <= 0:
+                shown = view.status if view else "missing"
+                return OperationResult(
+                    None,
+                    stderr=f"{worker} is {shown}, not {status}, after {limit:g}s",
+                    timed_out=True,
+                )
+            self.wait_change(remaining)
+
+    def _limit_for(self, status: str) -> float:
+        if status in ("needs_review", "no_changes"):
+            return self.limits.complete_s
+        return self.limits.rebase_s if status == "rebasing" else self.limits.idle_s
+
+    def _settle(self, operation: Operation, context: StepContext) -> OperationResult:
+        deadline = time.monotonic() + self.limits.recover_s
+        while True:
+            seen = self.observe()
+            waiting = context.pending(seen)
+            if not waiting:
+                return OperationResult(stdout="settled")
+            remaining = deadline - time.monotonic()
+            if remaining <= 0:
+                return OperationResult(None, stderr="; ".join(waiting), timed_out=True)
+            self.wait_change(remaining)
+
+    def _assert_state(self, operation: Any, context: StepContext) -> OperationResult:
+        view = self.observer.state().workers.get(operation.worker)
+        if view is not None and view.status == operation.status:
+            return OperationResult()
+        shown = view.status if view else "missing"
+        return OperationResult(
+            1, stderr=f"worker {operation.worker} is {shown}, not {operation.status}"
+        )
+
+    def _assert_exists(self, operation: Any, context: StepContext) -> OperationResult:
+        if operation.worker in self.observer.state().workers:
+            return OperationResult()
+        return OperationResult(1, stderr=f"worker {operation.worker} is not in the state")
+
+    def _assert_session(self, operation: Any, context: StepContext) -> OperationResult:
+        deadline = time.monotonic() + self.limits.recover_s
+        while True:
+            seen = self.observe()
+            view = seen.workers.get(operation.worker)
+            if view is not None and seen.sessions is not None and view.session in seen.sessions:
+                return OperationResult(stdout=view.session)
+            if time.monotonic() >= deadline:
+                return OperationResult(1, stderr=f"no session for worker {operation.worker}")
+            self.wait_change(0.05)
+
+    # --- control and faults ----------------------------------------------------------------------
+
+    def _sleep(self, operation: Any, context: StepContext) -> OperationResult:
+        time.sleep(operation.seconds)
+        return OperationResult()
+
+    def _behave(self, operation: Any, context: StepContext) -> OperationResult:
+        self.observer.received.refresh()
+        done = self.observer.received.turns(operation.worker)
+        self._script[operation.worker] = ["obey"] * done + list(operation.turns)
+        write_script(self.box.directory / "doubles", self._script)
+        return OperationResult()
+
+    def _kill_daemon(self, operation: Operation, context: StepContext) -> OperationResult:
+        return process_faults.kill(self.box, self.observer.daemons(), "daemon")
+
+    def _session_of(self, worker: str) -> str:
+        view = self.observer.state().workers.get(worker)
+        return view.session if view else ""
+
+    def _kill_session(self, operation: Any, context: StepContext) -> OperationResult:
+        return process_faults.kill_session(
+            self.box, self._session_of(operation.worker), operation.worker
+        )
+
+    def _kill_server(self, operation: Operation, context: StepContext) -> OperationResult:
+        return process_faults.kill(self.box, self._tmux_servers(), "tmux server")
+
+    def _tmux_servers(self) -> tuple[ProcessView, ...]:
+        return process_faults.tmux_servers(self.box)
+
+    def _agents_of(self, worker: str) -> tuple[ProcessView, ...]:
+        agents = self.observe().agents or ()
+        identities = {agent.identity for agent in agents if agent.worker == worker and agent.alive}
+        return tuple(p for p in process_faults.views(self.box) if p.identity in identities)
+
+    def _kill_agent(self, operation: Any, context: StepContext) -> OperationResult:
+        return process_faults.kill(self.box, self._agents_of(operation.worker), "agent")
+
+    def _pause(self, operation: Any, context: StepContext) -> OperationResult:
+        found = {
+            "daemon": self.observer.daemons,
+            "tmux": self._tmux_servers,
+            "agent": lambda: self._agents_of(operation.worker or ""),
+        }[operation.role]()
+        with process_faults.paused(self.box, found) as fired:
+            if not fired:
+                return OperationResult(1, stderr=f"no {operation.role} to pause", fired=False)
+            if operation.during is None:
+                time.sleep(operation.seconds)
+                return OperationResult(technique="SIGSTOP by handle", fired=True)
+            inner = self._during(operation, context)
+        return replace(inner, inner=(inner,), technique="SIGSTOP by handle", fired=True)
+
+    def _during(self, operation: Any, context: StepContext) -> OperationResult:
+        """Run the inner operation; when it hangs on the stopped process, let the process go on after a while."""
+        release = threading.Timer(
+            operation.seconds,
+            process_faults.resume,
+            (self.box, operation.role, self._resumable(operation)),
+        )
+        release.start()
+        try:
+            return self.execute(operation.during, context)
+        finally:
+            release.join()
+
+    def _resumable(self, operation: Any) -> tuple[ProcessView, ...]:
+        if operation.role == "daemon":
+            return self.observer.daemons()
+        return (
+            self._tmux_servers() if operation.role == "tmux" else self._agents_of(operation.worker)
+        )
+
+    def _corrupt(self, operation: Any, context: StepContext) -> OperationResult:
+        result = file_faults.corrupt(self.observer.state_path, operation.how)
+        self.observer.forgive_writes()
+        return result
+
+    def _dirty_source(self, operation: Any, context: StepContext) -> OperationResult:
+        source = self.box.directory / "source"
+        if operation.undo:
+            self.observer.edit_marker = None
+            return file_faults.clean_source(self.box, self._values["source"])
+        result, marker = file_faults.dirty_source(source)
+        self.observer.edit_marker = marker
+        return result
+
+    def _move_source(self, operation: Any, context: StepContext) -> OperationResult:
+        return file_faults.move_source(self.box, self._values["source"], operation.path)
+
+
+Handler = Callable[[WorkersLive, Any, StepContext], OperationResult]
+
+_HANDLERS: dict[type[Operation], Handler] = {
+    op.Sleep: WorkersLive._sleep,
+    op.Behave: WorkersLive._behave,
+    op.Settle: WorkersLive._settle,
+    op.WaitForIdle: WorkersLive._wait_status,
+    op.WaitForNeedsReview: WorkersLive._wait_status,
+    op.WaitForState: WorkersLive._wait_status,
+    op.AssertState: WorkersLive._assert_state,
+    op.AssertWorkerExists: WorkersLive._assert_exists,
+    op.AssertSessionAlive: WorkersLive._assert_session,
+    op.KillDaemon: WorkersLive._kill_daemon,
+    op.KillTmuxSession: WorkersLive._kill_session,
+    op.KillTmuxServer: WorkersLive._kill_server,
+    op.KillAgent: WorkersLive._kill_agent,
+    op.PauseProcess: WorkersLive._pause,
+    op.CorruptState: WorkersLive._corrupt,
+    op.DirtySource: WorkersLive._dirty_source,
+    op.MoveSource: WorkersLive._move_source,
+}
+
+_COMMAND_NAMES: dict[type[Operation], str] = {
+    op.Init: "init",
+    op.Up: "up",
+    op.Down: "down",
+    op.Add: "add",
+    op.Nuke: "nuke",
+    op.Start: "start",
+    op.Message: "message",
+    op.Attach: "attach",
+    op.Review: "review",
+    op.Accept: "accept",
+    op.Reject: "reject",
+    op.Rebase: "rebase",
+    op.ResetWorker: "reset",
+    op.Doctor: "doctor",
+    op.Status: "status",
+}
+
+
+def _as_result(answer: CommandResult, argv: tuple[str, ...]) -> OperationResult:
+    return OperationResult(
+        exit_code=answer.exit_code,
+        stdout=answer.stdout,
+        stderr=answer.stderr,
+        signal=answer.signal,
+        timed_out=answer.timed_out,
+        argv=argv,
+        target_ms=answer.duration_s * 1000,
+    )
+
+
+def _unable(why: str) -> OperationResult:
+    return OperationResult(1, stderr=why, harness_error=why)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return ""

@@ -1,0 +1,274 @@
+"""Look at a live workers target: state file, processes, tmux, git, and what the doubles wrote.
+
+One look is one batch of concurrent questions into the box; what has not changed is not asked again. A question that
+fails leaves its fact unknown and says so.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from mutiny.box.box import Box
+from mutiny.box.results import Command, CommandResult
+from mutiny.box.errors import CommandNotStarted
+from mutiny.contracts.workers.observation import (
+    AgentView,
+    Commit,
+    Observation,
+    ProcessView,
+    Receipt,
+    WorkerView,
+    WorktreeView,
+)
+from mutiny.doubles.install import Received
+from mutiny.oracle.probes import doubles, git
+from mutiny.oracle.probes.state import StateReading, StateWords, read_state
+from mutiny.system.inotify import DirectoryWatch, Event
+from mutiny.targets.spec import TargetSpec, fill
+
+_TMUX_ARGV = ("tmux", "list-panes", "-a", "-F", "#{session_name}\t#{pane_pid}")
+_NO_SERVER = re.compile(r"no server running|No such file or directory|Connection refused")
+PROBE_TIMEOUT_S = 10.0
+
+
+class Observer:
+    """Looks at one live target in one box."""
+
+    def __init__(
+        self, box: Box, spec: TargetSpec, values: Mapping[str, str], *, double_agents: bool
+    ) -> None:
+        self._box = box
+        self._spec = spec
+        self._double_agents = double_agents
+        self._words = StateWords(
+            spec.state.workers,
+            spec.state.daemon_flag,
+            {name: str(key) for name, key in asdict(spec.state.fields).items()},
+            spec.statuses,
+        )
+        self.state_path = box.outside(fill(spec.state.file, values))
+        self._repositories = tuple(fill(text, values) for text in spec.git.repositories)
+        self._source = values["source"]
+        self.received = doubles.ReceivedLog(box.directory / "doubles" / "received.jsonl")
+        self._watch: DirectoryWatch | None = None
+        self._written_in_place = False
+        self._commit_cache: dict[str, tuple[str, tuple[Commit, ...]]] = {}
+        self.edit_marker: tuple[Path, str] | None = None
+        """The user's uncommitted edit: file and a text that must stay in it."""
+
+    # --- waiting -------------------------------------------------------------------------------
+
+    def state(self) -> StateReading:
+        """Only the state file: cheap enough to look at on every change."""
+        return read_state(self.state_path, self._words)
+
+    def wait_change(self, timeout_s: float) -> None:
+        """Return when the state or the doubles' record changed, or when the time is over."""
+        watch = self._watching()
+        if watch is None:
+            time.sleep(min(timeout_s, 0.05))
+            return
+        self._note(watch.wait(min(timeout_s, 0.25)))
+
+    def _watching(self) -> DirectoryWatch | None:
+        if self._watch is None and self.state_path.parent.is_dir():
+            self._watch = DirectoryWatch([self.state_path.parent, self._box.directory / "doubles"])
+        return self._watch
+
+    def _note(self, events: list[Event]) -> None:
+        for event in events:
+            if event.name == self.state_path.name and "modify" in event.masks:
+                self._written_in_place = True
+
+    def forgive_writes(self) -> None:
+        """Forget what the watch saw: Mutiny itself has just damaged the file."""
+        watch = self._watching()
+        while watch is not None and watch.wait(0):
+            pass
+        self._written_in_place = False
+
+    # --- looking -------------------------------------------------------------------------------
+
+    def observe(self) -> Observation:
+        """One complete look."""
+        errors: list[str] = []
+        watch = self._watching()
+        if watch is not None:
+            self._note(watch.wait(0))
+        reading = self.state()
+        records = self.received.refresh() if self._double_agents else []
+        worktrees = {name: self._worktree(view) for name, view in reading.workers.items()}
+        commands, roles = self._questions(reading, worktrees)
+        answers = self._box.run_many(commands)
+        by_role = dict(zip(roles, answers, strict=True))
+        panes = _panes(by_role.pop("tmux"), errors)
+        processes = self._processes(errors)
+        for role, answer in by_role.items():
+            if role.startswith("dirty:"):
+                name = role.removeprefix("dirty:")
+                worktrees[name] = replace(worktrees[name], dirty=_dirty(answer, errors))
+        commits = self._commits(by_role, errors)
+        in_place, self._written_in_place = self._written_in_place, False
+        pattern = re.compile(self._spec.sessions)
+        return Observation(
+            at=time.time(),
+            state_exists=reading.exists,
+            state_error=reading.error,
+            state_in_place=in_place,
+            daemon_flag=reading.daemon_flag,
+            workers=reading.workers,
+            sessions=None
+            if panes is None
+            else frozenset(name for name in panes if pattern.search(name)),
+            daemons=None if processes is None else self._daemons(processes),
+            agents=self._agents(records, processes, panes, reading),
+            worktrees=worktrees,
+            receipts=self._receipts(records),
+            commits=commits,
+            default_head=self._default_head(),
+            source_edit_intact=self._edit_intact(),
+            probe_errors=tuple(errors),
+        )
+
+    def _questions(
+        self, reading: StateReading, worktrees: Mapping[str, WorktreeView]
+    ) -> tuple[list[Command], list[str]]:
+        commands = [Command(_TMUX_ARGV, timeout_s=PROBE_TIMEOUT_S)]
+        roles = ["tmux"]
+        for name, view in reading.workers.items():
+            if view.status in ("idle", "needs_review") and worktrees[name].exists:
+                commands.append(
+                    Command(git.STATUS_ARGV, cwd=view.worktree, timeout_s=PROBE_TIMEOUT_S)
+                )
+                roles.append(f"dirty:{name}")
+        for repository in self._repositories:
+            git_dir = git.repository_dir(self._box.outside(repository))
+            if not git_dir.is_dir():
+                continue
+            mark = git.fingerprint(git_dir)
+            if self._commit_cache.get(repository, ("", ()))[0] == mark:
+                continue
+            self._commit_cache[repository] = (mark, self._commit_cache.get(repository, ("", ()))[1])
+            branch = self._spec.git.default_branch
+            commands.append(Command(git.log_argv(repository), timeout_s=PROBE_TIMEOUT_S))
+            commands.append(
+                Command(git.default_argv(repository, branch), timeout_s=PROBE_TIMEOUT_S)
+            )
+            roles += [f"log:{repository}", f"default:{repository}"]
+        return commands, roles
+
+    def _worktree(self, view: WorkerView) -> WorktreeView:
+        if not view.worktree:
+            return WorktreeView(exists=False)
+        return git.worktree(self._box.outside(view.worktree), self._box.outside)
+
+    def _commits(
+        self, answers: Mapping[str, CommandResult], errors: list[str]
+    ) -> tuple[Commit, ...] | None:
+        for repository in self._repositories:
+            log, default = answers.get(f"log:{repository}"), answers.get(f"default:{repository}")
+            if log is None or default is None:
+                continue
+            if log.exit_code != 0 or default.exit_code != 0:
+                errors.append(f"git log in {repository} failed: {log.stderr.strip()[:200]}")
+                self._commit_cache.pop(repository, None)
+                continue
+            on_default = frozenset(default.stdout.split())
+            shas = on_default if repository == self._source else frozenset()
+            mark = self._commit_cache[repository][0]
+            self._commit_cache[repository] = (mark, git.parse_log(log.stdout, shas))
+        known = [self._commit_cache.get(repository) for repository in self._repositories]
+        if self._source in self._repositories and self._commit_cache.get(self._source) is None:
+            return None
+        merged: dict[str, Commit] = {}
+        for entry in known:
+            for commit in entry[1] if entry else ():
+                if commit.sha not in merged or commit.on_default:
+                    merged[commit.sha] = commit
+        return tuple(merged.values())
+
+    def _default_head(self) -> str | None:
+        git_dir = git.repository_dir(self._box.outside(self._source))
+        return git.resolve(git_dir, f"refs/heads/{self._spec.git.default_branch}")
+
+    def _processes(self, errors: list[str]) -> tuple[ProcessView, ...] | None:
+        try:
+            return tuple(
+                ProcessView(p.pid, p.start, p.parent_pid, p.argv, p.state)
+                for p in self._box.processes()
+            )
+        except CommandNotStarted as error:
+            errors.append(f"process list: {error}")
+            return None
+
+    def _daemons(self, processes: tuple[ProcessView, ...]) -> tuple[ProcessView, ...]:
+        pattern = re.compile(self._spec.daemon.argv)
+        return tuple(p for p in processes if p.state != "Z" and pattern.search(" ".join(p.argv)))
+
+    def daemons(self) -> tuple[ProcessView, ...]:
+        """The daemon processes now."""
+        return self._daemons(self._processes([]) or ())
+
+    def _agents(
+        self,
+        records: list[Received],
+        processes: tuple[ProcessView, ...] | None,
+        panes: Mapping[str, int] | None,
+        reading: StateReading,
+    ) -> tuple[AgentView, ...] | None:
+        if processes is None:
+            return None
+        living = {p.pid: p for p in processes if p.state != "Z"}
+        if self._double_agents:
+            return doubles.agents(records, frozenset(p.identity for p in living.values()))
+        if panes is None:
+            return None
+        found = []
+        for name, view in reading.workers.items():
+            process = living.get(panes.get(view.session, -1))
+            if process is not None:
+                found.append(AgentView(name, process.identity, alive=True, busy=False))
+        return tuple(found)
+
+    def _receipts(self, records: list[Received]) -> tuple[Receipt, ...] | None:
+        return doubles.receipts(records) if self._double_agents else None
+
+    def _edit_intact(self) -> bool | None:
+        if self.edit_marker is None:
+            return None
+        path, marker = self.edit_marker
+        try:
+            return marker in path.read_text(encoding="utf-8", errors="replace")
+        except FileNotFoundError:
+            return False
+
+    def close(self) -> None:
+        """Stop watching."""
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None
+
+
+def _panes(answer: CommandResult, errors: list[str]) -> dict[str, int] | None:
+    """Session name -> pid of its first pane; None when tmux gave no usable answer."""
+    if answer.exit_code != 0 and _NO_SERVER.search(answer.stderr):
+        return {}
+    if answer.exit_code != 0:
+        errors.append(f"tmux: {answer.stderr.strip() or 'no answer'}")
+        return None
+    panes: dict[str, int] = {}
+    for line in answer.stdout.splitlines():
+        name, _, pid = line.partition("\t")
+        panes.setdefault(name, int(pid or -1))
+    return panes
+
+
+def _dirty(answer: CommandResult, errors: list[str]) -> tuple[str, ...] | None:
+    if answer.exit_code != 0:
+        errors.append(f"git status: {answer.stderr.strip()[:200]}")
+        return None
+    return tuple(line[3:] for line in answer.stdout.splitlines() if line)

@@ -1,0 +1,21 @@
+"""The bugs that can be planted into longboat, as longboat itself lists them."""
+
+from __future__ import annotations
+
+from mutiny.codec import nearest
+from mutiny.errors import UsageError
+
+
+def check_plants(target: str, plant: str) -> None:
+    """Refuse a plant that does not exist, or one for a target that has none."""
+    if not plant:
+        return
+    from longboat.plants import PLANTS
+
+    if target != "longboat":
+        raise UsageError(f"only longboat has plants; target {target!r} cannot have {plant!r}")
+    for name in plant.split(","):
+        if name not in PLANTS:
+            raise UsageError(
+                f"unknown plant {name!r}{nearest(name, list(PLANTS))}; see `mutiny plants`"
+            )

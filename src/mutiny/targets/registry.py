@@ -1,0 +1,99 @@
+"""Which targets there are: those that ship with Mutiny, those of installed packages, and any TOML file.
+
+A package offers a target through the entry-point group `mutiny.targets`; the entry point is a function without
+arguments that returns the path of a target file.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from importlib.resources import files
+from pathlib import Path
+
+from mutiny.box.isolation import Network
+from mutiny.codec import nearest
+from mutiny.contracts.workers.contract import WorkersContract
+from mutiny.errors import TargetMissing, UsageError
+from mutiny.targets.live import LiveOptions, WorkersLive
+from mutiny.targets.spec import TargetSpec, load_spec
+
+ENTRY_POINTS = "mutiny.targets"
+
+
+@dataclass(frozen=True)
+class Target:
+    """A target that can be brought to life."""
+
+    spec: TargetSpec
+    program: Path
+    origin: str
+    options: LiveOptions
+
+    @property
+    def name(self) -> str:
+        return self.spec.name
+
+    def contract(self) -> WorkersContract:
+        """The contract with this target's profile and words."""
+        return WorkersContract(self.spec.make_profile(), self.spec.rejections)
+
+    def make_live(self, directory: Path) -> WorkersLive:
+        """Start the target in a new box."""
+        return WorkersLive(self.spec, directory, self.options)
+
+
+def shipped() -> dict[str, Path]:
+    """Targets by name: Mutiny's own and those of installed packages."""
+    own = Path(str(files("mutiny.targets")))
+    found = {path.stem: path for path in sorted(own.glob("*.toml"))}
+    for entry in entry_points(group=ENTRY_POINTS):
+        found[entry.name] = Path(entry.load()())
+    return found
+
+
+def find_spec(name: str) -> tuple[TargetSpec, str]:
+    """The specification of a target given by name or by file."""
+    if name.endswith(".toml") or "/" in name:
+        return load_spec(Path(name)), name
+    known = shipped()
+    if name not in known:
+        raise UsageError(
+            f"unknown target {name!r}{nearest(name, list(known))}; known: {', '.join(known)}, or a TOML file"
+        )
+    return load_spec(known[name]), str(known[name])
+
+
+def find_program(spec: TargetSpec, given: str | None) -> Path:
+    """The target's program: `--bin`, else beside this Python, else on PATH."""
+    if given is not None:
+        path = Path(given)
+        if not path.exists():
+            raise TargetMissing(f"target {spec.name}: the program {given} does not exist")
+        return path.absolute()
+    beside = Path(sys.executable).parent / spec.program
+    if beside.exists():
+        return beside
+    found = shutil.which(spec.program)
+    if found is None:
+        raise TargetMissing(
+            f"target {spec.name}: the program {spec.program!r} is not on PATH; say where it is with --bin PATH"
+        )
+    return Path(found).absolute()
+
+
+def find_target(
+    name: str,
+    *,
+    program: str | None = None,
+    plant: str = "",
+    agents: str = "double",
+    isolation: str | None = None,
+) -> Target:
+    """A target, ready to be brought to life."""
+    spec, origin = find_spec(name)
+    path = find_program(spec, program)
+    network: Network = "none" if agents == "double" else "host"
+    return Target(spec, path, origin, LiveOptions(path, plant, agents, isolation, network))

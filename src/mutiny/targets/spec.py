@@ -1,0 +1,298 @@
+"""A target as one TOML file: which words to say, where the state lies, what its refusals sound like.
+
+A new orchestrator needs no Python: `mutiny target init` writes a commented file, `mutiny target check` names every
+mistake with its line. longboat's and LLMC's own adapters are such files (`targets/*.toml`).
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+
+from mutiny.codec import decode, nearest
+from mutiny.contracts.workers.expect import REJECTIONS
+from mutiny.contracts.workers.operations import STATUSES
+from mutiny.contracts.workers.profile import LEGAL, NEEDS_DAEMON, Limits, Profile
+from mutiny.contracts.workers.rules import RULES
+from mutiny.errors import FormatError, UsageError
+
+FORMAT = 1
+
+COMMANDS = (
+    *("init", "up", "down", "add", "nuke", "start", "message", "attach", "review"),
+    *("accept", "reject", "rebase", "reset", "doctor", "repair", "status"),
+)
+REQUIRED_COMMANDS = ("init", "up", "down", "add", "nuke", "start", "review", "accept", "reject")
+PLACEHOLDERS = (
+    "program",
+    "box",
+    "home",
+    "source",
+    "tmp",
+    "worker",
+    "prompt",
+    "message",
+    "model",
+    "plant",
+)
+
+
+@dataclass(frozen=True)
+class CommandSpec:
+    """How one command is spoken."""
+
+    argv: tuple[str, ...]
+    stdin: str = ""
+    timeout_s: float | None = None
+    background: bool = False
+    """The command stays in the foreground for ever: it is started and left running."""
+    ready: str = ""
+    """Regular expression in the background command's output that means: it is up."""
+    stop_daemon: str = ""
+    """Signal (INT, TERM) to the daemon process before the command, for targets whose `down` leaves it running."""
+    then: tuple[tuple[str, ...], ...] = ()
+    """Commands that follow a success, for example to set intervals for the test."""
+
+
+@dataclass(frozen=True)
+class StateFields:
+    """Names of a worker's fields in the target's state file."""
+
+    status: str = "status"
+    branch: str = "branch"
+    worktree: str = "worktree"
+    session: str = "session"
+    prompt: str = "current_prompt"
+    pending_prompt: str = ""
+    commit_sha: str = "commit_sha"
+    error_reason: str = "error_reason"
+
+
+@dataclass(frozen=True)
+class StateSpec:
+    """Where the target keeps its state and how to read it."""
+
+    file: str
+    workers: str = "workers"
+    daemon_flag: str = ""
+    fields: StateFields = field(default_factory=StateFields)
+
+
+@dataclass(frozen=True)
+class DaemonSpec:
+    """How the daemon is recognised among the processes of the box; it is always killed by handle."""
+
+    argv: str
+
+
+@dataclass(frozen=True)
+class GitSpec:
+    """Repositories in which work lives."""
+
+    repositories: tuple[str, ...] = ("{source}",)
+    default_branch: str = "master"
+
+
+@dataclass(frozen=True)
+class LogSpec:
+    """Files worth keeping with a bug."""
+
+    daemon: str = ""
+    files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ProfileSpec:
+    """Where the target differs from the contract's ideal."""
+
+    legal: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    needs_daemon: tuple[str, ...] | None = None
+    restarts_agents_on_up: bool = False
+    start_is_immediate: bool = True
+    extra_moves: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    dirty_source: str = "refuse"
+    down_stops_daemon: bool = True
+    not_applicable: Mapping[str, str] = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)
+
+
+@dataclass(frozen=True)
+class TargetSpec:
+    """Everything that Mutiny needs to know about a workers target."""
+
+    format: int
+    name: str
+    contract: str
+    program: str
+    commands: Mapping[str, CommandSpec]
+    state: StateSpec
+    rejections: Mapping[str, tuple[str, ...]]
+    daemon: DaemonSpec
+    sessions: str
+    """Regular expression of the session names that belong to the target."""
+    about: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    statuses: Mapping[str, str] = field(default_factory=dict)
+    """The target's word -> the contract's word, where they differ."""
+    git: GitSpec = field(default_factory=GitSpec)
+    logs: LogSpec = field(default_factory=LogSpec)
+    status_daemon: str = ""
+    """Key in the JSON answer of `status` that claims whether the daemon runs."""
+    profile: ProfileSpec = field(default_factory=ProfileSpec)
+
+    def make_profile(self) -> Profile:
+        """The contract's profile of this target."""
+        own = self.profile
+        return Profile(
+            legal={**LEGAL, **own.legal},
+            needs_daemon=NEEDS_DAEMON if own.needs_daemon is None else own.needs_daemon,
+            restarts_agents_on_up=own.restarts_agents_on_up,
+            start_is_immediate=own.start_is_immediate,
+            extra_moves=own.extra_moves,
+            dirty_source=own.dirty_source,
+            down_stops_daemon=own.down_stops_daemon,
+            not_applicable=own.not_applicable,
+            limits=own.limits,
+        )
+
+
+def load_spec(path: Path) -> TargetSpec:
+    """Read and check a target file; all mistakes are reported at once, each with its line."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path}: cannot read the target file: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: the target file is not UTF-8 text: {error.reason}") from error
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise FormatError(str(path), [f"not valid TOML: {error}"]) from error
+    newer = data.get("format")
+    if isinstance(newer, int) and newer > FORMAT:
+        raise FormatError(str(path), [f"format {newer} is newer than this Mutiny reads ({FORMAT})"])
+    try:
+        spec = decode(TargetSpec, data, where=str(path))
+    except FormatError as error:
+        raise FormatError(
+            str(path), [_with_line(text, problem) for problem in error.problems]
+        ) from error
+    problems = _check(spec)
+    if problems:
+        raise FormatError(str(path), [_with_line(text, problem) for problem in problems])
+    return spec
+
+
+def _check(spec: TargetSpec) -> list[str]:
+    """What types cannot say."""
+    problems: list[str] = []
+    if spec.contract != "workers":
+        problems.append(
+            f"contract: unknown contract {spec.contract!r}{nearest(spec.contract, ['workers'])}"
+        )
+    for name in spec.commands:
+        if name not in COMMANDS:
+            problems.append(f"commands.{name}: unknown command{nearest(name, COMMANDS)}")
+    problems += [
+        f"commands.{name}: is missing" for name in REQUIRED_COMMANDS if name not in spec.commands
+    ]
+    for name, command in spec.commands.items():
+        for text in (
+            *command.argv,
+            command.stdin,
+            *(word for argv in command.then for word in argv),
+        ):
+            problems += _check_placeholders(f"commands.{name}", text)
+        if not command.argv:
+            problems.append(f"commands.{name}.argv: is empty")
+        if command.ready:
+            problems += _check_regex(f"commands.{name}.ready", command.ready)
+    for name, patterns in spec.rejections.items():
+        if name not in REJECTIONS:
+            problems.append(
+                f"rejections.{name}: unknown class of refusals{nearest(name, list(REJECTIONS))}"
+            )
+        for pattern in patterns:
+            problems += _check_regex(f"rejections.{name}", pattern)
+    for theirs, ours in spec.statuses.items():
+        if ours not in STATUSES:
+            problems.append(f"statuses.{theirs}: unknown status {ours!r}{nearest(ours, STATUSES)}")
+    problems += _check_regex("daemon.argv", spec.daemon.argv)
+    problems += _check_regex("sessions", spec.sessions)
+    problems += _check_profile(spec.profile)
+    return problems
+
+
+def _check_profile(profile: ProfileSpec) -> list[str]:
+    problems = []
+    for command, statuses in profile.legal.items():
+        if command not in LEGAL:
+            problems.append(
+                f"profile.legal.{command}: unknown command{nearest(command, list(LEGAL))}"
+            )
+        problems += [
+            f"profile.legal.{command}: unknown status {status!r}{nearest(status, STATUSES)}"
+            for status in statuses
+            if status not in (*STATUSES, "*")
+        ]
+    for rule, reason in profile.not_applicable.items():
+        if rule not in RULES:
+            problems.append(
+                f"profile.not_applicable.{rule}: unknown rule{nearest(rule, list(RULES))}"
+            )
+        if not reason.strip():
+            problems.append(
+                f"profile.not_applicable.{rule}: say why the target does not promise it"
+            )
+    if profile.dirty_source not in ("refuse", "either"):
+        problems.append("profile.dirty_source: is neither 'refuse' nor 'either'")
+    for item in fields(profile.limits):
+        if getattr(profile.limits, item.name) <= 0:
+            problems.append(f"profile.limits.{item.name}: must be more than 0")
+    return problems
+
+
+def _check_placeholders(where: str, text: str) -> list[str]:
+    return [
+        f"{where}: unknown placeholder {{{name}}}{nearest(name, PLACEHOLDERS)}"
+        for name in re.findall(r"\{([a-z_]+)\}", text)
+        if name not in PLACEHOLDERS
+    ]
+
+
+def _check_regex(where: str, pattern: str) -> list[str]:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        return [f"{where}: {pattern!r} is not a regular expression: {error}"]
+    return []
+
+
+def _with_line(text: str, problem: str) -> str:
+    """Put the line of the key in front, as far as it can be found: TOML readers keep no positions."""
+    path = problem.partition(":")[0]
+    keys = [
+        part for part in re.split(r"[.\[]", path.replace("]", "")) if part and not part.isdigit()
+    ]
+    lines = text.splitlines()
+    position = 0
+    found: int | None = None
+    for key in keys:
+        pattern = re.compile(
+            rf'^\s*(?:\[+[^\]]*\b{re.escape(key)}\b[^\]]*\]+|(?:[\w."-]+\.)?"?{re.escape(key)}"?\s*=)'
+        )
+        for index in range(position, len(lines)):
+            if pattern.search(lines[index]) or re.search(
+                rf'[{{,]\s*"?{re.escape(key)}"?\s*=', lines[index]
+            ):
+                found = position = index
+                break
+    return f"line {found + 1}: {problem}" if found is not None else problem
+
+
+def fill(text: str, values: Mapping[str, str]) -> str:
+    """Replace `{placeholder}`s; other braces stay as they are."""
+    return re.sub(r"\{([a-z_]+)\}", lambda match: values.get(match[1], match[0]), text)

@@ -1,0 +1,704 @@
+"""The agent double as an orchestrator meets it: in a real tmux pane, with real git and hooks."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from mutiny.doubles.behaviours import BEHAVIOURS
+from mutiny.doubles.install import Received, install, read_received, write_script
+from mutiny.doubles.processes import is_alive
+
+pytestmark = pytest.mark.skipif(
+    not (shutil.which("tmux") and shutil.which("git")), reason="needs tmux and git"
+)
+
+DEADLINE_S = 20.0
+POLL_S = 0.02
+
+EVENTS = ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd")
+
+
+class Box:
+    """A directory with a repository, the installed double, and a private tmux server."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.source = root / "source"
+        self.doubles = root / "doubles"
+        self.environment = {
+            "HOME": str(root / "home"),
+            "TMPDIR": str(root / "tmp"),
+            "TMUX_TMPDIR": str(root / "tmp"),
+            "PATH": f"{root / 'bin'}:{os.environ['PATH']}",
+            "LANG": "C.UTF-8",
+            "TERM": "xterm-256color",
+            "MUTINY_DOUBLES": str(self.doubles),
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_EDITOR": "true",
+        }
+        for name in ("home", "tmp", "source"):
+            (root / name).mkdir()
+        (root / "home" / ".gitconfig").write_text(
+            "[user]\n name = Tester\n email = tester@example.com\n[init]\n defaultBranch = master\n"
+        )
+        install(root / "bin", self.doubles)
+        self.git("init", "--quiet")
+        (self.source / ".gitignore").write_text(".claude/\n")
+        self.git("add", ".gitignore")
+        self.git("commit", "--quiet", "-m", "first")
+
+    def git(self, *arguments: str, cwd: Path | None = None, check: bool = True) -> str:
+        return subprocess.run(
+            ["git", *arguments],
+            cwd=cwd or self.source,
+            env=self.environment,
+            check=check,
+            capture_output=True,
+            text=True,
+        ).stdout
+
+    def worktree(self, name: str) -> Path:
+        path = self.root / "w" / name
+        self.git("worktree", "add", "--quiet", "-b", f"work/{name}", str(path))
+        return path
+
+    def tmux(self, *arguments: str) -> str:
+        return subprocess.run(
+            ["tmux", "-L", "m", "-f", "/dev/null", *arguments],
+            env=self.environment,
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+
+    def start(self, name: str, cwd: Path, *arguments: str) -> Received:
+        """Start the double in a new pane and wait until it has recorded its start."""
+        known = len(self.events("start", worker=cwd.name))
+        if not known:
+            # A server whose last agent left would leave too, just when the next one comes.
+            self.tmux("new-session", "-d", "-s", f"keep-{name}", "cat")
+        self.tmux(
+            *("new-session", "-d", "-s", name, "-x", "120", "-y", "30", "-c", str(cwd)),
+            *("claude", "--dangerously-skip-permissions", *arguments),
+        )
+        return self.wait_for("start", known + 1, worker=cwd.name)[-1]
+
+    def type(self, name: str, text: str) -> None:
+        self.tmux("send-keys", "-t", f"={name}:", "-l", text)
+        self.press(name, "Enter")
+
+    def press(self, name: str, key: str) -> None:
+        self.tmux("send-keys", "-t", f"={name}:", key)
+
+    def paste(self, name: str, text: str, *flags: str) -> None:
+        file = self.root / "tmp" / "paste"
+        file.write_text(text)
+        self.tmux("load-buffer", "-b", "prompt", str(file))
+        self.tmux("paste-buffer", *flags, "-d", "-b", "prompt", "-t", f"={name}:")
+
+    def screen(self, name: str) -> str:
+        return self.tmux("capture-pane", "-p", "-t", f"={name}:")
+
+    def events(self, event: str, **values: object) -> list[Received]:
+        records = read_received(self.doubles / "received.jsonl", 0)[0]
+        return [
+            record
+            for record in records
+            if record.event == event
+            and all(getattr(record, name) == value for name, value in values.items())
+        ]
+
+    def wait_for(self, event: str, count: int = 1, **values: object) -> list[Received]:
+        """Wait for a number of records of one event with the given values."""
+        wait_until(
+            lambda: len(self.events(event, **values)) >= count,
+            lambda: (
+                f"{count} x {event} {values}; received:\n"
+                + (self.doubles / "received.jsonl").read_text()
+            ),
+        )
+        return self.events(event, **values)
+
+    def configure_hooks(self, cwd: Path, command: str | None = None) -> Path:
+        """Write settings whose hooks append their input to a file; return the file."""
+        heard = self.root / f"heard-{cwd.name}.jsonl"
+        command = command or f"cat >> {heard}; echo >> {heard}"
+        hook = {"type": "command", "command": command, "timeout": 5}
+        settings = {"hooks": {event: [{"hooks": [hook]}] for event in EVENTS}}
+        (cwd / ".claude").mkdir(exist_ok=True)
+        (cwd / ".claude" / "settings.json").write_text(json.dumps(settings))
+        return heard
+
+    def print_mode(
+        self, *arguments: str, stdin: str = "", cwd: Path | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["claude", "--print", *arguments],
+            cwd=cwd or self.source,
+            env=self.environment,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE_S,
+        )
+
+    def close(self) -> None:
+        """End the tmux server and see that every agent ends with it."""
+        subprocess.run(
+            ["tmux", "-L", "m", "-f", "/dev/null", "kill-server"],
+            env=self.environment,
+            check=False,
+            capture_output=True,
+        )
+        agents = {(record.pid, record.start) for record in self.events("start")}
+        wait_until(
+            lambda: not any(is_alive(*agent) for agent in agents), lambda: "agents outlive tmux"
+        )
+
+
+def wait_until(condition: Callable[[], bool], missing: Callable[[], str]) -> None:
+    deadline = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < deadline, f"waited {DEADLINE_S} s for {missing()}"
+        time.sleep(POLL_S)
+
+
+def heard_events(file: Path) -> list[Mapping[str, str]]:
+    return [json.loads(line) for line in file.read_text().splitlines() if line]
+
+
+@pytest.fixture
+def box() -> Iterator[Box]:
+    # Not tmp_path: a tmux socket must have a short path.
+    with tempfile.TemporaryDirectory(prefix="mt") as root:
+        box = Box(Path(root).resolve())
+        yield box
+        box.close()
+
+
+@pytest.fixture
+def alpha(box: Box) -> Path:
+    return box.worktree("alpha")
+
+
+def test_typed_prompt_becomes_a_commit(box: Box, alpha: Path) -> None:
+    box.start("a", alpha)
+    assert box.tmux("display", "-p", "-t", "=a:", "#{pane_current_command}").strip() == "claude"
+    box.type("a", "Create a file named test.txt with content 'hello' MT-7f3a-2")
+    box.wait_for("turn_end", outcome="done")
+    [prompt] = box.events("prompt")
+    assert prompt.worker == "alpha"
+    assert (prompt.turn, prompt.behaviour, prompt.kind) == (0, "obey", "task")
+    assert (prompt.token, prompt.tokens, prompt.earlier) == ("MT-7f3a-2", ("MT-7f3a-2",), ())
+    assert (alpha / "test.txt").read_text() == "hello\ntoken: MT-7f3a-2\n"
+    head, trailer = box.git(
+        *("log", "-1", "--format=%H%n%(trailers:key=Mutiny-Token,valueonly)"), cwd=alpha
+    ).split()
+    assert trailer == "MT-7f3a-2"
+    [commit] = box.events("commit")
+    assert (commit.sha, commit.tokens) == (head, ("MT-7f3a-2",))
+    assert box.git("status", "--porcelain", cwd=alpha) == ""
+    wait_until(lambda: box.screen("a").rstrip().endswith("\n>"), lambda: box.screen("a"))
+
+
+def test_pasted_prompt_with_markers_needs_no_pause(box: Box, alpha: Path) -> None:
+    box.start("a", alpha)
+    filler = "\n".join(f"Rule {number}: Grüße 世界 🚢" for number in range(300))
+    text = f"{filler}\nCreate a.txt with 'x' and b.txt with 'y' MT-1-1"
+    box.paste("a", text, "-p")
+    box.press("a", "Enter")
+    box.wait_for("turn_end", outcome="done")
+    [prompt] = box.events("prompt")
+    assert prompt.text == text[:500]
+    assert (alpha / "b.txt").read_text() == "y\ntoken: MT-1-1\n"
+
+
+def test_paste_without_markers_is_submitted_by_a_later_enter(box: Box, alpha: Path) -> None:
+    box.start("a", alpha)
+    text = "\n".join(["Preamble " + "x" * 60] * 40 + ["Create a.txt MT-1-1"])
+    box.paste("a", text)
+    wait_until(lambda: "[Pasted text" in box.screen("a"), lambda: box.screen("a"))
+    # The silence before Enter is the input under test, as LLMC produces it.
+    time.sleep(0.5)
+    assert box.events("prompt") == []
+    box.press("a", "Enter")
+    box.wait_for("turn_end", outcome="done")
+    assert "[Pasted text" not in box.screen("a")
+    [prompt] = box.events("prompt")
+    assert prompt.text == text[:500]
+
+
+def test_hooks_run_in_order_with_their_input(box: Box, alpha: Path) -> None:
+    heard_file = box.configure_hooks(alpha)
+    box.start("a", alpha, "--model", "haiku")
+    box.wait_for("hook", name="SessionStart")
+    # The agent keeps the settings that it read at its start.
+    (alpha / ".claude" / "settings.json").write_text("{}")
+    box.type("a", "Create one.txt")
+    box.wait_for("turn_end")
+    box.type("a", "/clear")
+    box.wait_for("hook", 2, name="SessionStart")
+    box.type("a", "/exit")
+    box.wait_for("exit", reason="command", exit_code=0)
+
+    heard = heard_events(heard_file)
+    assert [(one["hook_event_name"], one.get("source") or one.get("reason")) for one in heard] == [
+        ("SessionStart", "startup"),
+        ("UserPromptSubmit", None),
+        ("Stop", None),
+        ("SessionEnd", "clear"),
+        ("SessionStart", "clear"),
+        ("SessionEnd", "prompt_input_exit"),
+    ]
+    assert heard[1]["prompt"] == "Create one.txt"
+    first, second = heard[0]["session_id"], heard[4]["session_id"]
+    assert first != second
+    assert [one["session_id"] for one in heard] == [first] * 4 + [second] * 2
+    assert all(one["cwd"] == str(alpha) for one in heard)
+    folder = str(alpha).replace("/", "-").replace(".", "-")
+    transcript = Path(heard[0]["transcript_path"])
+    assert transcript == box.root / f"home/.claude/projects/{folder}/{first}.jsonl"
+    user, assistant = heard_events(transcript)
+    assert (user["type"], user["sessionId"], user["cwd"]) == ("user", first, str(alpha))
+    assert json.loads(json.dumps(user["message"])) == {"role": "user", "content": "Create one.txt"}
+    assert assistant["type"] == "assistant"
+    assert box.events("hook", exit_code=0) == box.events("hook")
+    [clear] = box.events("clear")
+    assert (clear.session, clear.new_session) == (first, second)
+    assert len(box.events("prompt")) == 1
+
+
+def test_failing_and_endless_hooks_are_recorded(box: Box, alpha: Path) -> None:
+    box.configure_hooks(alpha)
+    settings = {
+        "hooks": {
+            "SessionStart": [
+                {
+                    "hooks": [
+                        {"type": "command", "command": "echo sorry >&2; exit 3"},
+                        {"type": "command", "command": "sleep 60", "timeout": 0.2},
+                        {"type": "command", "command": "exit 4"},
+                    ]
+                },
+                {"matcher": "resume", "hooks": [{"type": "command", "command": "exit 5"}]},
+            ]
+        }
+    }
+    (alpha / ".claude" / "settings.local.json").write_text("{ broken")
+    (alpha / ".claude" / "settings.json").write_text(json.dumps(settings))
+    box.start("a", alpha)
+    box.wait_for("hook", exit_code=4)
+    failed, endless, _ = box.events("hook", name="SessionStart")
+    assert (failed.exit_code, failed.detail) == (3, "sorry\n")
+    assert (endless.exit_code, endless.timed_out) == (-signal.SIGTERM, True)
+    [problem] = box.events("problem")
+    assert "settings.local.json" in (problem.detail or "")
+
+
+def test_input_that_arrives_during_a_turn_is_kept(box: Box, alpha: Path) -> None:
+    write_script(box.doubles, {"alpha": ["slow:300", "obey"]})
+    box.start("a", alpha)
+    box.type("a", "Create one.txt")
+    [first] = box.wait_for("prompt")
+    box.type("a", "Create two.txt")
+    _, second = box.wait_for("turn_end", 2)
+    [end] = [record for record in box.events("turn_end") if record.time < second.time]
+    assert end.time - first.time >= 0.3
+    assert [record.turn for record in box.events("prompt")] == [0, 1]
+    assert box.events("prompt")[1].time >= end.time
+    assert (alpha / "two.txt").exists()
+
+
+def test_hang_ends_by_ctrl_c_and_the_next_one_leaves(box: Box, alpha: Path) -> None:
+    heard_file = box.configure_hooks(alpha)
+    write_script(box.doubles, {}, default=["hang"])
+    box.start("a", alpha)
+    box.type("a", "Create one.txt")
+    box.wait_for("hook", name="UserPromptSubmit")
+    box.press("a", "C-c")
+    box.wait_for("turn_end", outcome="interrupted")
+    box.press("a", "C-c")
+    box.wait_for("exit", reason="interrupt", exit_code=0)
+    heard = heard_events(heard_file)
+    assert [one["hook_event_name"] for one in heard] == [
+        *("SessionStart", "UserPromptSubmit", "SessionEnd")
+    ]
+    assert heard[-1]["reason"] == "prompt_input_exit"
+    assert not (alpha / "one.txt").exists()
+
+
+def test_a_closed_terminal_ends_the_session(box: Box, alpha: Path) -> None:
+    heard_file = box.configure_hooks(alpha)
+    write_script(box.doubles, {}, default=["hang"])
+    agent = box.start("a", alpha)
+    box.type("a", "Create one.txt")
+    box.wait_for("hook", name="UserPromptSubmit")
+    box.tmux("kill-session", "-t", "=a")
+    [leaving] = box.wait_for("exit", exit_code=1)
+    assert leaving.pid == agent.pid
+    last = heard_events(heard_file)[-1]
+    assert (last["hook_event_name"], last["reason"]) == ("SessionEnd", "other")
+
+
+def test_sigterm_ends_the_session(box: Box, alpha: Path) -> None:
+    agent = box.start("a", alpha)
+    os.kill(agent.pid, signal.SIGTERM)
+    box.wait_for("exit", reason="terminated", exit_code=143)
+
+
+def test_exit_leaves_at_once_without_hooks(box: Box, alpha: Path) -> None:
+    box.configure_hooks(alpha)
+    write_script(box.doubles, {"alpha": ["exit", "obey"]})
+    box.start("a", alpha)
+    box.wait_for("hook", name="SessionStart")
+    box.type("a", "Create one.txt MT-1-1")
+    box.wait_for("exit", reason="exit", exit_code=1)
+    assert [record.name for record in box.events("hook")] == ["SessionStart"]
+    # The count of turns goes on in the agent that replaces it.
+    box.start("b", alpha)
+    box.type("b", "Create one.txt MT-1-1")
+    box.wait_for("turn_end", outcome="done")
+    assert [record.turn for record in box.events("prompt")] == [0, 1]
+
+
+def test_exit_at_start_uses_up_a_turn_before_any_hook(box: Box, alpha: Path) -> None:
+    box.configure_hooks(alpha)
+    write_script(box.doubles, {"*": ["exit-at-start", "obey"]})
+    box.start("a", alpha)
+    box.wait_for("exit", reason="exit-at-start", exit_code=1)
+    assert box.events("hook") == []
+    box.start("b", alpha)
+    box.type("b", "Create one.txt")
+    box.wait_for("turn_end", outcome="done")
+
+
+def test_crash_in_commit_leaves_the_lock_and_loses_the_commit(box: Box, alpha: Path) -> None:
+    write_script(box.doubles, {}, default=["crash-in-commit"])
+    before = box.git("rev-parse", "HEAD", cwd=alpha)
+    agent = box.start("a", alpha)
+    box.type("a", "Create one.txt MT-1-1")
+    wait_until(lambda: not is_alive(agent.pid, agent.start), lambda: "the crash")
+    git_dir = Path(box.git("rev-parse", "--absolute-git-dir", cwd=alpha).strip())
+    assert (git_dir / "index.lock").exists()
+    assert box.git("rev-parse", "HEAD", cwd=alpha) == before
+    assert (alpha / "one.txt").exists()
+    assert [record.event for record in read_received(box.doubles / "received.jsonl", 0)[0]] == [
+        *("start", "prompt")
+    ]
+    # The lock stays in the way of the next agent, which says so and ends its turn.
+    write_script(box.doubles, {})
+    result = box.print_mode("Create one.txt MT-1-1", cwd=alpha)
+    assert result.returncode == 1
+    [end] = box.events("turn_end", outcome="failed")
+    assert "index.lock" in (end.detail or "")
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "outcome", "committed", "status"),
+    [
+        ("obey", "done", ["one.txt"], ""),
+        ("dirty", "dirty", [], "?? one.txt\n"),
+        ("nothing", "nothing", [], ""),
+        ("stray", "done", ["one.txt", "stray/MT-1-1.txt"], ""),
+        ("resolve", "done", ["one.txt"], ""),
+        ("give-up", "done", ["one.txt"], ""),
+        ("no-stop", "done", ["one.txt"], ""),
+        ("garbage", "done", ["one.txt"], ""),
+    ],
+)
+def test_what_a_behaviour_leaves_behind(
+    box: Box, alpha: Path, behaviour: str, outcome: str, committed: list[str], status: str
+) -> None:
+    box.configure_hooks(alpha)
+    write_script(box.doubles, {"alpha": [behaviour]})
+    box.start("a", alpha)
+    box.type("a", "Create one.txt MT-1-1")
+    [end] = box.wait_for("turn_end")
+    assert end.outcome == outcome
+    assert box.git("diff", "--name-only", "master", cwd=alpha).split() == committed
+    assert box.git("status", "--porcelain", cwd=alpha) == status
+    stops = box.events("hook", name="Stop")
+    assert len(stops) == (0 if behaviour == "no-stop" else 1)
+    # Whatever it printed, it can still be talked to.
+    box.type("a", "/exit")
+    box.wait_for("exit", exit_code=0)
+
+
+def test_ignore_ctrl_c_until_the_next_turn(box: Box, alpha: Path) -> None:
+    write_script(box.doubles, {"alpha": ["ignore-ctrl-c", "obey"]})
+    agent = box.start("a", alpha)
+    box.type("a", "Create one.txt")
+    box.wait_for("turn_end", outcome="done")
+    box.press("a", "C-c")
+    os.kill(agent.pid, signal.SIGINT)
+    box.type("a", "Create two.txt")
+    box.wait_for("turn_end", 2, outcome="done")
+    box.press("a", "C-c")
+    box.wait_for("exit", reason="interrupt")
+
+
+def test_swallow_takes_the_prompt_and_goes_on(box: Box, alpha: Path) -> None:
+    box.configure_hooks(alpha)
+    write_script(box.doubles, {"alpha": ["swallow", "obey"]})
+    box.start("a", alpha)
+    box.type("a", "Create one.txt MT-1-1")
+    box.wait_for("turn_end", outcome="swallowed")
+    assert [record.name for record in box.events("hook")] == ["SessionStart"]
+    box.type("a", "Create two.txt MT-1-2")
+    box.wait_for("turn_end", outcome="done")
+    assert not (alpha / "one.txt").exists()
+
+
+def test_read_stdin_waits_for_the_end_of_input(box: Box, alpha: Path) -> None:
+    box.configure_hooks(alpha)
+    write_script(box.doubles, {"alpha": ["read-stdin"]})
+    box.start("a", alpha)
+    box.type("a", "Create one.txt")
+    box.wait_for("hook", name="UserPromptSubmit")
+    assert box.events("turn_end") == []
+    box.press("a", "C-d")
+    box.wait_for("turn_end", outcome="done")
+
+
+def test_a_recreated_worktree_is_entered_again(box: Box, alpha: Path) -> None:
+    box.start("a", alpha)
+    box.git("worktree", "remove", "--force", str(alpha))
+    box.type("a", "Create lost.txt MT-1-1")
+    [end] = box.wait_for("turn_end", outcome="failed")
+    assert str(alpha) in (end.detail or "")
+    box.git("worktree", "add", "--quiet", str(alpha), "work/alpha")
+    box.type("a", "Create one.txt MT-1-2")
+    box.wait_for("turn_end", outcome="done")
+    assert box.git("log", "--format=%s", "-1", cwd=alpha) == "Create one.txt\n"
+
+
+def start_conflicting_rebase(box: Box, alpha: Path) -> None:
+    """Let two branches create the same files in two commits each, and rebase one on the other."""
+    beta = box.worktree("beta")
+    for number, path in enumerate(["src/shared.rs", "README"]):
+        for worker, folder in (("alpha", alpha), ("beta", beta)):
+            prompt = f"Create a file named {path} with '{worker}' MT-{worker}-{number}"
+            assert box.print_mode(prompt, cwd=folder).returncode == 0
+    box.git("rebase", "work/beta", cwd=alpha, check=False)
+
+
+CONFLICT_PROMPT = (
+    "REBASE CONFLICT DETECTED\n\nOriginal task: Create src/shared.rs with 'alpha' MT-alpha-0"
+)
+
+
+def test_a_conflict_is_resolved_by_keeping_both_sides(box: Box, alpha: Path) -> None:
+    start_conflicting_rebase(box, alpha)
+    box.start("a", alpha)
+    box.paste("a", CONFLICT_PROMPT, "-p")
+    box.press("a", "Enter")
+    [prompt] = box.wait_for("prompt", kind="conflict")
+    box.wait_for("turn_end", session=prompt.session, outcome="done")
+    assert box.git("status", "--porcelain", cwd=alpha) == ""
+    assert "rebase in progress" not in box.git("status", cwd=alpha)
+    assert (alpha / "src/shared.rs").read_text() == (
+        "beta\ntoken: MT-beta-0\nalpha\ntoken: MT-alpha-0\n"
+    )
+    # No commit is added, and the rewritten ones are recorded with their tokens.
+    rewritten = box.git("log", "--reverse", "--format=%H", "work/beta..HEAD", cwd=alpha).split()
+    commits = box.events("commit", rewritten=True)
+    assert [record.sha for record in commits] == rewritten
+    assert [record.tokens for record in commits] == [("MT-alpha-0",), ("MT-alpha-1",)]
+
+
+def test_give_up_leaves_the_rebase_alone(box: Box, alpha: Path) -> None:
+    start_conflicting_rebase(box, alpha)
+    write_script(box.doubles, {"alpha": ["give-up"]})
+    result = box.print_mode(CONFLICT_PROMPT, cwd=alpha)
+    assert result.returncode == 0
+    assert box.events("turn_end", outcome="gave-up") != []
+    assert "rebase in progress" in box.git("status", cwd=alpha)
+
+
+def test_redelivery_says_whether_the_first_agent_lives(box: Box, alpha: Path) -> None:
+    write_script(box.doubles, {"alpha": ["hang"]}, default=["nothing"])
+    first = box.start("a", alpha)
+    box.type("a", "Create one.txt MT-1-1")
+    box.wait_for("prompt", worker="alpha")
+
+    box.start("b", box.worktree("beta"))
+    box.type("b", "Create one.txt MT-1-1")
+    [delivery] = box.wait_for("prompt", worker="beta")
+    [had_it] = delivery.earlier
+    assert (had_it.pid, had_it.start) == (first.pid, first.start)
+    assert had_it.alive
+    assert not had_it.same_agent
+
+    os.kill(first.pid, signal.SIGKILL)
+    wait_until(lambda: not is_alive(first.pid, first.start), lambda: "the death of alpha")
+    box.type("b", "Create one.txt MT-1-1")
+    delivery = box.wait_for("prompt", 2, worker="beta")[-1]
+    assert [(one.alive, one.same_agent) for one in delivery.earlier] == [
+        (False, False),
+        (True, True),
+    ]
+
+
+def test_agents_that_get_the_same_work_at_once_see_each_other(box: Box) -> None:
+    write_script(box.doubles, {}, default=["nothing"])
+    agents = [
+        subprocess.Popen(["claude", "-p", "Go MT-1-1"], cwd=box.source, env=box.environment)
+        for _ in range(4)
+    ]
+    assert [agent.wait(DEADLINE_S) for agent in agents] == [0] * 4
+    assert [(one.turn, len(one.earlier)) for one in box.events("prompt")] == [
+        *((0, 0), (1, 1), (2, 2), (3, 3))
+    ]
+
+
+class TestPrint:
+    """Without a terminal: one turn, then the result in the format that was asked for."""
+
+    def test_text_from_argument_or_stdin(self, box: Box) -> None:
+        heard_file = box.configure_hooks(box.source)
+        result = box.print_mode("Create one.txt MT-1-1")
+        assert (result.returncode, result.stderr) == (0, "")
+        assert result.stdout.startswith("Wrote one.txt and committed ")
+        assert [one["hook_event_name"] for one in heard_events(heard_file)] == list(EVENTS)
+        box.environment["MUTINY_WORKER"] = "gamma"
+        result = box.print_mode("--model", "haiku", "--add-dir", "/tmp", stdin="Create two.txt\n")
+        assert result.returncode == 0
+        assert [record.worker for record in box.events("prompt")] == ["source", "gamma"]
+
+    def test_json_and_the_session_that_is_resumed(self, box: Box) -> None:
+        first = json.loads(box.print_mode("Create one.txt", "--output-format", "json").stdout)
+        assert (first["type"], first["is_error"], first["num_turns"]) == ("result", False, 1)
+        session = first["session_id"]
+        second = box.print_mode("-r", session, "--output-format=json", "Create two.txt")
+        assert json.loads(second.stdout)["session_id"] == session
+        folder = str(box.source).replace("/", "-").replace(".", "-")
+        transcript = box.root / f"home/.claude/projects/{folder}/{session}.jsonl"
+        assert [line["type"] for line in heard_events(transcript)] == ["user", "assistant"] * 2
+        unknown = box.print_mode("-r", "no-such-session", "Create three.txt")
+        assert unknown.returncode == 1
+        assert "No conversation found" in unknown.stderr
+
+    def test_stream_json(self, box: Box) -> None:
+        result = box.print_mode("Create one.txt", "--output-format", "stream-json", "--verbose")
+        lines = [json.loads(line) for line in result.stdout.splitlines()]
+        assert [line["type"] for line in lines] == ["system", "assistant", "result"]
+        assert lines[0]["subtype"] == "init"
+        assert len({line["session_id"] for line in lines}) == 1
+        assert lines[1]["message"]["content"][0]["text"] == lines[2]["result"]
+
+    def test_read_stdin_to_its_end_first(self, box: Box) -> None:
+        write_script(box.doubles, {"source": ["read-stdin"]})
+        agent = subprocess.Popen(
+            ["claude", "--print", "Create one.txt"],
+            cwd=box.source,
+            env=box.environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+        )
+        assert agent.stdin is not None
+        box.wait_for("start")
+        assert box.events("prompt") == []
+        agent.stdin.close()
+        assert agent.wait(DEADLINE_S) == 0
+
+    @pytest.mark.parametrize(
+        ("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 1)]
+    )
+    def test_signals_end_a_hanging_turn(
+        self, box: Box, number: signal.Signals, exit_code: int
+    ) -> None:
+        write_script(box.doubles, {}, default=["hang"])
+        agent = subprocess.Popen(
+            ["claude", "-p", "Create one.txt"], cwd=box.source, env=box.environment
+        )
+        box.wait_for("prompt")
+        agent.send_signal(number)
+        assert agent.wait(DEADLINE_S) == exit_code
+        box.wait_for("turn_end", outcome="interrupted")
+
+    def test_garbage_comes_before_the_result(self, box: Box) -> None:
+        write_script(box.doubles, {}, default=["garbage"])
+        output = subprocess.run(
+            ["claude", "-p", "--output-format", "json", "Create one.txt"],
+            cwd=box.source,
+            env=box.environment,
+            capture_output=True,
+            check=True,
+            timeout=DEADLINE_S,
+        ).stdout
+        with pytest.raises(UnicodeDecodeError):
+            output.decode()
+        assert json.loads(output.splitlines()[-1])["type"] == "result"
+
+    def test_outside_of_a_repository_the_work_is_still_done(self, box: Box) -> None:
+        folder = box.root / "plain"
+        folder.mkdir()
+        result = box.print_mode("Say hello MT-1-1", cwd=folder)
+        assert (result.returncode, result.stdout) == (0, "Wrote notes/MT-1-1.md.\n")
+        assert (folder / "notes/MT-1-1.md").read_text() == "Say hello MT-1-1\ntoken: MT-1-1\n"
+        assert box.events("commit") == []
+
+    def test_no_prompt_is_an_error(self, box: Box) -> None:
+        result = box.print_mode()
+        assert result.returncode == 1
+        assert "no prompt" in result.stderr
+
+    def test_a_wrong_script_is_a_recorded_problem(self, box: Box) -> None:
+        (box.doubles / "script.json").write_text('{"version":1,"default":["dance"]}')
+        assert box.print_mode("Create one.txt").returncode == 0
+        assert all("dance" in (record.detail or "") for record in box.wait_for("problem"))
+
+    def test_a_double_that_cannot_record_does_nothing(self, box: Box) -> None:
+        box.environment["MUTINY_DOUBLES"] = str(box.root / "missing")
+        result = box.print_mode("Create one.txt")
+        assert result.returncode == 70
+        assert "missing" in result.stderr
+        assert not (box.source / "one.txt").exists()
+
+
+class TestInstall:
+    """The launcher works wherever the box and the interpreter are."""
+
+    def test_the_doubles_directory_is_found_without_environment(self, box: Box) -> None:
+        del box.environment["MUTINY_DOUBLES"]
+        assert box.print_mode("Create one.txt").returncode == 0
+        assert len(box.events("prompt")) == 1
+
+    def test_an_interpreter_with_a_difficult_path(self, box: Box) -> None:
+        folder = box.root / "my py"
+        folder.mkdir()
+        (folder / "python").symlink_to(os.path.realpath(sys.executable))
+        install(box.root / "bin", box.doubles, python=str(folder / "python"))
+        assert box.print_mode("Create one.txt with 'two words'").returncode == 0
+        assert (box.source / "one.txt").read_text() == "two words\n"
+
+    def test_version(self, box: Box) -> None:
+        assert box.print_mode("--version").stdout == "2.0.0 (Claude Code)\n"
+
+    def test_it_starts_fast(self, box: Box) -> None:
+        write_script(box.doubles, {}, default=["exit-at-start"])
+        costs_ms = []
+        for _ in range(5):
+            pid = os.posix_spawn(
+                str(box.root / "bin" / "claude"), ["claude", "-p", "x"], box.environment
+            )
+            usage = os.wait4(pid, 0)[2]
+            costs_ms.append((usage.ru_utime + usage.ru_stime) * 1000)
+        assert min(costs_ms) < 60
+
+
+def test_every_behaviour_is_tried_in_this_file() -> None:
+    text = Path(__file__).read_text()
+    untried = [name for name in BEHAVIOURS if f'"{name}"' not in text and f'"{name}:' not in text]
+    assert untried == []
