@@ -93,14 +93,17 @@ def _environment(workshop: Workshop, worker: Worker, spawn: str) -> dict[str, st
     return variables
 
 
-def start(workshop: Workshop, worker: Worker) -> Worker:
-    """Start an agent, or adopt one whose start was interrupted; unknown answers change nothing."""
+def start(workshop: Workshop, worker: Worker, *, again: bool = False) -> Worker:
+    """Start an agent, or adopt one whose start was interrupted; unknown answers change nothing.
+
+    ``again`` says that an earlier agent of this worker died.
+    """
     listing = tmuxctl.list_panes()
     if not listing.known:
         workshop.log(f"{worker.name}: tmux does not answer ({listing.complaint}); not started")
         return worker
     panes = listing.of_session(worker.session)
-    if panes and not planted("duplicate-agent"):
+    if panes:
         mark = tmuxctl.spawn_mark(worker.session)
         if mark is None:
             return worker  # it vanished, or tmux went silent: look again next time
@@ -112,18 +115,21 @@ def start(workshop: Workshop, worker: Worker) -> Worker:
     worker = workshop.put(worker._replace(spawning=spawn))
     workshop.save()
     write_settings(workshop, worker)
-    session = worker.session
+    shell_only = again and planted("session-without-agent")
     started = tmuxctl.start_session(
-        session,
+        worker.session,
         worker.worktree,
         _environment(workshop, worker, spawn),
-        command_line(workshop, worker),
+        "exec sh" if shell_only else command_line(workshop, worker),
     )
     if isinstance(started, str):
         workshop.log(f"{worker.name}: tmux did not start the session: {started}")
         return worker
     identity = processes.identify(started.pid) or processes.Identity(started.pid, 0)
-    return _enrol(workshop, worker, identity, started.pane, started.server_pid)
+    worker = _enrol(workshop, worker, identity, started.pane, started.server_pid)
+    if shell_only and worker.agent is not None:
+        worker = worker._replace(agent=worker.agent._replace(ready=True))
+    return worker
 
 
 def adopt(workshop: Workshop, worker: Worker, pane: tmuxctl.Pane, listing: Listing) -> Worker:
@@ -157,7 +163,7 @@ def _enrol(
 def end(workshop: Workshop, worker: Worker) -> Worker:
     """End the worker's agent and all of its children, and prove it; the session goes with it."""
     agent = worker.agent
-    if agent is not None and not planted("nuke-leaks-agent-process"):
+    if agent is not None:
         survivors = processes.terminate(agent.pid, agent.spawn, grace_s=_TERMINATE_GRACE_S)
         if survivors:
             numbers = ", ".join(str(one.pid) for one in survivors)

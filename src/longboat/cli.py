@@ -1,110 +1,19 @@
 """The command line: words to commands, errors to one line and an exit code.
 
-The parser is a table and forty lines, because the standard one costs more than most commands. What
-an option means stands in `longboat --help`.
+Everything is imported late: a hook must not pay for what only commands need.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, NamedTuple
 
+TYPE_CHECKING = False  # importing `typing` would cost more than a whole hook
 if TYPE_CHECKING:
+    from longboat.arguments import Parsed
     from longboat.commands import Answer
+    from longboat.config import Config
     from longboat.store import Home
-
-
-class Shape(NamedTuple):
-    """What may follow a command: positional words, options with a value, and flags."""
-
-    words: tuple[str, ...] = ()
-    options: tuple[str, ...] = ()
-    flags: tuple[str, ...] = ()
-    needed: int = 0
-
-
-SHAPES = {
-    "init": Shape(options=("--source", "--set"), flags=("--force",)),
-    "up": Shape(flags=("--foreground",)),
-    "down": Shape(),
-    "add": Shape(words=("NAME",), options=("--model", "--command"), needed=1),
-    "nuke": Shape(words=("NAME",), flags=("--yes",), needed=1),
-    "start": Shape(options=("--worker", "--prompt", "--prompt-file")),
-    "message": Shape(words=("NAME", "TEXT"), needed=2),
-    "attach": Shape(words=("NAME",), flags=("--print",), needed=1),
-    "peek": Shape(words=("NAME",), options=("-l",), needed=1),
-    "review": Shape(words=("NAME",), flags=("--name-only",)),
-    "accept": Shape(words=("NAME",)),
-    "reject": Shape(words=("TEXT",), needed=1),
-    "rebase": Shape(words=("NAME",), needed=1),
-    "reset": Shape(words=("NAME",), flags=("--yes",), needed=1),
-    "doctor": Shape(flags=("--repair", "--yes")),
-    "status": Shape(),
-}
-
-
-class Parsed(NamedTuple):
-    """A command line that makes sense."""
-
-    command: str
-    words: tuple[str, ...]
-    options: dict[str, list[str]]
-    flags: frozenset[str]
-
-    def word(self, index: int) -> str:
-        """A positional word, or nothing."""
-        return self.words[index] if index < len(self.words) else ""
-
-    def option(self, name: str) -> str:
-        """The last value of an option, or nothing."""
-        return self.options.get(name, [""])[-1]
-
-
-def parse(arguments: list[str]) -> Parsed:
-    """Understand a command line, or say what is wrong with it."""
-    from longboat.errors import UsageError
-
-    command = ""
-    words: list[str] = []
-    options: dict[str, list[str]] = {}
-    flags: set[str] = set()
-    shape = Shape()
-    left = list(arguments)
-    literal = False
-    while left:
-        word = left.pop(0)
-        name, equals, value = word.partition("=")
-        if literal or not word.startswith("-") or word == "-":
-            if not command:
-                command, shape = word, _shape(word)
-            else:
-                words.append(word)
-        elif word == "--":
-            literal = True
-        elif name == "--home" or name in shape.options:
-            if not equals and not left:
-                raise UsageError(f"{name} needs a value")
-            options.setdefault(name, []).append(value if equals else left.pop(0))
-        elif word in ("--json", "--help", "-h", "--version") or word in shape.flags:
-            flags.add(word)
-        else:
-            raise UsageError(f"unknown option {word}{f' of {command}' if command else ''}")
-    if not command and not flags & {"--help", "-h", "--version"}:
-        raise UsageError("no command")
-    if len(words) > len(shape.words):
-        raise UsageError(f"{command}: too many words: {' '.join(words[len(shape.words) :])}")
-    if len(words) < shape.needed and not flags & {"--help", "-h"}:
-        raise UsageError(f"{command} needs {' '.join(shape.words[len(words) : shape.needed])}")
-    return Parsed(command, tuple(words), options, frozenset(flags))
-
-
-def _shape(command: str) -> Shape:
-    from longboat.errors import UsageError
-
-    if command not in SHAPES:
-        raise UsageError(f"unknown command '{command}' (known: {' '.join(SHAPES)})")
-    return SHAPES[command]
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -114,6 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
         from longboat import hook
 
         return hook.main([word for word in given if word != "hook"])
+    from longboat.arguments import parse
     from longboat.errors import LongboatError, Rejection, UsageError
     from longboat.plants import planted
 
@@ -134,7 +44,21 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         sys.stderr.write("longboat: interrupted\n")
         return 130
+    except Exception as error:
+        if planted("crash-traceback"):
+            raise
+        return _internal_error(error)
     return _print(answer, as_json="--json" in parsed.flags)
+
+
+def _internal_error(error: Exception) -> int:
+    """A defect of longboat itself: one line for people, everything for whoever mends it."""
+    import traceback
+
+    sys.stderr.write(f"longboat: internal error: {error!r} (please report; LONGBOAT_DEBUG=1)\n")
+    if os.environ.get("LONGBOAT_DEBUG"):
+        traceback.print_exception(error)
+    return 70
 
 
 def _is_hook(given: list[str]) -> bool:
@@ -188,11 +112,9 @@ def _init(parsed: Parsed, home: Home) -> Answer:
     return commands.init(home, parsed.option("--source"), settings, force=force)
 
 
-def _run(parsed: Parsed, home: Home, config: object) -> Answer:  # noqa: C901  (a table in words)
+def _run(parsed: Parsed, home: Home, config: Config) -> Answer:  # noqa: C901  (a table in words)
     from longboat import commands
-    from longboat.config import Config
 
-    assert isinstance(config, Config)
     name, flags = parsed.word(0), parsed.flags
     match parsed.command:
         case "up":

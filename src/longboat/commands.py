@@ -73,7 +73,10 @@ def up(home: Home, config: Config, *, foreground: bool) -> Answer:
     from longboat import daemon
     from longboat.gitops import open_source
 
+    if os.environ.get("LONGBOAT_SPAWN"):
+        raise UsageError("up must not run inside an agent's session: it would end with that agent")
     open_source(config.source, config.default_branch)
+    store.read_state(home)  # a daemon without a readable state could only complain
     pid = daemon.start(home, config, foreground=foreground)
     return Answer({"daemon": {"pid": pid}}, f"Daemon started (pid {pid})")
 
@@ -197,6 +200,8 @@ def message(home: Home, config: Config, name: str, text: str) -> Answer:
     if not text.strip():
         raise UsageError("The message is empty")
     with opened(home, config, f"message {name}") as workshop:
+        if planted("crash-traceback"):
+            worker = workshop.book.state.workers[name]
         worker = workshop.worker(name)
         if worker.status not in MESSAGEABLE:
             raise wrong_status("message", worker.status)

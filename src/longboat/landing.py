@@ -28,6 +28,8 @@ def accept(workshop: Workshop, worker: Worker) -> Worker:
         planted("accept-ignores-status") and worker.status == "working"
     ):
         raise not_in_review(worker.name, worker.status)
+    if planted("accept-half-done", "branch-deleted-before-merge"):
+        return _accept_too_eagerly(workshop, worker)
     for _ in range(_CAS_ATTEMPTS):
         base = workshop.trunk_commit()
         checkout = "" if planted("dirty-source-wiped") else find_checkout(workshop)
@@ -35,8 +37,7 @@ def accept(workshop: Workshop, worker: Worker) -> Worker:
             check_unmodified(workshop, checkout)
         head = worktrees.settle(workshop.git, worker.worktree, worker.branch)
         if checkout:
-            fork = workshop.git.ask("merge-base", base, head)
-            check_nothing_in_the_way(workshop, checkout, fork, head)
+            check_nothing_in_the_way(workshop, checkout, base, head)
         worker = turns.rebase(workshop, worker, base)
         if worker.status == "rebasing":
             return worker
@@ -54,6 +55,30 @@ def accept(workshop: Workshop, worker: Worker) -> Worker:
         workshop.save()
         workshop.log(f"{worker.name}: {workshop.config.default_branch} moved meanwhile; again")
     raise GitFailed(f"{workshop.config.default_branch} moves too fast to accept '{worker.name}'")
+
+
+def _accept_too_eagerly(workshop: Workshop, worker: Worker) -> Worker:
+    """Plants only: what comes last in a correct accept comes first here."""
+    git, base = workshop.git, workshop.trunk_commit()
+    head = worktrees.settle(git, worker.worktree, worker.branch)
+    commit = _squash(workshop, worker, base, head)
+    if planted("branch-deleted-before-merge"):
+        worktrees.remove(git, worker.worktree, worker.branch)
+    else:
+        worktrees.move_to(git, worker.worktree, worker.branch, base)
+        worker = workshop.put(idle(worker))
+    workshop.save()
+    checkout = find_checkout(workshop)
+    if checkout:
+        check_unmodified(workshop, checkout)
+        check_nothing_in_the_way(workshop, checkout, base, commit)
+    intent = Intent(
+        "accept", worker.name, base=base, commit=commit, head=head, task=worker.task_id or ""
+    )
+    git.change("update-ref", workshop.trunk, commit, base)
+    if planted("branch-deleted-before-merge"):
+        worktrees.create(git, worker.worktree, worker.branch, commit)
+    return finish(workshop, intent)
 
 
 def _swap(workshop: Workshop, intent: Intent) -> bool:
@@ -98,6 +123,8 @@ def finish(workshop: Workshop, intent: Intent) -> Worker:
     if checkout and workshop.git.ref(workshop.trunk) == intent.commit:
         bring_checkout(workshop, checkout, intent)
     worktrees.move_to(workshop.git, worker.worktree, worker.branch, intent.commit)
+    if planted("wrong-branch-after-accept"):
+        workshop.git.change("checkout", "-q", "--detach", at=worker.worktree)
     _drop_rebase_copies(workshop, intent)
     state = workshop.book.state.with_task_state(intent.task, "merged", intent.commit)
     if state.last_reviewed == worker.name:
@@ -125,6 +152,19 @@ def idle(worker: Worker) -> Worker:
         rebase_wanted=False,
         rebase_onto="",
     )
+
+
+def merge_again(workshop: Workshop) -> None:
+    """Plants only: take every accepted task for lost whose own commit is not on the branch."""
+    for task in workshop.book.state.tasks.values():
+        head = workshop.git.ref(f"{worktrees.ARCHIVE}/{task.worker}/{task.id}")
+        if task.state != "merged" or not head or workshop.git.contains(workshop.trunk, head):
+            continue
+        message = workshop.git.ask("log", "-1", "--format=%B", head)
+        trunk = workshop.trunk_commit()
+        tree = f"{trunk}^{{tree}}"
+        commit = workshop.git.change("commit-tree", tree, "-p", trunk, "-m", message)
+        workshop.git.change("update-ref", workshop.trunk, commit, trunk)
 
 
 def _drop_rebase_copies(workshop: Workshop, intent: Intent) -> None:

@@ -21,16 +21,16 @@ _CTRL_C_GRACE_S = 0.4
 
 def add(workshop: Workshop, name: str, model: str, command: str) -> Worker:
     """A new worker with worktree and branch; the daemon starts its agent."""
-    if name in workshop.book.state.workers:
-        raise Rejection(f"Worker '{name}' already exists")
     git, home = workshop.git, workshop.home
     branch, worktree = f"longboat/{name}", home.worktree(name)
+    if planted("add-takes-live-worktree"):
+        make_room(workshop, name, branch, worktree)
+    if name in workshop.book.state.workers:
+        raise Rejection(f"Worker '{name}' already exists")
     base = workshop.trunk_commit()
-    if not planted("worktree-reused-dirty"):
-        _make_room(workshop, name, branch, worktree)
+    make_room(workshop, name, branch, worktree)
     workshop.begin(Intent("add", name, base=base))
-    if not (planted("worktree-reused-dirty") and os.path.isdir(worktree)):
-        worktrees.create(git, worktree, branch, base)
+    worktrees.create(git, worktree, branch, base)
     worker = Worker(
         name=name,
         status="offline",
@@ -49,7 +49,7 @@ def add(workshop: Workshop, name: str, model: str, command: str) -> Worker:
     return worker
 
 
-def _make_room(workshop: Workshop, name: str, branch: str, worktree: str) -> None:
+def make_room(workshop: Workshop, name: str, branch: str, worktree: str) -> None:
     """Leftovers under this name (of a lost state) are kept elsewhere, never reused."""
     leftover = os.path.lexists(worktree) or workshop.git.ref(f"refs/heads/{branch}") is not None
     if not leftover:
@@ -112,8 +112,9 @@ def finish_reset(workshop: Workshop, intent: Intent) -> list[str]:
     """Bring what is left of a worker that is being reset to a fresh start."""
     worker = workshop.book.state.workers[intent.worker]
     kept = _stop_and_preserve(workshop, worker, intent)
-    worktrees.remove(workshop.git, worker.worktree, worker.branch)
-    worktrees.create(workshop.git, worker.worktree, worker.branch, workshop.trunk_commit())
+    if not planted("worktree-reused-dirty"):
+        worktrees.remove(workshop.git, worker.worktree, worker.branch)
+        worktrees.create(workshop.git, worker.worktree, worker.branch, workshop.trunk_commit())
     state = workshop.book.state.with_task_state(worker.task_id, "discarded")
     if state.last_reviewed == worker.name:
         state = state._replace(last_reviewed=None)
@@ -129,6 +130,8 @@ def finish_reset(workshop: Workshop, intent: Intent) -> list[str]:
 
 def _stop_and_preserve(workshop: Workshop, worker: Worker, intent: Intent) -> list[str]:
     """End the agent, then archive what only this worker has: once, before anything is removed."""
+    if intent.kind == "nuke" and planted("nuke-ends-all-sessions"):
+        tmuxctl.kill_server()
     if intent.kind == "nuke" and planted("orphan-session-after-nuke"):
         worker = worker._replace(agent=None)
     else:
@@ -136,9 +139,11 @@ def _stop_and_preserve(workshop: Workshop, worker: Worker, intent: Intent) -> li
     if intent.phase != "preserve":
         return []
     label = worker.task_id or f"idle-{os.urandom(4).hex()}"
-    kept = worktrees.preserve(
-        workshop.git, workshop.home, worker.name, worker.branch, label, workshop.trunk
-    )
+    kept = []
+    if not (intent.kind == "nuke" and planted("nuke-loses-commits")):
+        kept = worktrees.preserve(
+            workshop.git, workshop.home, worker.name, worker.branch, label, workshop.trunk
+        )
     workshop.put(worker)
     workshop.begin(intent._replace(phase="remove"))
     return kept
@@ -147,6 +152,10 @@ def _stop_and_preserve(workshop: Workshop, worker: Worker, intent: Intent) -> li
 def stop_all(workshop: Workshop) -> list[str]:
     """End all agents (Ctrl-C, a moment, then surely) and remember where each worker was."""
     workers = list(workshop.book.state.workers.values())
+    if planted("down-leaves-agents"):
+        for worker in workers:
+            workshop.put(offline(worker)._replace(agent=None))
+        return [worker.name for worker in workers]
     living = [w for w in workers if w.agent is not None and not agents.is_dead(w)]
     tmuxctl.interrupt([worker.agent.pane for worker in living if worker.agent])
     processes.wait_dead([w.agent.identity for w in living if w.agent], _CTRL_C_GRACE_S)

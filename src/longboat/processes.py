@@ -78,6 +78,24 @@ def members(session: int, spawn: str) -> list[Identity]:
     return found
 
 
+def marked_with_home(home: str, known_spawns: set[str]) -> list[Identity]:
+    """Live processes that were started for this home by a spawn that nobody knows (any more)."""
+    found = []
+    for pid in all_pids():
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                variables = dict(part.partition(b"=")[::2] for part in file.read().split(b"\0"))
+        except OSError:
+            continue  # another user's process, or it just ended
+        spawn = variables.get(b"LONGBOAT_SPAWN", b"").decode("utf-8", "replace")
+        if variables.get(b"LONGBOAT_HOME") != home.encode() or not spawn:
+            continue
+        stat = _read_stat(pid)
+        if stat is not None and stat.state not in "ZX" and spawn not in known_spawns:
+            found.append(Identity(pid, stat.start))
+    return found
+
+
 def _carries(pid: int, mark: bytes) -> bool:
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:

@@ -43,7 +43,8 @@ def read(home: Home, seen: tuple[str, ...]) -> list[Event]:
 
 def names(home: Home) -> list[str]:
     """The files that wait, oldest first; half-written ones have another name."""
-    return sorted(name for name in os.listdir(home.spool) if name.endswith(".hook"))
+    waiting = os.listdir(home.spool)
+    return sorted(name for name in waiting if name.endswith(".hook") and name[0] != ".")
 
 
 def parse(name: str, raw: bytes) -> Event:

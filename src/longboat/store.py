@@ -144,6 +144,10 @@ class HomeLock:
                 who += ", which is stopped: resume it with `kill -CONT`"
         return f"{home.path} is locked by {who}; gave up after {timeout_s:g} s"
 
+    def share(self) -> None:
+        """Plants only: work as if there were no lock."""
+        fcntl.flock(self.descriptor, fcntl.LOCK_UN)
+
     def release(self) -> None:
         """Let the next one in."""
         os.close(self.descriptor)
@@ -198,12 +202,17 @@ def read_state(home: Home) -> Loaded:
 
 
 def set_aside(home: Home, path: str) -> str | None:
-    """Keep a bad state file under another name; returns the name, None when there is no file."""
+    """Keep a bad state file under another name; returns the name, None when there is no file.
+
+    A second name, not a new one: whoever reads meanwhile finds a bad file rather than none.
+    """
     name = f"state.corrupt-{time.time_ns()}.json"
     try:
-        os.rename(path, home.file(name))
+        os.link(path, home.file(name))
     except FileNotFoundError:
         return None
+    except OSError:  # a file system without hard links
+        os.rename(path, home.file(name))
     sync_directory(home.path)
     return name
 
@@ -244,6 +253,10 @@ class Book:
         """Make the state durable; costs nothing when nothing changed."""
         if self.state != self._saved:
             self._write()
+
+    def rewrite(self) -> None:
+        """Write both copies even when nothing changed."""
+        self._write()
 
     def roll_back(self) -> None:
         """Forget what was changed since the last save."""

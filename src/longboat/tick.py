@@ -7,14 +7,15 @@ left before it died is always known before its death is acted upon.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from typing import NamedTuple
 
-from longboat import agents, delivery, lifecycle, processes, spool, tmuxctl, turns
+from longboat import agents, delivery, landing, lifecycle, processes, spool, tmuxctl, turns
 from longboat.config import Config
 from longboat.errors import LongboatError
 from longboat.plants import planted
 from longboat.state import CLEARED, CLEARING, RECEIVED, TYPED, TYPING, Daemon, Task, Worker
-from longboat.store import Home
+from longboat.store import Home, write_log
 from longboat.tmuxctl import Listing
 from longboat.workshop import Workshop, opened
 
@@ -39,10 +40,16 @@ class Memory:
 
     def __init__(self) -> None:
         self.first = True
+        self.tmux_answers = True
         self.quick_deaths: dict[str, int] = {}
         self.not_before: dict[str, float] = {}
         self.quiet: dict[str, tuple[str, float]] = {}
         self.quiet_looked: dict[str, float] = {}
+        self.since = time.monotonic()
+
+    def trusted(self, workers: Iterable[Worker]) -> set[str]:
+        """Plants only: workers whose agent was there before this daemon."""
+        return {w.name for w in workers if w.agent is not None and w.agent.since < self.since}
 
 
 def tick(
@@ -53,6 +60,10 @@ def tick(
     Raises only what concerns the whole home.
     """
     listing = tmuxctl.list_panes() if patrol else Listing(False)
+    if patrol and listing.known != memory.tmux_answers:
+        memory.tmux_answers = listing.known
+        silence = f"tmux does not answer ({listing.complaint}): nobody is judged until it does"
+        write_log(home, "tmux answers again" if listing.known else silence)
     with opened(home, config, "daemon") as workshop:
         _sign_in(workshop, memory, me)
         typings = _work(workshop, memory, listing, patrol)
@@ -71,8 +82,7 @@ def _sign_in(workshop: Workshop, memory: Memory, me: Daemon) -> None:
     if not memory.first:
         return
     for worker in state.workers.values():
-        if planted("sha-dropped-on-daemon-death"):
-            worker = worker._replace(commit_sha=None)
+        worker = _with_planted_amnesia(workshop, worker)
         if worker.status == "error" and worker.spawn_failures:
             worker = worker._replace(status="offline", spawn_failures=0, error_reason=None)
         if worker.status == "offline" and worker.resume != "idle":
@@ -80,8 +90,27 @@ def _sign_in(workshop: Workshop, memory: Memory, me: Daemon) -> None:
         workshop.put(worker)
 
 
+def _with_planted_amnesia(workshop: Workshop, worker: Worker) -> Worker:
+    """Plants only: what a restarted daemon gets wrong in other orchestrators."""
+    if planted("sha-dropped-on-daemon-death"):
+        worker = worker._replace(commit_sha=None)
+    if planted("duplicate-agent") and worker.agent is not None:
+        session = f"longboat-{worker.name}-{workshop.book.state.generation}"
+        worker = worker._replace(agent=None, session=session)
+    if planted("prompt-delivered-twice") and worker.inflight is not None:
+        inbox = (worker.inflight.prompt, *worker.inbox)
+        worker = worker._replace(inflight=None, inbox=inbox)
+    if planted("merged-twice-after-crash"):
+        landing.merge_again(workshop)
+    if planted("hooks-lost-while-daemon-down"):
+        spool.remove(workshop.home, tuple(spool.names(workshop.home)))
+    return worker
+
+
 def _work(workshop: Workshop, memory: Memory, listing: Listing, patrol: bool) -> list[Typing]:
     dead = {name for name, worker in workshop.book.state.workers.items() if agents.is_dead(worker)}
+    if planted("stale-pid-trusted"):
+        dead -= memory.trusted(workshop.book.state.workers.values())
     hear(workshop)
     typings = []
     for name in list(workshop.book.state.workers):
@@ -110,6 +139,10 @@ def hear(workshop: Workshop) -> None:
         if event.worker in postponed or event.worker in book.state.intents:
             continue
         worker = book.state.workers.get(event.worker)
+        if worker is not None and worker.agent is None and event.spawn == worker.spawning:
+            # Its starter died before it could enrol this agent; once adopted, it will be heard.
+            postponed.add(event.worker)
+            continue
         if worker is not None:
             before = book.state
             try:
@@ -133,6 +166,9 @@ def _apply(workshop: Workshop, worker: Worker, event: spool.Event) -> None:
         _typed_by_hand(workshop, worker, outcome.manual_prompt)
     elif outcome.turn_ended:
         turns.finish(workshop, worker)
+    elif planted("done-before-work") and event.kind == "UserPromptSubmit":
+        head = workshop.git.head(worker.worktree)
+        workshop.put(worker._replace(status="needs_review", commit_sha=head))
 
 
 def _typed_by_hand(workshop: Workshop, worker: Worker, text: str) -> None:
@@ -211,7 +247,7 @@ def _look_at_living(
 ) -> tuple[Worker, bool]:
     """Decide on patrol whether a living agent must be ended; True when it then is dead."""
     agent, inflight, config = worker.agent, worker.inflight, workshop.config
-    if agent is None:
+    if agent is None or (planted("stale-pid-trusted") and memory.trusted([worker])):
         return worker, False
     if tmuxctl.is_gone(listing, worker.session, agent.server):
         # Its terminal is certainly gone. It is probably dying of that: give it a moment.
@@ -226,6 +262,9 @@ def _look_at_living(
     waited = now - inflight.since
     if inflight.stage in (CLEARING, TYPING, TYPED) and waited > config.ack_timeout_secs:
         return _end_living(workshop, worker, f"no answer in the stage '{inflight.stage}'"), True
+    too_old = planted("live-work-reaped-by-age") and inflight.stage == RECEIVED and waited > 1.0
+    if too_old and workshop.git.head(worker.worktree) == inflight.head:
+        return _end_living(workshop, worker, "no commit for too long"), True
     if inflight.stage == RECEIVED and _missed_its_end(workshop, memory, worker, now):
         workshop.log(f"{worker.name}: done, and its end was missed")
         worker = worker._replace(agent=agent._replace(owes_stop=True))
@@ -245,6 +284,8 @@ def _end_living(workshop: Workshop, worker: Worker, why: str) -> Worker:
 
 
 def _missed_its_end(workshop: Workshop, memory: Memory, worker: Worker, now: float) -> bool:
+    if planted("completion-missed", "hooks-lost-while-daemon-down"):
+        return False
     limit_s = workshop.config.missed_completion_secs
     inflight = worker.inflight
     if inflight is None or now - inflight.since < limit_s:
@@ -273,6 +314,10 @@ def _bury(workshop: Workshop, memory: Memory, worker: Worker, now: float) -> Wor
     memory.quick_deaths[worker.name] = quick
     if quick > 1:
         memory.not_before[worker.name] = now + min(0.1 * 2**quick, _BACKOFF_LIMIT_S)
+    gives_up = planted("worker-stuck-offline-after-tmux-server-death")
+    if gives_up and not processes.is_alive(agent.server):
+        memory.not_before[worker.name] = float("inf")
+        worker = lifecycle.offline(worker)
     failures = worker.spawn_failures + (0 if agent.ready else 1)
     worker = turns.agent_died(workshop, worker._replace(spawn_failures=failures))
     if failures >= workshop.config.max_attempts and worker.status != "error":
@@ -289,7 +334,7 @@ def _bury(workshop: Workshop, memory: Memory, worker: Worker, now: float) -> Wor
 def _start_if_due(workshop: Workshop, memory: Memory, worker: Worker, now: float) -> Worker:
     if not delivery.wants_agent(worker) or now < memory.not_before.get(worker.name, 0.0):
         return worker
-    return agents.start(workshop, worker)
+    return agents.start(workshop, worker, again=worker.name in memory.quick_deaths)
 
 
 def _hand_out(workshop: Workshop, worker: Worker, now: float) -> Typing | None:
@@ -311,7 +356,8 @@ def _hand_out(workshop: Workshop, worker: Worker, now: float) -> Typing | None:
     prompt = worker.inflight.prompt if worker.inflight else None
     if prompt is None:
         return None
-    workshop.log(f"{worker.name}: typing {prompt.kind} {prompt.id} to agent {agent.pid}")
+    what = text if text == "/clear" else f"{prompt.kind} {prompt.id}"
+    workshop.log(f"{worker.name}: typing {what} to agent {agent.pid}")
     return Typing(worker.name, prompt.id, agent.pane, agent.pid, text)
 
 

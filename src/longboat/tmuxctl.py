@@ -15,7 +15,7 @@ from longboat.plants import planted
 from longboat.proc import Result, run
 from longboat.processes import Identity, identify, is_alive
 
-_TIMEOUT_S = 3.0
+_TIMEOUT_S = 2.0
 _PANE_FORMAT = "#{pane_id} #{pane_pid} #{pane_dead} #{pid} #{session_name}"
 
 
@@ -164,6 +164,11 @@ def kill_session(session: str) -> None:
     """Remove exactly this session; absent or unknown is left to the caller's own proof."""
     target = session if planted("session-prefix-match") else f"={session}"
     _tmux("kill-session", "-t", target)
+
+
+def kill_server() -> None:
+    """Plants only: end every session of the user."""
+    _tmux("kill-server")
 
 
 def capture(session: str, lines: int) -> str:

@@ -24,7 +24,10 @@ def finish(workshop: Workshop, worker: Worker) -> Worker:
             return _unresolved(workshop, worker)
         worker = worker._replace(rebase_onto="")
     try:
-        head = worktrees.settle(git, worker.worktree, worker.branch)
+        if planted("dirty-tree-ignored"):
+            head = git.head(worker.worktree)
+        else:
+            head = worktrees.settle(git, worker.worktree, worker.branch)
     except GitFailed as error:
         workshop.log(f"{worker.name}: {error}")
         return workshop.put(worker._replace(status="error", error_reason=str(error)))
@@ -67,11 +70,13 @@ def rebase(workshop: Workshop, worker: Worker, onto: str) -> Worker:
     workshop.begin(Intent("rebase", worker.name, base=onto, head=head, task=worker.task_id or ""))
     label = f"{worker.task_id or 'work'}-before-rebase-{head[:8]}"
     worktrees.keep(git, worker.name, label, head)
-    result = git.write("rebase", "-q", "--no-fork-point", onto, at=worker.worktree)
+    strategy = ("-X", "theirs") if planted("conflict-resolved-by-dropping") else ()
+    result = git.write("rebase", "-q", "--no-fork-point", *strategy, onto, at=worker.worktree)
     if result.ok:
         head = git.head(worker.worktree)
         workshop.log(f"{worker.name}: rebased onto {onto[:10]}, now {head[:10]}")
-        worker = worker._replace(commit_sha=head)
+        if not planted("stale-sha-after-rebase"):
+            worker = worker._replace(commit_sha=head)
     elif git.in_rebase(worker.worktree) and not result.timed_out:
         workshop.log(f"{worker.name}: the rebase onto {onto[:10]} has conflicts")
         text = delivery.CONFLICT_TEXT.format(branch=workshop.config.default_branch)

@@ -13,6 +13,7 @@ from longboat import store
 from longboat.config import Config
 from longboat.errors import LongboatError, no_such_worker
 from longboat.gitops import Git
+from longboat.plants import planted
 from longboat.state import Intent, Worker
 from longboat.store import Book, Home, HomeLock
 
@@ -78,6 +79,8 @@ class Workshop:
 def opened(home: Home, config: Config, purpose: str, *, recover: bool = True) -> Iterator[Workshop]:
     """Hold the lock; the state is saved at the end unless the work raised."""
     lock = HomeLock(home, config.lock_timeout_secs, purpose)
+    if planted("lock-not-taken"):
+        lock.share()
     try:
         book = Book(home, lock, store.read_state(home))
         workshop = Workshop(home, config, book, lock)

@@ -24,6 +24,7 @@ from mutiny.box.errors import BoxDied, CommandNotStarted
 from mutiny.box.isolation import TECHNIQUES, own_cgroup, why_not
 from mutiny.box.results import Command, ProcessInfo
 from mutiny.system import procfs
+from mutiny.system.processes import all_pids
 
 PAYLOAD = Path(__file__).with_name("box_payload.py")
 PYTHON = str(Path(sys.executable).resolve())
@@ -191,6 +192,20 @@ def test_an_agent_that_cannot_start_says_why(
     monkeypatch.setattr("mutiny.box.box._BOOT", "raise SystemExit('no agent today')")
     with pytest.raises(BoxDied, match=r"did not start.*exit code 1.*no agent today"):
         make(tmp_path / "box", "bwrap")
+
+
+@pytest.mark.parametrize("technique", NAMES)
+def test_an_agent_that_never_says_hello_is_killed(
+    technique: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    marker = f"silent-{os.getpid()}-{technique}"
+    monkeypatch.setattr("mutiny.box.box._BOOT", f"import time; time.sleep(600)  # {marker}")
+    monkeypatch.setattr("mutiny.box.box.START_LIMIT_S", 0.2)
+    with pytest.raises(BoxDied, match="did not say hello"):
+        make(tmp_path / "box", technique)
+    for pid in all_pids():
+        with contextlib.suppress(OSError):  # ended while we looked
+            assert marker not in Path(f"/proc/{pid}/cmdline").read_text(errors="replace")
 
 
 # --- walls --------------------------------------------------------------------------------------

@@ -11,9 +11,9 @@ BoxDied                the box or its agent ended although nobody asked for it, 
 # ruff: noqa: N818  (the names are what happened; "Error" would add nothing)
 from __future__ import annotations
 
+from mutiny.errors import BoxError
 
-class BoxError(Exception):
-    """Base of everything that a box raises."""
+__all__ = ["BoxDied", "BoxError", "CommandNotStarted", "SurvivorsLeft", "TechniqueUnavailable"]
 
 
 class TechniqueUnavailable(BoxError):

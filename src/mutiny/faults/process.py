@@ -12,10 +12,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from mutiny.box.box import Box
-from mutiny.contracts.workers.observation import ProcessView
+from mutiny.contracts.workers.observation import AgentView, ProcessView
 from mutiny.model.result import OperationResult
 
 TECHNIQUE = "SIGKILL by handle"
+PAUSE = "SIGSTOP by handle"
 GONE_DEADLINE_S = 5.0
 
 
@@ -26,6 +27,12 @@ def views(box: Box) -> tuple[ProcessView, ...]:
         for p in box.processes()
         if p.state != "Z"
     )
+
+
+def alive_among(box: Box, agents: Sequence[AgentView]) -> tuple[ProcessView, ...]:
+    """The processes of those agents that still run."""
+    wanted = {agent.identity for agent in agents if agent.alive}
+    return tuple(process for process in views(box) if process.identity in wanted)
 
 
 def tmux_servers(box: Box) -> tuple[ProcessView, ...]:
@@ -78,21 +85,30 @@ def kill_session(box: Box, session: str, worker: str) -> OperationResult:
     )
 
 
+class Pause:
+    """Stopped processes; `end` lets them go on and may be called twice."""
+
+    def __init__(self, box: Box, processes: Sequence[ProcessView]) -> None:
+        self._box = box
+        self._stopped = [
+            p for p in processes if box.signal(p.pid, p.start, signal.SIGSTOP).delivered
+        ]
+        self.fired = bool(self._stopped) and _all_stopped(box, self._stopped)
+
+    def end(self) -> None:
+        """Let them go on."""
+        for process in self._stopped:
+            self._box.signal(process.pid, process.start, signal.SIGCONT)
+
+
 @contextmanager
-def paused(box: Box, processes: Sequence[ProcessView]) -> Iterator[bool]:
+def paused(box: Box, processes: Sequence[ProcessView]) -> Iterator[Pause]:
     """Stop processes for the length of the block; they go on in any case, also on Ctrl-C."""
-    stopped = [p for p in processes if box.signal(p.pid, p.start, signal.SIGSTOP).delivered]
+    pause = Pause(box, processes)
     try:
-        yield bool(stopped) and _all_stopped(box, stopped)
+        yield pause
     finally:
-        for process in stopped:
-            box.signal(process.pid, process.start, signal.SIGCONT)
-
-
-def resume(box: Box, role: str, processes: Sequence[ProcessView]) -> None:
-    """Let stopped processes go on."""
-    for process in processes:
-        box.signal(process.pid, process.start, signal.SIGCONT)
+        pause.end()
 
 
 def _all_stopped(box: Box, processes: Sequence[ProcessView]) -> bool:

@@ -32,6 +32,7 @@ from mutiny.targets.observer import Observer
 from mutiny.targets.spec import CommandSpec, TargetSpec, fill
 
 PROMPT_REFERENCE = "{text} (ref {token})"
+DYING_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,7 @@ class WorkersLive:
             key: fill(value, self._values) for key, value in spec.environment.items()
         }
         self._script: dict[str, list[str]] = {}
+        self._sessions: dict[str, str] = {}
         self._background: list[Spawned] = []
 
     def _environment(self, options: LiveOptions) -> dict[str, str]:
@@ -356,66 +358,85 @@ class WorkersLive:
         write_script(self.box.directory / "doubles", self._script)
         return OperationResult()
 
+    def _await(self, find: Callable[[], tuple[ProcessView, ...]]) -> tuple[ProcessView, ...]:
+        """Processes of a role; a role that is just being restarted is waited for."""
+        deadline = time.monotonic() + self.limits.recover_s
+        while True:
+            found = find()
+            if found or time.monotonic() >= deadline:
+                return found
+            self.wait_change(0.05)
+
     def _kill_daemon(self, operation: Operation, context: StepContext) -> OperationResult:
         return process_faults.kill(self.box, self.observer.daemons(), "daemon")
 
     def _session_of(self, worker: str) -> str:
+        """The worker's session; when the state is unreadable just now, the one it had."""
         view = self.observer.state().workers.get(worker)
-        return view.session if view else ""
+        if view is not None:
+            self._sessions[worker] = view.session
+        return self._sessions.get(worker, "")
 
     def _kill_session(self, operation: Any, context: StepContext) -> OperationResult:
-        return process_faults.kill_session(
-            self.box, self._session_of(operation.worker), operation.worker
-        )
+        """End a session and see its agent go; one that is just being restarted is waited for."""
+        before = context.before.workers.get(operation.worker)
+        if before is not None:
+            self._sessions.setdefault(operation.worker, before.session)
+        deadline = time.monotonic() + self.limits.recover_s
+        while True:
+            agents = self._agents_of(operation.worker)
+            result = process_faults.kill_session(
+                self.box, self._session_of(operation.worker), operation.worker
+            )
+            if result.fired or time.monotonic() >= deadline:
+                break
+            self.wait_change(0.05)
+        self._let_die(agents)
+        return result
 
     def _kill_server(self, operation: Operation, context: StepContext) -> OperationResult:
-        return process_faults.kill(self.box, self._tmux_servers(), "tmux server")
+        agents = process_faults.alive_among(self.box, self.observe().agents or ())
+        result = process_faults.kill(self.box, self._await(self._tmux_servers), "tmux server")
+        self._let_die(agents)
+        return result
+
+    def _let_die(self, agents: tuple[ProcessView, ...]) -> None:
+        """An agent whose terminal is gone ends by itself; give it a moment, so that the fault is complete."""
+        for agent in agents:
+            self.box.wait_gone(agent.pid, agent.start, DYING_S)
 
     def _tmux_servers(self) -> tuple[ProcessView, ...]:
         return process_faults.tmux_servers(self.box)
 
     def _agents_of(self, worker: str) -> tuple[ProcessView, ...]:
-        agents = self.observe().agents or ()
-        identities = {agent.identity for agent in agents if agent.worker == worker and agent.alive}
-        return tuple(p for p in process_faults.views(self.box) if p.identity in identities)
+        agents = [agent for agent in self.observe().agents or () if agent.worker == worker]
+        return process_faults.alive_among(self.box, agents)
 
     def _kill_agent(self, operation: Any, context: StepContext) -> OperationResult:
-        return process_faults.kill(self.box, self._agents_of(operation.worker), "agent")
+        agents = self._await(lambda: self._agents_of(operation.worker))
+        return process_faults.kill(self.box, agents, "agent")
 
     def _pause(self, operation: Any, context: StepContext) -> OperationResult:
-        found = {
-            "daemon": self.observer.daemons,
-            "tmux": self._tmux_servers,
-            "agent": lambda: self._agents_of(operation.worker or ""),
-        }[operation.role]()
-        with process_faults.paused(self.box, found) as fired:
-            if not fired:
+        found = self._await(lambda: self._role(operation.role, operation.worker))
+        with process_faults.paused(self.box, found) as pause:
+            if not pause.fired:
                 return OperationResult(1, stderr=f"no {operation.role} to pause", fired=False)
             if operation.during is None:
                 time.sleep(operation.seconds)
-                return OperationResult(technique="SIGSTOP by handle", fired=True)
-            inner = self._during(operation, context)
-        return replace(inner, inner=(inner,), technique="SIGSTOP by handle", fired=True)
+                return OperationResult(technique=process_faults.PAUSE, fired=True)
+            # A command that hangs on the stopped process must not hang for ever.
+            release = threading.Timer(operation.seconds, pause.end)
+            release.start()
+            try:
+                inner = self.execute(operation.during, context)
+            finally:
+                release.join()
+        return replace(inner, inner=(inner,), technique=process_faults.PAUSE, fired=True)
 
-    def _during(self, operation: Any, context: StepContext) -> OperationResult:
-        """Run the inner operation; when it hangs on the stopped process, let the process go on after a while."""
-        release = threading.Timer(
-            operation.seconds,
-            process_faults.resume,
-            (self.box, operation.role, self._resumable(operation)),
-        )
-        release.start()
-        try:
-            return self.execute(operation.during, context)
-        finally:
-            release.join()
-
-    def _resumable(self, operation: Any) -> tuple[ProcessView, ...]:
-        if operation.role == "daemon":
+    def _role(self, role: str, worker: str | None) -> tuple[ProcessView, ...]:
+        if role == "daemon":
             return self.observer.daemons()
-        return (
-            self._tmux_servers() if operation.role == "tmux" else self._agents_of(operation.worker)
-        )
+        return self._tmux_servers() if role == "tmux" else self._agents_of(worker or "")
 
     def _corrupt(self, operation: Any, context: StepContext) -> OperationResult:
         result = file_faults.corrupt(self.observer.state_path, operation.how)

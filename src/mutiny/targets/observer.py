@@ -154,7 +154,8 @@ class Observer:
                 continue
             self._commit_cache[repository] = (mark, self._commit_cache.get(repository, ("", ()))[1])
             branch = self._spec.git.default_branch
-            commands.append(Command(git.log_argv(repository), timeout_s=PROBE_TIMEOUT_S))
+            log = git.log_argv(repository, added_lines=self._spec.git.squashes)
+            commands.append(Command(log, timeout_s=PROBE_TIMEOUT_S))
             commands.append(
                 Command(git.default_argv(repository, branch), timeout_s=PROBE_TIMEOUT_S)
             )

@@ -94,6 +94,8 @@ class GitSpec:
 
     repositories: tuple[str, ...] = ("{source}",)
     default_branch: str = "master"
+    squashes: bool = False
+    """Accept squashes a branch and keeps only the last message: tokens are also looked for in what commits add."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,9 @@ was seen. Symbolic use passes no observation.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.model import WorkerBelief, WorkersModel
@@ -337,7 +339,9 @@ def _move_source(model: WorkersModel, *_: object) -> WorkersModel:
     return model
 
 
-_HANDLERS = {
+Handler = Callable[[WorkersModel, Any, tuple[str, ...], float, Observation | None], WorkersModel]
+
+_HANDLERS: dict[type[Operation], Handler] = {
     op.Init: _init,
     op.Up: _up,
     op.Down: _down,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.advance import OK, REFUSED, advance
@@ -84,8 +84,21 @@ class _Chooser:
             outcome = REFUSED
         if isinstance(operation, op.Behave):
             (self.wild.discard if operation.turns[0] in CALM else self.wild.add)(operation.worker)
+        before = self.model
         self.model = advance(self.model, operation, outcome, tokens=tokens)
+        if expectation.success and expectation.rejections:
+            self._doubt(op.worker_of(operation), before)
         self.last = operation
+
+    def _doubt(self, name: str | None, before: WorkersModel) -> None:
+        """Whether the command was served depends on the target's pace: believe both."""
+        if name is None or name not in self.model.workers or name not in before.workers:
+            return
+        old, new = before.workers[name], self.model.workers[name]
+        both = before.closure(old.statuses, old) | new.statuses
+        self.model = self.model.with_worker(
+            replace(new, statuses=both, tokens=new.tokens or old.tokens)
+        )
 
     def choose(self) -> Operation:
         """One operation that makes sense now."""
@@ -114,6 +127,7 @@ class _Chooser:
             yield from self._faults()
         yield from self._illegal()
         yield _Candidate(0.4, op.Status)
+        yield _Candidate(0.3, op.Settle)
         yield _Candidate(0.4, lambda: op.Doctor(repair=self.random.random() < 0.4, yes=True))
         yield _Candidate(0.5, lambda: op.Sleep(self.random.choice((0.05, 0.2, 0.5))))
 
@@ -144,7 +158,12 @@ class _Chooser:
             if belief.offline_allowed and not isinstance(self.last, op.WaitForIdle):
                 yield _Candidate(6, lambda: op.WaitForIdle(name))
             yield _Candidate(6 if not belief.offline_allowed else 1.5, lambda: self._start(name))
-        if busy and "needs_review" in allowed and name not in self.wild:
+        certain = busy and "idle" not in allowed
+        if not certain and len(belief.statuses) > 1:
+            yield _Candidate(0.8, lambda: self._start(name))
+            yield _Candidate(0.8, lambda: op.Accept(name))
+            yield _Candidate(1.5, lambda: op.ResetWorker(name))
+        if certain and "needs_review" in allowed and name not in self.wild:
             yield _Candidate(4, lambda: op.WaitForNeedsReview(name))
             yield _Candidate(1.2, lambda: op.Message(name, self._message()))
             yield _Candidate(0.4, lambda: op.Rebase(name))

@@ -89,7 +89,8 @@ def worktree_exists(check: Check) -> Iterator[Violation]:
 def session_exists(check: Check) -> Iterator[Violation]:
     sessions = _sessions(check.seen)
     for view in check.settled_workers():
-        if view.status not in _AGENTLESS and view.session not in sessions:
+        steady = check.model.workers[view.name].will_complete
+        if steady and view.status not in _AGENTLESS and view.session not in sessions:
             yield Violation(
                 "workers.session_exists",
                 f"Worker {view.name!r} is {view.status} but its session {view.session!r} does not exist.",
@@ -288,6 +289,39 @@ def nuked_is_gone(check: Check) -> Iterator[Violation]:
             )
 
 
+@_rule("recovers", eventual=False)
+def recovers(check: Check) -> Iterator[Violation]:
+    limit = check.model.profile.limits.recover_s
+    if check.model.daemon_certain is not True:
+        return
+    for name, belief in check.model.workers.items():
+        away_s = check.seen.at - belief.disturbed_at
+        if belief.disturbed is None or away_s <= limit or check.seen.status_of(name) == "error":
+            continue
+        yield Violation(
+            "workers.recovers",
+            f"Worker {name!r} is {check.seen.status_of(name)} and has no running agent "
+            f"{away_s:.0f}s after {belief.disturbed}.",
+            name,
+        )
+
+
+@_rule("completes", eventual=False)
+def completes(check: Check) -> Iterator[Violation]:
+    limit = check.model.profile.limits.complete_s
+    if check.model.daemon_certain is not True:
+        return
+    for name, belief in check.model.workers.items():
+        late = belief.due_at is not None and check.seen.at - belief.due_at > limit
+        status = check.seen.status_of(name)
+        if late and belief.disturbed is None and status in ("working", "rejected", "rebasing"):
+            yield Violation(
+                "workers.completes",
+                f"Worker {name!r} is still {status} more than {limit:g}s after it was due to finish.",
+                name,
+            )
+
+
 @_rule("state_atomic", eventual=False)
 def state_atomic(check: Check) -> Iterator[Violation]:
     if check.seen.state_in_place:
@@ -301,8 +335,12 @@ def state_atomic(check: Check) -> Iterator[Violation]:
 def daemon_survives(check: Check) -> Iterator[Violation]:
     if check.before.daemons is None or check.seen.daemons is None:
         raise Unreadable("the process list")
-    if check.before.daemon_alive and not check.seen.daemon_alive and not check.daemon_touched:
+    if check.seen.daemon_alive or check.daemon_touched:
+        return
+    if check.before.daemon_alive:
         yield Violation("workers.daemon_survives", "The daemon died by itself.", "daemon")
+    elif isinstance(check.operation, op.Up) and check.succeeded:
+        yield Violation("workers.daemon_survives", "Up succeeded but no daemon runs.", "daemon")
 
 
 @_rule("one_daemon", eventual=True)

@@ -107,6 +107,8 @@ class WorkersModel:
                 moves += ("working",) if status == "idle" else ()
             if belief is not None and status in AGENT_MOVES and self._may_give_up(belief):
                 moves += ("error",)
+            if belief is not None and status == "rebasing" and len(belief.tokens) > 1:
+                moves += ("working",)  # a message that waited for the rebase to end
             for move in moves:
                 if move not in reached:
                     reached.add(move)
@@ -122,7 +124,7 @@ class WorkersModel:
         """Statuses in which the worker may be seen."""
         belief = self.workers[worker]
         offline = frozenset({"offline"}) if belief.offline_allowed else frozenset()
-        return self.closure(belief.statuses, belief) | offline
+        return self.closure(belief.statuses | offline, belief)
 
     def possible(self, worker: str, seen: str | None) -> frozenset[str]:
         """Statuses that a command may find, given what was seen just before it."""
@@ -133,7 +135,7 @@ class WorkersModel:
             return allowed
         belief = self.workers[worker]
         offline = frozenset({"offline"}) if belief.offline_allowed else frozenset()
-        return (self.closure(frozenset({seen}), belief) & allowed) | offline
+        return self.closure(frozenset({seen}) | offline, belief) & allowed
 
     # --- writing -----------------------------------------------------------------------------
 

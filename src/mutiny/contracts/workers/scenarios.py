@@ -8,6 +8,7 @@ gone or short. `Accept` follows a `Review` or a wait that proves the worker is r
 
 from __future__ import annotations
 
+from mutiny.contracts.workers.drills import DRILLS
 from mutiny.contracts.workers.operations import (
     Accept,
     Add,
@@ -76,7 +77,7 @@ MERGE_CONFLICT: tuple[Operation, ...] = (
     WaitForNeedsReview("beta"),
     Review("alpha"),
     Accept("alpha"),
-    Behave("beta", ("slow:400", "obey")),
+    Behave("beta", ("slow:1500", "obey")),
     Review("beta"),
     WaitForState("beta", "rebasing"),
     WaitForNeedsReview("beta"),
@@ -170,7 +171,7 @@ INVALID_OPERATIONS: tuple[Operation, ...] = (
     Down(),
 )
 
-SCENARIOS: dict[str, tuple[Operation, ...]] = {
+SEED_SCENARIOS: dict[str, tuple[Operation, ...]] = {
     "basic_lifecycle": BASIC_LIFECYCLE,
     "rejection_cycle": REJECTION_CYCLE,
     "merge_conflict": MERGE_CONFLICT,
@@ -179,3 +180,7 @@ SCENARIOS: dict[str, tuple[Operation, ...]] = {
     "multi_worker_chaos": MULTI_WORKER_CHAOS,
     "invalid_operations": INVALID_OPERATIONS,
 }
+"""The seed's seven."""
+
+SCENARIOS: dict[str, tuple[Operation, ...]] = {**SEED_SCENARIOS, **DRILLS}
+"""All scenarios of the contract by name, the seed's seven first."""

@@ -20,9 +20,10 @@ Outside = Callable[[str], Path]
 STATUS_ARGV = ("git", "--no-optional-locks", "status", "--porcelain", "--untracked-files=normal")
 
 
-def log_argv(repository: str) -> tuple[str, ...]:
-    """Every commit that any ref reaches, with its message."""
-    return ("git", "-C", repository, "log", "--all", "--format=%H%x1f%B%x1e")
+def log_argv(repository: str, *, added_lines: bool = False) -> tuple[str, ...]:
+    """Every commit that any ref reaches, with its message and, when wanted, the lines that it adds."""
+    argv = ("git", "-C", repository, "log", "--all", "--format=%x1e%H%x1f%B")
+    return (*argv, "-p", "-U0", "--no-color") if added_lines else argv
 
 
 def default_argv(repository: str, branch: str) -> tuple[str, ...]:
@@ -76,12 +77,14 @@ def fingerprint(git_dir: Path) -> str:
 
 
 def parse_log(output: str, default: frozenset[str]) -> tuple[Commit, ...]:
-    """Commits with the tokens in their messages."""
+    """Commits with the tokens in their messages, and in the lines that they add if the log has them."""
     commits = []
     for block in output.split("\x1e"):
-        sha, separator, message = block.strip().partition("\x1f")
+        sha, separator, text = block.strip().partition("\x1f")
         if separator:
-            tokens = tuple(dict.fromkeys(TOKEN.findall(message)))
+            message, _, patch = text.partition("\ndiff --git ")
+            added = [line for line in patch.splitlines() if line.startswith("+")]
+            tokens = tuple(dict.fromkeys(TOKEN.findall("\n".join((message, *added)))))
             commits.append(Commit(sha, tokens, sha in default))
     return tuple(commits)
 

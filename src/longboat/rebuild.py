@@ -1,0 +1,57 @@
+"""The last resort: a state from nothing but the worktrees.
+
+What was asked of each worker is lost with the state; what it did is not, because that is in git.
+Everything unmerged comes back as work that needs review.
+"""
+
+from __future__ import annotations
+
+import os
+
+from longboat import agents, store, tmuxctl, worktrees
+from longboat.state import State, Task, Worker
+from longboat.workshop import Workshop
+
+
+def rebuild(workshop: Workshop) -> str:
+    """Put both bad files aside and write a state that git can vouch for."""
+    home, git = workshop.home, workshop.git
+    for path in (home.state, home.backup):
+        store.set_aside(home, path)
+    workshop.book.state = State()
+    try:
+        names = sorted(os.listdir(home.file("worktrees")))
+    except FileNotFoundError:
+        names = []
+    for name in names:
+        if git.admin_directory(home.worktree(name)) is not None:
+            _bring_back(workshop, name)
+    workshop.book.rewrite()
+    return f"rebuilt the state from {len(workshop.book.state.workers)} worktrees"
+
+
+def _bring_back(workshop: Workshop, name: str) -> None:
+    git = workshop.git
+    worker = Worker(
+        name=name,
+        status="offline",
+        branch=f"longboat/{name}",
+        worktree=workshop.home.worktree(name),
+        session=f"longboat-{name}",
+    )
+    # Nobody knows any more what an agent there was told: end it before its tree is settled.
+    mark = tmuxctl.spawn_mark(worker.session)
+    worker = agents.end(workshop, worker._replace(spawning=mark or ""))
+    if git.in_rebase(worker.worktree):
+        head = git.head(worker.worktree)
+        worktrees.keep(git, name, f"rebase-{head[:12]}", head)
+        worktrees.restore_branch(git, worker.worktree, worker.branch)
+    head = worktrees.settle(git, worker.worktree, worker.branch)
+    if git.ahead(head, workshop.trunk) > 0:
+        subject = git.ask("log", "-1", "--format=%s", head)
+        task = Task(f"t{os.urandom(5).hex()}", name, subject, "active")
+        workshop.book.state = workshop.book.state.with_task(task)
+        worker = worker._replace(
+            resume="needs_review", commit_sha=head, task_id=task.id, current_prompt=subject
+        )
+    workshop.book.state = workshop.book.state.with_worker(worker)

@@ -1,0 +1,225 @@
+"""Small worlds for tests: beliefs, and a healthy picture of a target that a test then breaks in one place.
+
+Every builder gives something in which all rules hold, so that a test shows exactly the one fact that matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from mutiny.contracts.base import Evidence
+from mutiny.contracts.workers import operations as op
+from mutiny.contracts.workers.contract import WorkersContract
+from mutiny.contracts.workers.invariants import Check
+from mutiny.contracts.workers.model import Work, WorkerBelief, WorkersModel
+from mutiny.contracts.workers.observation import (
+    AgentView,
+    Commit,
+    Observation,
+    ProcessView,
+    Receipt,
+    WorkerView,
+    WorktreeView,
+)
+from mutiny.engine.journal import Step
+from mutiny.engine.loop import Outcome
+from mutiny.engine.rundir import RunDirectory
+from mutiny.model.operation import Operation
+from mutiny.model.result import OperationResult
+from mutiny.model.verdict import Verdict
+from mutiny.model.violation import Violation
+
+SHA = "a" * 40
+TOKEN = "MT-7f3a-1"
+DAEMON = ProcessView(100, 1, 1, ("longboat", "up"))
+AT = 1000.0
+
+PATTERNS: dict[str, tuple[str, ...]] = {
+    "no_such_worker": ("Worker '.*' does not exist",),
+    "not_idle": ("Worker '.*' is not idle",),
+    "not_needs_review": ("Worker '.*' is not in needs_review state",),
+    "already_exists": ("Worker '.*' already exists",),
+    "nothing_reviewed": ("No worker has been reviewed recently",),
+    "daemon_running": ("Daemon is already running",),
+    "daemon_down": ("Daemon is not running",),
+    "wrong_state": ("Cannot .* while worker is in .* state",),
+    "source_dirty": ("Source repository has uncommitted changes",),
+    "unhealthy": ("problems? found",),
+    "busy": ("is locked by",),
+}
+"""The seed's eight texts, and three of longboat's own."""
+
+CONTRACT = WorkersContract(patterns=PATTERNS)
+
+
+# --- beliefs -------------------------------------------------------------------------------------
+
+
+def belief(name: str = "alpha", *statuses: str, **changes: Any) -> WorkerBelief:
+    """A worker that is well, and is one of these statuses (idle when none is given)."""
+    plain = WorkerBelief(name, frozenset(statuses or ("idle",)), offline_allowed=False)
+    return replace(plain, **changes)
+
+
+def model(*beliefs: WorkerBelief, work: tuple[Work, ...] = (), **changes: Any) -> WorkersModel:
+    """A running system with these workers."""
+    plain = WorkersModel(
+        initialised=True,
+        daemon=frozenset({True}),
+        workers={item.name: item for item in beliefs},
+        work={item.token: item for item in work},
+    )
+    return replace(plain, **changes)
+
+
+# --- pictures ------------------------------------------------------------------------------------
+
+
+def view(name: str = "alpha", status: str = "idle", **changes: Any) -> WorkerView:
+    """A worker as a correct state file tells it."""
+    busy = status not in ("idle", "offline")
+    plain = WorkerView(
+        name,
+        status,
+        branch=f"longboat/{name}",
+        worktree=f"/box/home/longboat/worktrees/{name}",
+        session=f"longboat-{name}",
+        prompt="Create a.txt" if busy else "",
+        commit_sha=SHA if status == "needs_review" else None,
+        error_reason="it broke" if status == "error" else None,
+    )
+    return replace(plain, **changes)
+
+
+def agent(worker: str = "alpha", pid: int = 200, *, alive: bool = True) -> AgentView:
+    """A running agent."""
+    return AgentView(worker, (pid, 7), alive, busy=False)
+
+
+def worktree(view_: WorkerView, **changes: Any) -> WorktreeView:
+    """The worktree that a correct target keeps for this worker."""
+    rebasing = view_.status == "rebasing"
+    plain = WorktreeView(
+        exists=True,
+        branch=None if rebasing else view_.branch,
+        head=SHA,
+        rebasing=rebasing,
+        dirty=() if view_.status in ("idle", "needs_review") else None,
+    )
+    return replace(plain, **changes)
+
+
+def picture(*views: WorkerView, **changes: Any) -> Observation:
+    """A look at a healthy target: every agent-bearing worker has session, agent and worktree."""
+    attended = [item for item in views if item.status not in ("offline", "error")]
+    plain = Observation(
+        at=AT,
+        state_exists=True,
+        daemon_flag=True,
+        workers={item.name: item for item in views},
+        sessions=frozenset(item.session for item in attended),
+        daemons=(DAEMON,),
+        agents=tuple(agent(item.name, 200 + n) for n, item in enumerate(attended)),
+        worktrees={item.name: worktree(item) for item in views},
+        receipts=(),
+        commits=(),
+    )
+    return replace(plain, **changes)
+
+
+def receipt(token: str = TOKEN, worker: str = "alpha", **changes: Any) -> Receipt:
+    """An agent received a prompt and committed the work, once."""
+    plain = Receipt(
+        token,
+        (token,),
+        worker,
+        (200, 7),
+        "task",
+        earlier_alive=False,
+        same_agent=False,
+        finished=True,
+        committed=True,
+    )
+    return replace(plain, **changes)
+
+
+def commit(*tokens: str, on_default: bool, sha: str = SHA) -> Commit:
+    """A commit that carries these tokens."""
+    return Commit(sha, tokens or (TOKEN,), on_default)
+
+
+def check(
+    believed: WorkersModel,
+    seen: Observation,
+    *,
+    before: Observation | None = None,
+    operation: Operation | None = None,
+    succeeded: bool = True,
+    **changes: Any,
+) -> Check:
+    """What a rule looks at; `before` is the same picture unless something else is given."""
+    plain = Check(
+        believed,
+        seen,
+        seen if before is None else before,
+        operation if operation is not None else op.Sleep(),
+        succeeded,
+    )
+    return replace(plain, **changes)
+
+
+# --- answers and runs ----------------------------------------------------------------------------
+
+
+def ok(**changes: Any) -> OperationResult:
+    """A command that says it worked."""
+    return replace(OperationResult(0, stdout="done"), **changes)
+
+
+def refused(text: str, **changes: Any) -> OperationResult:
+    """A command that was refused with this text."""
+    return replace(OperationResult(1, stderr=f"Error: {text}\n"), **changes)
+
+
+def step(
+    operation: Operation,
+    verdict: Verdict = Verdict.SUCCESS,
+    sequence_id: int = 1,
+    *violations: Violation,
+    result: OperationResult | None = None,
+    pre_state: Mapping[str, object] | None = None,
+    post_state: Mapping[str, object] | None = None,
+    inconclusive: tuple[str, ...] = (),
+    expected: str = "",
+) -> Step:
+    """One judged step."""
+    return Step(
+        sequence_id,
+        1736692252.0,
+        operation,
+        dict(pre_state or {}),
+        result or ok(),
+        dict(post_state or {}),
+        verdict,
+        violations,
+        expected,
+        inconclusive,
+        own_ms=3.25,
+        coverage={"status": "-", "operation": operation.type, "fault": "none", "outcome": "x"},
+    )
+
+
+def outcome(directory: Path, *steps: Step, evidence: Evidence | None = None) -> Outcome:
+    """A finished run with these steps; the verdict is that of the last one."""
+    verdict = steps[-1].verdict if steps else Verdict.INCONCLUSIVE
+    return Outcome(
+        Verdict.SUCCESS if verdict is Verdict.EXPECTED else verdict,
+        steps,
+        RunDirectory(directory),
+        None,
+        evidence or Evidence(),
+        1.5,
+    )
