@@ -58,13 +58,6 @@ def _refuse_by_files(home: Home) -> None:
     """Plants only: what `up` does in orchestrators that trust files instead of the kernel."""
     if planted("up-refused-after-crash") and os.path.exists(home.file("daemon.json")):
         raise Rejection("Daemon is already running")
-    if planted("stale-pid-trusted"):
-        try:
-            with open(home.file("daemon.json"), encoding="utf-8") as file:
-                os.kill(json.load(file)["pid"], 0)
-        except (OSError, ValueError):
-            return
-        raise Rejection("Daemon is already running")
 
 
 def _await_ready(descriptor: int) -> str:

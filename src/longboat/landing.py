@@ -14,7 +14,7 @@ from longboat.checkout import (
     check_unmodified,
     find_checkout,
 )
-from longboat.errors import GitFailed, not_in_review
+from longboat.errors import GitFailed, Rejection, not_in_review
 from longboat.plants import planted
 from longboat.state import Intent, Worker
 from longboat.workshop import Workshop
@@ -58,26 +58,25 @@ def accept(workshop: Workshop, worker: Worker) -> Worker:
 
 
 def _accept_too_eagerly(workshop: Workshop, worker: Worker) -> Worker:
-    """Plants only: what comes last in a correct accept comes first here."""
+    """Plants only: what a correct accept checks first is checked last here."""
     git, base = workshop.git, workshop.trunk_commit()
     head = worktrees.settle(git, worker.worktree, worker.branch)
     commit = _squash(workshop, worker, base, head)
-    if planted("branch-deleted-before-merge"):
-        worktrees.remove(git, worker.worktree, worker.branch)
-    else:
-        worktrees.move_to(git, worker.worktree, worker.branch, base)
-        worker = workshop.put(idle(worker))
-    workshop.save()
-    checkout = find_checkout(workshop)
-    if checkout:
-        check_unmodified(workshop, checkout)
-        check_nothing_in_the_way(workshop, checkout, base, commit)
     intent = Intent(
         "accept", worker.name, base=base, commit=commit, head=head, task=worker.task_id or ""
     )
-    git.change("update-ref", workshop.trunk, commit, base)
     if planted("branch-deleted-before-merge"):
-        worktrees.create(git, worker.worktree, worker.branch, commit)
+        worktrees.remove(git, worker.worktree, worker.branch)
+        worktrees.create(git, worker.worktree, worker.branch, base)
+        workshop.book.state = workshop.book.state.with_task_state(worker.task_id, "merged")
+        worker = workshop.put(idle(worker))
+    else:
+        git.change("update-ref", workshop.trunk, commit, base)
+    workshop.save()
+    checkout = find_checkout(workshop)
+    if checkout and git.ask("diff", "--name-only", base, at=checkout):
+        raise Rejection("Source repository has uncommitted changes")
+    git.change("update-ref", workshop.trunk, commit)
     return finish(workshop, intent)
 
 

@@ -67,14 +67,14 @@ _ALL = (
     ),
     Plant(
         "accept-half-done",
-        "The worker is set idle first, the source is looked at afterwards: a refused accept has "
-        f"lost the review. Shortest: {_IN_REVIEW} DirtySource Accept",
-        "lost work",
+        "The branch is moved first, the user's checkout is looked at afterwards: a refused accept "
+        f"has merged. Shortest: {_IN_REVIEW} DirtySource Accept",
+        "git corruption",
         f"{_SEED}; {_LLMC}",
     ),
     Plant(
         "branch-deleted-before-merge",
-        "Worktree and branch are removed before the merge is known to work. Shortest: "
+        "The branch is deleted and the task closed before the merge is known to work. Shortest: "
         f"{_IN_REVIEW} DirtySource Accept",
         "lost work",
         "gastown#2028",

@@ -56,6 +56,11 @@ def _tmux(*arguments: str, stdin: bytes = b"", timeout_s: float = _TIMEOUT_S) ->
     return run(["tmux", *arguments], timeout_s=timeout_s, stdin=stdin, environment=environment)
 
 
+def _target(session: str) -> str:
+    """Exactly this session: without the signs, tmux takes any that begins like it."""
+    return session if planted("session-prefix-match") else f"={session}:"
+
+
 def list_panes() -> Listing:
     """All panes of the server; "no server" is a known answer with no panes."""
     result = _tmux("list-panes", "-a", "-F", _PANE_FORMAT)
@@ -115,14 +120,14 @@ def start_session(
 
 def spawn_mark(session: str) -> str | None:
     """The LONGBOAT_SPAWN of a session's environment; None when it cannot be had."""
-    result = _tmux("show-environment", "-t", f"={session}:", "LONGBOAT_SPAWN")
+    result = _tmux("show-environment", "-t", _target(session), "LONGBOAT_SPAWN")
     name, _, value = result.out.strip().partition("=")
     return value if result.ok and name == "LONGBOAT_SPAWN" else None
 
 
 def home_mark(session: str) -> str | None:
     """The LONGBOAT_HOME of a session's environment; None when it cannot be had."""
-    result = _tmux("show-environment", "-t", f"={session}:", "LONGBOAT_HOME")
+    result = _tmux("show-environment", "-t", _target(session), "LONGBOAT_HOME")
     name, _, value = result.out.strip().partition("=")
     return value if result.ok and name == "LONGBOAT_HOME" else None
 
@@ -162,8 +167,7 @@ def interrupt(panes: list[str]) -> None:
 
 def kill_session(session: str) -> None:
     """Remove exactly this session; absent or unknown is left to the caller's own proof."""
-    target = session if planted("session-prefix-match") else f"={session}"
-    _tmux("kill-session", "-t", target)
+    _tmux("kill-session", "-t", _target(session))
 
 
 def kill_server() -> None:
@@ -173,7 +177,7 @@ def kill_server() -> None:
 
 def capture(session: str, lines: int) -> str:
     """The last lines of a session's pane."""
-    result = _tmux("capture-pane", "-p", "-t", f"={session}:", "-S", f"-{lines}")
+    result = _tmux("capture-pane", "-p", "-t", _target(session), "-S", f"-{lines}")
     if not result.ok:
         raise LongboatError(f"tmux cannot show session {session}: {result.last_words}")
     shown = result.out.rstrip("\n").splitlines()[-lines:]

@@ -7,6 +7,7 @@ one mistake at a time gives up at the third.
 from __future__ import annotations
 
 import difflib
+import math
 import types
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
@@ -143,6 +144,12 @@ class _Reader:
     def _scalar(self, kind: Any, data: object, path: str) -> Any:
         if kind is float and isinstance(data, int) and not isinstance(data, bool):
             return float(data)
+        if isinstance(data, float) and not math.isfinite(data):
+            self.fail(path, f"expected {_type_name(kind)}, got {_shown(data)}")
+            return None
+        if isinstance(data, str) and not _writable(data):
+            self.fail(path, f"has characters that are no Unicode text: {_shown(data)}")
+            return None
         if isinstance(data, kind) and not (kind is int and isinstance(data, bool)):
             return data
         self.fail(path, f"expected {_type_name(kind)}, got {_shown(data)}")
@@ -151,6 +158,15 @@ class _Reader:
 
 def _join(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
+
+
+def _writable(text: str) -> bool:
+    """False for lone surrogates: JSON can carry them, but no file and no command line can."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _type_name(kind: Any) -> str:

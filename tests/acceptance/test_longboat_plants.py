@@ -90,12 +90,19 @@ def idle_keeps_prompt(box: Box) -> bool:
     return bool(box.worker("alpha")["current_prompt"])
 
 
-def refused_accept_loses(box: Box) -> bool:
+def refused_accept_merges(box: Box) -> bool:
     in_review(box)
     (box.source / "README").write_text("mine\n")
     box.rejected("accept", "alpha")
-    gone = box.run("review", "alpha").returncode != 0
-    return gone or box.worker("alpha")["status"] != "needs_review"
+    return box.merged("MT-a-1") == 1
+
+
+def refused_accept_loses(box: Box) -> bool:
+    in_review(box)
+    sha = box.worker("alpha")["commit_sha"]
+    (box.source / "README").write_text("mine\n")
+    box.rejected("accept", "alpha")
+    return not box.git("for-each-ref", f"--contains={sha}")
 
 
 def closed_without_merge(box: Box) -> bool:
@@ -356,7 +363,7 @@ SYMPTOMS: dict[str, Callable[[Box], bool]] = {
     "lock-not-taken": lock_not_taken,
     "sha-dropped-on-daemon-death": sha_dropped,
     "idle-keeps-prompt": idle_keeps_prompt,
-    "accept-half-done": refused_accept_loses,
+    "accept-half-done": refused_accept_merges,
     "branch-deleted-before-merge": refused_accept_loses,
     "closed-without-merge": closed_without_merge,
     "merged-twice-after-crash": merged_twice,

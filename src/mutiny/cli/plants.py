@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 
 import click
 
@@ -18,7 +17,7 @@ def command(as_json: bool) -> int:
     from longboat.plants import PLANTS
 
     if as_json:
-        click.echo(json.dumps([asdict(plant) for plant in PLANTS.values()], indent=2))
+        click.echo(json.dumps([plant._asdict() for plant in PLANTS.values()], indent=2))
         return 0
     for plant in PLANTS.values():
         click.echo(f"{plant.name:<34} {plant.failure_class:<20} {plant.source}")

@@ -12,7 +12,7 @@ A full disk or a missing permission becomes one `StoreError` that names the file
 from __future__ import annotations
 
 import json
-import os
+import secrets
 import shutil
 import time
 from collections.abc import Iterator, Mapping
@@ -113,7 +113,6 @@ class RunDirectory:
 
 def _point(link: Path, target: str) -> None:
     """Make `latest` point to a run, in one step."""
-    temporary = link.with_name(f".latest.{os.getpid()}")
-    temporary.unlink(missing_ok=True)
+    temporary = link.with_name(f".latest.{secrets.token_hex(4)}")
     temporary.symlink_to(target)
     temporary.replace(link)

@@ -13,8 +13,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from mutiny.box.box import Box
-from mutiny.box.results import Command, CommandResult
 from mutiny.box.errors import CommandNotStarted
+from mutiny.box.results import Command, CommandResult
 from mutiny.contracts.workers.observation import (
     AgentView,
     Commit,
@@ -57,6 +57,7 @@ class Observer:
         self._watch: DirectoryWatch | None = None
         self._written_in_place = False
         self._commit_cache: dict[str, tuple[str, tuple[Commit, ...]]] = {}
+        self._default_tokens: frozenset[str] | None = None
         self.edit_marker: tuple[Path, str] | None = None
         """The user's uncommitted edit: file and a text that must stay in it."""
 
@@ -112,6 +113,8 @@ class Observer:
                 name = role.removeprefix("dirty:")
                 worktrees[name] = replace(worktrees[name], dirty=_dirty(answer, errors))
         commits = self._commits(by_role, errors)
+        if "tokens" in by_role:
+            self._default_tokens = _tokens(by_role["tokens"], errors)
         in_place, self._written_in_place = self._written_in_place, False
         pattern = re.compile(self._spec.sessions)
         return Observation(
@@ -130,6 +133,7 @@ class Observer:
             receipts=self._receipts(records),
             commits=commits,
             default_head=self._default_head(),
+            default_tokens=self._default_tokens,
             source_edit_intact=self._edit_intact(),
             probe_errors=tuple(errors),
         )
@@ -160,6 +164,10 @@ class Observer:
                 Command(git.default_argv(repository, branch), timeout_s=PROBE_TIMEOUT_S)
             )
             roles += [f"log:{repository}", f"default:{repository}"]
+            if repository == self._source:
+                argv = git.tokens_argv(repository, branch)
+                commands.append(Command(argv, timeout_s=PROBE_TIMEOUT_S))
+                roles.append("tokens")
         return commands, roles
 
     def _worktree(self, view: WorkerView) -> WorktreeView:
@@ -273,3 +281,10 @@ def _dirty(answer: CommandResult, errors: list[str]) -> tuple[str, ...] | None:
         errors.append(f"git status: {answer.stderr.strip()[:200]}")
         return None
     return tuple(line[3:] for line in answer.stdout.splitlines() if line)
+
+
+def _tokens(answer: CommandResult, errors: list[str]) -> frozenset[str] | None:
+    if answer.exit_code not in (0, 1):
+        errors.append(f"git grep: {answer.stderr.strip()[:200]}")
+        return None
+    return frozenset(answer.stdout.split())

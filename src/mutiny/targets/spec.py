@@ -117,6 +117,7 @@ class ProfileSpec:
     extra_moves: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     dirty_source: str = "refuse"
     down_stops_daemon: bool = True
+    keeps_discarded: bool = False
     not_applicable: Mapping[str, str] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
 
@@ -156,6 +157,7 @@ class TargetSpec:
             extra_moves=own.extra_moves,
             dirty_source=own.dirty_source,
             down_stops_daemon=own.down_stops_daemon,
+            keeps_discarded=own.keeps_discarded,
             not_applicable=own.not_applicable,
             limits=own.limits,
         )

@@ -54,15 +54,13 @@ def _unknown(
 
 
 def _init(model: WorkersModel, *_: object) -> WorkersModel:
-    return replace(
-        model, initialised=True, daemon=frozenset({False}), workers={}, last_reviewed=None
-    )
+    return WorkersModel(model.profile, initialised=True)
 
 
 def _up(
     model: WorkersModel, operation: Operation, tokens: object, now: float, seen: object
 ) -> WorkersModel:
-    after = replace(model, daemon=frozenset({True}), state_damaged=False)
+    after = replace(model, daemon=frozenset({True}), state_damaged=False, daemon_killed=False)
     for belief in model.workers.values():
         due = now if belief.tokens and belief.will_complete and _in_turn(belief) else None
         after = after.with_worker(
@@ -85,7 +83,7 @@ def _in_turn(belief: WorkerBelief) -> bool:
 def _down(
     model: WorkersModel, operation: Operation, tokens: object, now: float, seen: object
 ) -> WorkersModel:
-    after = replace(model, daemon=frozenset({False}))
+    after = replace(model, daemon=frozenset({False}), daemon_killed=False)
     for belief in model.workers.values():
         after = after.with_worker(
             replace(
@@ -303,7 +301,12 @@ _BUSY = ("working", "rejected", "rebasing", "reviewing")
 def _kill_daemon(
     model: WorkersModel, operation: Operation, tokens: object, now: float, seen: object
 ) -> WorkersModel:
-    return replace(model, daemon=frozenset({False}), faults=(*model.faults, str(operation)))
+    return replace(
+        model,
+        daemon=frozenset({False}),
+        daemon_killed=True,
+        faults=(*model.faults, str(operation)),
+    )
 
 
 def _hit_worker(

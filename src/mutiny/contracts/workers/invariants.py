@@ -212,6 +212,25 @@ def tree_clean(check: Check) -> Iterator[Violation]:
             )
 
 
+@_rule("idle_is_fresh", eventual=True)
+def idle_is_fresh(check: Check) -> Iterator[Violation]:
+    commits = check.seen.commits
+    if commits is None:
+        return  # the ledger says so already
+    merged = {commit.sha for commit in commits if commit.on_default}
+    for view in check.settled_workers():
+        worktree = check.seen.worktrees.get(view.name)
+        if view.status != "idle" or view.pending_prompt or worktree is None or not worktree.head:
+            continue
+        if worktree.head not in merged:
+            yield Violation(
+                "workers.idle_is_fresh",
+                f"Worker {view.name!r} is idle but its branch is at {worktree.head[:12]}, "
+                "which is not on the default branch.",
+                view.name,
+            )
+
+
 @_rule("daemon_flag_true", eventual=True)
 def daemon_flag_true(check: Check) -> Iterator[Violation]:
     flag, daemons = check.seen.daemon_flag, check.seen.daemons
@@ -219,8 +238,7 @@ def daemon_flag_true(check: Check) -> Iterator[Violation]:
         return
     if daemons is None:
         raise Unreadable("the process list")
-    killed = any(fault.startswith(("KillDaemon", "CrashAt")) for fault in check.model.faults)
-    if flag and not daemons and not killed:
+    if flag and not daemons and not check.model.daemon_killed:
         yield Violation(
             "workers.daemon_flag_true", "daemon_running is true but no daemon runs.", "daemon"
         )

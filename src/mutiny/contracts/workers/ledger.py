@@ -29,7 +29,9 @@ def audit(check: Check) -> Iterator[tuple[Violation, bool]]:
     yield from ((violation, False) for violation in _merged_once(commits))
     yield from ((violation, False) for violation in _nothing_invented(check, commits))
     yield from ((violation, False) for violation in _accepted_is_merged(check, commits))
+    yield from ((violation, False) for violation in _merged_stays(check))
     yield from ((violation, True) for violation in _nothing_lost(check))
+    yield from ((violation, True) for violation in _discarded_is_kept(check, commits))
     yield from ((violation, True) for violation in _work_reachable(check, commits))
 
 
@@ -78,6 +80,32 @@ def _accepted_is_merged(check: Check, commits: Iterable[Commit]) -> Iterator[Vio
             yield Violation(
                 "workers.accepted_is_merged",
                 f"{work.token} of worker {work.worker!r} was accepted but is not on the default branch.",
+                work.token,
+            )
+
+
+def _merged_stays(check: Check) -> Iterator[Violation]:
+    before, now = check.before.default_tokens, check.seen.default_tokens
+    if before is None or now is None:
+        return
+    for token in sorted(before - now):
+        yield Violation(
+            "workers.merged_stays",
+            f"{token} was in the files of the default branch and is gone after {check.operation}.",
+            token,
+        )
+
+
+def _discarded_is_kept(check: Check, commits: Iterable[Commit]) -> Iterator[Violation]:
+    if not check.model.profile.keeps_discarded:
+        return
+    reachable = {token for commit in commits for token in commit.tokens}
+    for work in check.model.work.values():
+        if work.fate == "discarded" and work.token not in reachable and _was_done(check, work):
+            yield Violation(
+                "workers.discarded_is_kept",
+                f"The agent of worker {work.worker!r} committed {work.token}, "
+                "the worker was nuked or reset, and no ref reaches the commit any more.",
                 work.token,
             )
 

@@ -82,6 +82,8 @@ class WorkersModel:
     workers: Mapping[str, WorkerBelief] = field(default_factory=dict)
     last_reviewed: str | None = None
     source_dirty: bool = False
+    daemon_killed: bool = False
+    """The daemon had no chance to take its flag down."""
     state_damaged: bool = False
     faults: tuple[str, ...] = ()
     """Faults since the system was last seen settled."""

@@ -111,6 +111,8 @@ class Observation:
     receipts: tuple[Receipt, ...] | None = None
     commits: tuple[Commit, ...] | None = None
     default_head: str | None = None
+    default_tokens: frozenset[str] | None = None
+    """Tokens in the files of the default branch."""
     source_edit_intact: bool | None = None
     """The user's uncommitted edit (DirtySource) is still there; None when there is none."""
     probe_errors: tuple[str, ...] = ()

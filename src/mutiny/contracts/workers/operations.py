@@ -24,6 +24,19 @@ STATUSES = (
 )
 
 
+MOST_AT_ONCE = 4
+
+
+def _check_status(status: str) -> None:
+    if status not in STATUSES:
+        raise ValueError(f"status {status!r} is none of {', '.join(STATUSES)}")
+
+
+def _check_seconds(seconds: float) -> None:
+    if seconds < 0:
+        raise ValueError(f"seconds must not be negative, got {seconds:g}")
+
+
 # --- control -------------------------------------------------------------------------------------
 
 
@@ -41,6 +54,9 @@ class Sleep(Operation):
     seconds: float = 1.0
     kind: ClassVar[Kind] = Kind.CONTROL
 
+    def __post_init__(self) -> None:
+        _check_seconds(self.seconds)
+
 
 @dataclass(frozen=True)
 class Behave(Operation):
@@ -49,6 +65,10 @@ class Behave(Operation):
     worker: str
     turns: tuple[str, ...]
     kind: ClassVar[Kind] = Kind.CONTROL
+
+    def __post_init__(self) -> None:
+        if not self.turns:
+            raise ValueError("turns: needs at least one turn")
 
 
 @dataclass(frozen=True)
@@ -180,8 +200,7 @@ class WaitForState(Operation):
     positional: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if self.status not in STATUSES:
-            raise ValueError(f"status {self.status!r} is none of {', '.join(STATUSES)}")
+        _check_status(self.status)
 
 
 @dataclass(frozen=True)
@@ -217,6 +236,9 @@ class AssertState(Operation):
     status: str
     kind: ClassVar[Kind] = Kind.ASSERTION
     positional: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        _check_status(self.status)
 
 
 @dataclass(frozen=True)
@@ -291,6 +313,7 @@ class PauseProcess(Operation):
             raise ValueError(f"role {self.role!r} is none of {', '.join(PAUSABLE)}")
         if self.role == "agent" and self.worker is None:
             raise ValueError("pausing an agent needs its worker")
+        _check_seconds(self.seconds)
 
     def children(self) -> tuple[Operation, ...]:
         return () if self.during is None else (self.during,)
@@ -338,6 +361,10 @@ class ExpectError(Operation):
     kind: ClassVar[Kind] = Kind.COMBINATION
     positional: ClassVar[bool] = True
 
+    def __post_init__(self) -> None:
+        if self.inner.kind is not Kind.COMMAND:
+            raise ValueError(f"only a command can be refused; {self.inner.type} is none")
+
     def children(self) -> tuple[Operation, ...]:
         return (self.inner,)
 
@@ -350,6 +377,10 @@ class Choice(Operation):
     kind: ClassVar[Kind] = Kind.COMBINATION
     positional: ClassVar[bool] = True
 
+    def __post_init__(self) -> None:
+        if not self.options:
+            raise ValueError("needs at least one option")
+
     def children(self) -> tuple[Operation, ...]:
         return self.options
 
@@ -361,6 +392,11 @@ class Parallel(Operation):
     operations: tuple[Operation, ...]
     kind: ClassVar[Kind] = Kind.COMBINATION
     positional: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        # Every order of the parts is tried when the answers are judged.
+        if not 2 <= len(self.operations) <= MOST_AT_ONCE:
+            raise ValueError(f"needs 2 to {MOST_AT_ONCE} operations, got {len(self.operations)}")
 
     def children(self) -> tuple[Operation, ...]:
         return self.operations

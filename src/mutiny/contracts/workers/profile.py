@@ -59,6 +59,8 @@ class Profile:
     dirty_source: str = "refuse"
     """What accept does when the user's checkout is dirty: `refuse`, or `either`."""
     down_stops_daemon: bool = True
+    keeps_discarded: bool = False
+    """Commits of nuked and reset workers are archived under some ref."""
     not_applicable: Mapping[str, str] = field(default_factory=dict)
     """Rules that this target does not promise, each with the reason."""
     limits: Limits = field(default_factory=Limits)

@@ -82,6 +82,11 @@ _ALL = (
         "no worktree has uncommitted changes (except during work)",
     ),
     Rule(
+        "workers.idle_is_fresh",
+        "An idle worker's branch has nothing that is not on the default branch.",
+        _GIT,
+    ),
+    Rule(
         "workers.accepted_is_merged",
         "Work whose acceptance was acknowledged is on the source's default branch.",
         _LOST,
@@ -236,6 +241,16 @@ _ALL = (
     Rule(
         "workers.nothing_invented",
         "Nothing is merged that was not accepted.",
+        _LOST,
+    ),
+    Rule(
+        "workers.merged_stays",
+        "What was merged stays in the files of the default branch.",
+        _LOST,
+    ),
+    Rule(
+        "workers.discarded_is_kept",
+        "Commits of a worker that was nuked or reset stay reachable from some ref.",
         _LOST,
     ),
     Rule(

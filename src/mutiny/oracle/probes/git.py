@@ -31,6 +31,12 @@ def default_argv(repository: str, branch: str) -> tuple[str, ...]:
     return ("git", "-C", repository, "rev-list", f"refs/heads/{branch}")
 
 
+def tokens_argv(repository: str, branch: str) -> tuple[str, ...]:
+    """Every token in the files of the default branch; exit code 1 when there is none."""
+    pattern = "MT-[0-9a-z]+-[0-9]+"
+    return ("git", "-C", repository, "grep", "-hoE", pattern, f"refs/heads/{branch}")
+
+
 def worktree(directory: Path, outside: Outside) -> WorktreeView:
     """Branch, head and rebase state of a worktree, from its files."""
     if not directory.is_dir():

@@ -1,0 +1,198 @@
+"""Operations are data: they survive being written down, and read as the seed writes them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from mutiny.codec import decode_operation
+from mutiny.contracts.workers import operations as op
+from mutiny.contracts.workers.operations import OPERATIONS, STATUSES, awaited_status, worker_of
+from mutiny.contracts.workers.scenarios import SCENARIOS
+from mutiny.model.operation import Kind, Operation, walk
+
+SAMPLES: tuple[Operation, ...] = (
+    op.Reset(),
+    op.Sleep(0.25),
+    op.Behave("alpha", ("slow:400", "obey")),
+    op.Settle(),
+    op.Init(),
+    op.Up(),
+    op.Down(),
+    op.Add("alpha", "opus"),
+    op.Nuke("alpha"),
+    op.Start("alpha", "Create 'a|b'.txt\nwith \"quotes\" and ünïcode"),
+    op.Message("alpha", "Use uppercase"),
+    op.Attach("alpha"),
+    op.Review("alpha"),
+    op.Accept("alpha"),
+    op.Reject("Again"),
+    op.Rebase("alpha"),
+    op.ResetWorker("alpha"),
+    op.Doctor(repair=True, yes=True),
+    op.Status(),
+    op.WaitForState("alpha", "rebasing", 2.5),
+    op.WaitForIdle("alpha"),
+    op.WaitForNeedsReview("alpha", timeout_seconds=3.0),
+    op.AssertState("alpha", "idle"),
+    op.AssertWorkerExists("alpha"),
+    op.AssertSessionAlive("alpha"),
+    op.KillDaemon(),
+    op.KillTmuxSession("alpha"),
+    op.KillTmuxServer(),
+    op.KillAgent("alpha"),
+    op.PauseProcess("agent", 0.1, "alpha", during=op.Message("alpha", "hello")),
+    op.CorruptState("truncate"),
+    op.DirtySource(undo=True),
+    op.MoveSource("docs/x.md"),
+    op.ExpectError(op.Start("nobody", "x")),
+    op.Choice((op.Up(), op.KillTmuxSession("beta"))),
+    op.Parallel((op.Accept("alpha"), op.Accept("alpha"))),
+)
+
+
+def read_back(operation: Operation) -> Operation:
+    text = json.dumps(operation.as_json())
+    return decode_operation(json.loads(text), OPERATIONS, where="test")
+
+
+def test_there_is_a_sample_of_every_operation() -> None:
+    assert {sample.type for sample in SAMPLES} == set(OPERATIONS)
+
+
+@pytest.mark.parametrize("operation", SAMPLES, ids=lambda sample: sample.type)
+def test_survives_being_written_down(operation: Operation) -> None:
+    again = read_back(operation)
+    assert again == operation
+    assert type(again) is type(operation)
+    assert again.as_json() == operation.as_json()
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_every_scenario_survives_being_written_down(name: str) -> None:
+    assert tuple(read_back(operation) for operation in SCENARIOS[name]) == SCENARIOS[name]
+
+
+def test_defaults_are_left_out_of_the_written_form() -> None:
+    assert op.Add("alpha").as_json() == {"type": "Add", "args": {"worker": "alpha"}}
+    assert op.Doctor().as_json() == {"type": "Doctor", "args": {}}
+    assert op.Doctor(yes=True).as_json() == {"type": "Doctor", "args": {"yes": True}}
+
+
+@pytest.mark.parametrize(
+    ("operation", "short"),
+    [
+        # As seed 000 draws its terminal.
+        (op.Reset(), "Reset"),
+        (op.Init(), "Init"),
+        (op.Up(), "Up"),
+        (op.Add("alpha"), 'Add(worker="alpha")'),
+        (op.WaitForIdle("alpha"), 'WaitForIdle("alpha")'),
+        (op.Start("alpha", "Create a.txt"), 'Start(worker="alpha", ...)'),
+        (op.WaitForNeedsReview("alpha"), 'WaitForNeedsReview("alpha")'),
+        (op.Accept("alpha"), 'Accept(worker="alpha")'),
+        (op.Review("beta"), 'Review(worker="beta")'),
+        # The same manners for the rest.
+        (op.Add("alpha", "opus"), 'Add(worker="alpha", ...)'),
+        (op.Reject("Again"), "Reject(...)"),
+        (op.KillDaemon(), "KillDaemon"),
+        (op.KillTmuxSession("gamma"), 'KillTmuxSession("gamma")'),
+        (op.WaitForState("beta", "rebasing"), 'WaitForState("beta", status="rebasing")'),
+        (op.Doctor(repair=True, yes=True), "Doctor(repair=True, yes=True)"),
+        (op.Sleep(0.5), "Sleep(seconds=0.5)"),
+        (op.ExpectError(op.Start("x", "test")), 'ExpectError(Start(worker="x", ...))'),
+        (op.Choice((op.Up(), op.Nuke("a"))), 'Choice([Up, Nuke(worker="a")])'),
+    ],
+    ids=str,
+)
+def test_one_line_form(operation: Operation, short: str) -> None:
+    assert operation.short() == short
+
+
+@pytest.mark.parametrize(
+    ("operation", "full"),
+    [
+        (op.Reset(), "Reset()"),
+        (op.KillDaemon(), "KillDaemon()"),
+        (
+            op.Start("alpha", "Create test.txt"),
+            'Start(worker="alpha", prompt="Create test.txt")',
+        ),
+        (op.WaitForNeedsReview("alpha"), 'WaitForNeedsReview("alpha")'),
+        (op.Accept("alpha"), 'Accept(worker="alpha")'),
+        (op.Behave("a", ("hang",)), 'Behave(worker="a", turns=["hang"])'),
+        (
+            op.ExpectError(op.Start("x", "two\nlines")),
+            'ExpectError(Start(worker="x", prompt="two\\nlines"))',
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else value.type,
+)
+def test_complete_form(operation: Operation, full: str) -> None:
+    assert str(operation) == full
+
+
+@pytest.mark.parametrize("operation", SAMPLES, ids=lambda sample: sample.type)
+def test_the_complete_form_is_python_that_makes_the_same_operation(operation: Operation) -> None:
+    made = eval(str(operation), {name: cls for name, cls in OPERATIONS.items()})
+    assert made.as_json() == operation.as_json()
+
+
+@pytest.mark.parametrize("operation", SAMPLES, ids=lambda sample: sample.type)
+def test_both_forms_stay_on_one_line(operation: Operation) -> None:
+    assert "\n" not in str(operation)
+    assert "\n" not in operation.short()
+
+
+@pytest.mark.parametrize("operation", SAMPLES, ids=lambda sample: sample.type)
+def test_every_operation_says_what_it_is_for(operation: Operation) -> None:
+    assert (type(operation).__doc__ or "").strip()
+    assert isinstance(operation.kind, Kind)
+
+
+def test_walk_reaches_everything_inside() -> None:
+    inner = op.PauseProcess("daemon", during=op.Up())
+    whole = op.Parallel((inner, op.Down()))
+    assert list(walk(whole)) == [whole, inner, op.Up(), op.Down()]
+
+
+def test_worker_and_awaited_status() -> None:
+    assert worker_of(op.Start("alpha", "x")) == "alpha"
+    assert worker_of(op.Up()) is None
+    assert worker_of(op.PauseProcess("daemon")) is None
+    assert awaited_status(op.WaitForIdle("a")) == "idle"
+    assert awaited_status(op.WaitForNeedsReview("a")) == "needs_review"
+    assert awaited_status(op.WaitForState("a", "rebasing")) == "rebasing"
+    assert awaited_status(op.AssertState("a", "idle")) is None
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_every_status_can_be_waited_for_and_asserted(status: str) -> None:
+    op.WaitForState("a", status)
+    op.AssertState("a", status)
+
+
+@pytest.mark.parametrize(
+    ("make", "word"),
+    [
+        (lambda: op.WaitForState("a", "idel"), "idel"),
+        (lambda: op.AssertState("a", "idel"), "idel"),
+        (lambda: op.PauseProcess("kernel"), "kernel"),
+        (lambda: op.PauseProcess("agent"), "needs its worker"),
+        (lambda: op.CorruptState("burn"), "burn"),
+        (lambda: op.Behave("a", ()), "turn"),
+        (lambda: op.Sleep(-1.0), "seconds"),
+        (lambda: op.PauseProcess("daemon", -1.0), "seconds"),
+        (lambda: op.Choice(()), "option"),
+        (lambda: op.Parallel(()), "2 to 4"),
+        (lambda: op.Parallel(tuple(op.Up() for _ in range(5))), "2 to 4"),
+        # A refusal is an answer of the target; Mutiny's own steps give none.
+        (lambda: op.ExpectError(op.AssertState("a", "idle")), "AssertState"),
+        (lambda: op.ExpectError(op.KillDaemon()), "KillDaemon"),
+    ],
+)
+def test_nonsense_cannot_be_made(make: object, word: str) -> None:
+    assert callable(make)
+    with pytest.raises(ValueError, match=word):
+        make()
