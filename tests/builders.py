@@ -33,8 +33,10 @@ from mutiny.model.verdict import Verdict
 from mutiny.model.violation import Violation
 
 SHA = "a" * 40
+BASE = "b" * 40
 TOKEN = "MT-7f3a-1"
 DAEMON = ProcessView(100, 1, 1, ("longboat", "up"))
+HISTORY = (Commit(BASE, (), on_default=True), Commit(SHA, (), on_default=False))
 AT = 1000.0
 
 PATTERNS: dict[str, tuple[str, ...]] = {
@@ -94,9 +96,11 @@ def view(name: str = "alpha", status: str = "idle", **changes: Any) -> WorkerVie
     return replace(plain, **changes)
 
 
-def agent(worker: str = "alpha", pid: int = 200, *, alive: bool = True) -> AgentView:
+def agent(
+    worker: str = "alpha", pid: int = 200, *, alive: bool = True, busy: bool = False
+) -> AgentView:
     """A running agent."""
-    return AgentView(worker, (pid, 7), alive, busy=False)
+    return AgentView(worker, (pid, 7), alive, busy)
 
 
 def worktree(view_: WorkerView, **changes: Any) -> WorktreeView:
@@ -105,7 +109,7 @@ def worktree(view_: WorkerView, **changes: Any) -> WorktreeView:
     plain = WorktreeView(
         exists=True,
         branch=None if rebasing else view_.branch,
-        head=SHA,
+        head=SHA if view_.status == "needs_review" else BASE,
         rebasing=rebasing,
         dirty=() if view_.status in ("idle", "needs_review") else None,
     )
@@ -125,7 +129,9 @@ def picture(*views: WorkerView, **changes: Any) -> Observation:
         agents=tuple(agent(item.name, 200 + n) for n, item in enumerate(attended)),
         worktrees={item.name: worktree(item) for item in views},
         receipts=(),
-        commits=(),
+        commits=HISTORY,
+        default_head=BASE,
+        default_tokens=frozenset(),
     )
     return replace(plain, **changes)
 
@@ -146,7 +152,7 @@ def receipt(token: str = TOKEN, worker: str = "alpha", **changes: Any) -> Receip
     return replace(plain, **changes)
 
 
-def commit(*tokens: str, on_default: bool, sha: str = SHA) -> Commit:
+def commit(*tokens: str, on_default: bool, sha: str = "c" * 40) -> Commit:
     """A commit that carries these tokens."""
     return Commit(sha, tokens or (TOKEN,), on_default)
 

@@ -186,9 +186,10 @@ class Git:
     # ---------------------------------------------------------------- locks
 
     def _is_ours(self, lock: str) -> bool:
-        """Locks of our own worktrees and references; those of the source need an intent."""
+        """Locks that our commands and agents leave; the others of the source need an intent."""
         inside = os.path.relpath(lock, self.common_directory)
-        return inside.startswith(("worktrees/", "refs/heads/longboat/", "refs/longboat/"))
+        ours = ("worktrees/", "refs/heads/longboat/", "refs/longboat/")
+        return inside.startswith(ours) or inside == "packed-refs.lock"
 
     def clear_locks(self, locks: list[str], *, near: str = "") -> list[str]:
         """Remove lock files that no live git can own; returns what was removed."""
@@ -196,8 +197,10 @@ class Git:
         if not present:
             return []
         places = [os.path.realpath(near or self.source)]
-        if any("worktrees" not in os.path.relpath(lock, self.common_directory) for lock in present):
-            places += [os.path.realpath(self.source), self.common_directory]
+        own = os.path.join(self.common_directory, "worktrees") + os.sep
+        if not all(lock.startswith(own) for lock in present):
+            # A lock of the whole repository may belong to a git in any of its worktrees.
+            places += [self.common_directory, *(path for path, _ in self.worktrees())]
         if git_at_work(places):
             return []
         for lock in present:
@@ -214,6 +217,14 @@ class Git:
         if admin is not None:
             locks += [os.path.join(admin, n) for n in os.listdir(admin) if n.endswith(".lock")]
         return self.clear_locks(locks, near=worktree)
+
+    def clear_reference_locks(self) -> list[str]:
+        """Remove what our own killed changes left locked among our references."""
+        locks = [os.path.join(self.common_directory, "packed-refs.lock")]
+        for place in ("refs/longboat", "refs/heads/longboat"):
+            for directory, _, files in os.walk(os.path.join(self.common_directory, place)):
+                locks += [os.path.join(directory, one) for one in files if one.endswith(".lock")]
+        return self.clear_locks(locks)
 
     def clear_source_locks(self, branch: str) -> list[str]:
         """Remove what our own killed change left locked in the source (only with an intent)."""

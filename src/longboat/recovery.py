@@ -15,6 +15,7 @@ from longboat.workshop import Workshop
 
 def recover(workshop: Workshop) -> None:
     """Deal with every intent; one that cannot be dealt with now blocks only its own worker."""
+    workshop.git.clear_reference_locks()
     for intent in list(workshop.book.state.intents.values()):
         try:
             recover_one(workshop, intent)

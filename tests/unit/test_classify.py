@@ -65,7 +65,7 @@ def test_rule_3_a_signal_is_a_bug(expectation: Expectation, signal: int) -> None
     ("text", "line"),
     [
         (
-            'Traceback (most recent call last):\n  File "a.py", line 3, in f\nKeyError: \'alpha\'\n',
+            "Traceback (most recent call last):\n  File \"a.py\", line 3, in f\nKeyError: 'alpha'\n",
             "KeyError: 'alpha'",
         ),
         (
@@ -159,7 +159,9 @@ def test_a_fault_that_fired_is_done() -> None:
     assert judge(ok(fired=True), MUST, op.KillDaemon()).verdict is Verdict.SUCCESS
 
 
-@pytest.mark.parametrize("operation", [op.WaitForIdle("a"), op.AssertState("a", "idle"), op.Sleep()])
+@pytest.mark.parametrize(
+    "operation", [op.WaitForIdle("a"), op.AssertState("a", "idle"), op.Sleep()]
+)
 def test_own_steps_that_fail_are_inconclusive_until_somebody_says_more(
     operation: Operation,
 ) -> None:

@@ -7,12 +7,13 @@ become data in one place, `_execute`: what Mutiny could not do is inconclusive, 
 from __future__ import annotations
 
 import time
+import traceback
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from mutiny.contracts.base import Answered, Contract, Evidence, Live, StepContext
+from mutiny.contracts.base import Answered, Checked, Contract, Evidence, Live, StepContext
 from mutiny.engine.journal import JournalWriter, Step
 from mutiny.engine.rundir import RunDirectory
 from mutiny.errors import BoxError, MutinyError
@@ -134,7 +135,7 @@ class Engine:
         seen, trouble = self._observe()
         if trouble is not None:
             result = replace(result, harness_error=trouble)
-        answered = self.contract.judge(model, operation, result, before, seen, now)
+        answered = self._judge(operation, result, before, seen, now)
         settled, seen, waited_ms = self._settle_rules(answered, operation, result, before, seen)
         self._model, self._seen = settled.model, seen
         own = () if settled.violation is None else (settled.violation,)
@@ -188,6 +189,23 @@ class Engine:
             elapsed_ms = (time.perf_counter() - started) * 1000
             return OperationResult(None, stderr=text, harness_error=text, duration_ms=elapsed_ms)
 
+    def _judge(
+        self, operation: Operation, result: OperationResult, before: Any, seen: Any, now: float
+    ) -> Answered:
+        """A judge that breaks down has judged nothing: inconclusive, never green."""
+        try:
+            return self.contract.judge(self._model, operation, result, before, seen, now)
+        except Exception as error:  # noqa: BLE001  a broken oracle must not end the run
+            return Answered(Verdict.INCONCLUSIVE, self._model, None, _breakdown(error))
+
+    def _check(
+        self, model: Any, operation: Operation, result: OperationResult, before: Any, seen: Any
+    ) -> Checked:
+        try:
+            return self.contract.check(model, operation, result.succeeded, before, seen)
+        except Exception as error:  # noqa: BLE001  a broken oracle must not end the run
+            return Checked(unreadable=(_breakdown(error),))
+
     def _observe(self) -> tuple[Any, str | None]:
         """Look; when looking itself fails, keep the last picture and say so."""
         assert self._live is not None
@@ -209,7 +227,7 @@ class Engine:
         started = time.perf_counter()
         deadline = time.monotonic() + self.contract.lag_s
         while True:
-            checked = self.contract.check(model, operation, result.succeeded, before, seen)
+            checked = self._check(model, operation, result, before, seen)
             doubts = (*seen.probe_errors, *checked.unreadable)
             hopeless = (
                 checked.broken or answered.violation or answered.verdict is Verdict.INCONCLUSIVE
@@ -229,7 +247,8 @@ class Engine:
         if result.harness_error is not None:
             doubts = (result.harness_error, *doubts)
         elif answered.verdict is Verdict.INCONCLUSIVE:
-            doubts = (result.stderr or "the step did not do what it should", *doubts)
+            why = result.stderr.strip() or answered.expected or "the step did not do what it should"
+            doubts = (why, *doubts)
         settled = _Settled(
             answered.verdict, model, answered.violation, answered.expected, broken, doubts
         )
@@ -281,6 +300,12 @@ class Engine:
     def _emit(self, event: Event) -> None:
         for listener in self._listeners:
             listener(event)
+
+
+def _breakdown(error: Exception) -> str:
+    """Where the oracle itself broke down."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"the oracle broke down in {frame.name}: {type(error).__name__}: {error}"
 
 
 @dataclass(frozen=True)

@@ -151,22 +151,19 @@ class _Search:
                 end -= size
                 removed = changed = True
                 size *= 2
-            if removed and size > 1:
-                changed |= self._bisect(end, size // 2)
-                end = min(end, len(self.best))
+            if removed:
+                end = self._bisect(end, size // 2)
             end -= 1
         return changed
 
-    def _bisect(self, end: int, size: int) -> bool:
+    def _bisect(self, end: int, size: int) -> int:
         """After a doubled block failed to go, try smaller blocks in front of the same place."""
-        changed = False
         while size >= 1 and end > 0:
             if size <= end and self.attempt(self.best[: end - size] + self.best[end:]):
                 end -= size
-                changed = True
             else:
                 size //= 2
-        return changed
+        return end
 
     def simplify_pass(
         self, simpler: Callable[[Sequence_], Iterator[tuple[str, Sequence_]]]

@@ -28,21 +28,55 @@ def advance(
     seen: Observation | None = None,
 ) -> WorkersModel:
     """New beliefs after one operation (combinations are advanced part by part by the caller)."""
-    if outcome == REFUSED:
-        after = model
-    elif outcome == UNKNOWN:
-        after = _unknown(model, operation, tokens, now)
-    else:
-        handler = _HANDLERS.get(type(operation))
-        after = handler(model, operation, tokens, now, seen) if handler else model
+    after = step(model, operation, outcome, tokens=tokens, now=now, seen=seen)
     return after.see(seen) if seen is not None else after
+
+
+def step(
+    model: WorkersModel,
+    operation: Operation,
+    outcome: str,
+    *,
+    tokens: tuple[str, ...] = (),
+    now: float = 0.0,
+    seen: Observation | None = None,
+) -> WorkersModel:
+    """Like `advance`, but not narrowed by what was seen: more commands came before the look."""
+    if outcome == REFUSED:
+        return model
+    if outcome == UNKNOWN:
+        return _unknown(model, operation, tokens, now)
+    handler = _HANDLERS.get(type(operation))
+    if handler is None or not _about_somebody_known(model, operation):
+        return model
+    return handler(model, operation, tokens, now, seen)
+
+
+def _about_somebody_known(model: WorkersModel, operation: Operation) -> bool:
+    """A target that claims to have served a worker that does not exist has changed nothing."""
+    if isinstance(operation, op.Reject):
+        return model.last_reviewed in model.workers
+    if isinstance(operation, _ABOUT_A_WORKER):
+        return operation.worker in model.workers
+    return True
+
+
+_ABOUT_A_WORKER = (
+    op.Nuke,
+    op.ResetWorker,
+    op.Start,
+    op.Message,
+    op.Review,
+    op.Rebase,
+    op.Accept,
+)
 
 
 def _unknown(
     model: WorkersModel, operation: Operation, tokens: tuple[str, ...], now: float
 ) -> WorkersModel:
     """The command may or may not have worked: every status of its worker is possible from here on."""
-    name = op.worker_of(operation) or model.last_reviewed
+    name = model.last_reviewed if isinstance(operation, op.Reject) else op.worker_of(operation)
     if name is not None and name in model.workers:
         anything = frozenset(op.STATUSES) - {"offline"}
         model = model.with_worker(
@@ -54,7 +88,9 @@ def _unknown(
 
 
 def _init(model: WorkersModel, *_: object) -> WorkersModel:
-    return WorkersModel(model.profile, initialised=True)
+    return WorkersModel(
+        model.profile, initialised=True, scripts=model.scripts, source_dirty=model.source_dirty
+    )
 
 
 def _up(
@@ -109,6 +145,7 @@ def _add(
             offline_allowed=True,
             disturbed="Add",
             disturbed_at=now,
+            behaviours=model.scripts.get(operation.worker, ("obey",)),
         )
     )
 
@@ -117,15 +154,17 @@ def _discard(model: WorkersModel, name: str) -> WorkersModel:
     open_tokens = tuple(
         token for token, work in model.work.items() if work.worker == name and work.fate != "merged"
     )
-    return model.with_fate(open_tokens, "discarded")
+    return _review_over(model.with_fate(open_tokens, "discarded"), name)
+
+
+def _review_over(model: WorkersModel, name: str) -> WorkersModel:
+    """The task that was reviewed is merged or given up."""
+    return replace(model, review_used=True) if model.last_reviewed == name else model
 
 
 def _nuke(model: WorkersModel, operation: Operation, *_: object) -> WorkersModel:
     assert isinstance(operation, op.Nuke)
-    after = _discard(model, operation.worker).without_worker(operation.worker)
-    if model.last_reviewed == operation.worker and after.last_reviewed is not None:
-        return after
-    return after
+    return _discard(model, operation.worker).without_worker(operation.worker)
 
 
 def _reset_worker(
@@ -222,7 +261,7 @@ def _review(
     model: WorkersModel, operation: Operation, tokens: object, now: float, seen: object
 ) -> WorkersModel:
     assert isinstance(operation, op.Review)
-    after = replace(model, last_reviewed=operation.worker)
+    after = replace(model, last_reviewed=operation.worker, review_used=False)
     return _rebased(after, operation.worker, now, frozenset({"needs_review"}))
 
 
@@ -242,7 +281,7 @@ def _accept(
     status = seen.status_of(name) if seen is not None else None
     if belief.stale_base and status not in ("idle", "offline", None):
         return _rebased(model, name, now, frozenset({"rebasing"}))
-    merged = model.with_fate(belief.tokens, "merged")
+    merged = _review_over(model.with_fate(belief.tokens, "merged"), name)
     statuses = frozenset({"idle", "rebasing"} if belief.stale_base and seen is None else {"idle"})
     for other in model.workers.values():
         if other.name != name and other.tokens:
@@ -254,10 +293,11 @@ def _accept(
 
 def _behave(model: WorkersModel, operation: Operation, *_: object) -> WorkersModel:
     assert isinstance(operation, op.Behave)
+    model = replace(model, scripts={**model.scripts, operation.worker: operation.turns})
     belief = model.workers.get(operation.worker)
     if belief is None:
         return model
-    return model.with_worker(replace(belief, behaviours=operation.turns or ("obey",)))
+    return model.with_worker(replace(belief, behaviours=operation.turns))
 
 
 def _doctor(model: WorkersModel, operation: Operation, *_: object) -> WorkersModel:
@@ -265,18 +305,28 @@ def _doctor(model: WorkersModel, operation: Operation, *_: object) -> WorkersMod
     return replace(model, state_damaged=False) if operation.repair else model
 
 
-def _waited(model: WorkersModel, operation: Operation, *_: object) -> WorkersModel:
+def _waited(
+    model: WorkersModel,
+    operation: Operation,
+    tokens: object,
+    now: float,
+    seen: Observation | None,
+) -> WorkersModel:
     name, status = op.worker_of(operation), op.awaited_status(operation)
     if name is None or name not in model.workers or status is None:
         return model
     belief = model.workers[name]
+    if status == "offline":  # it is away, and may come back as what it was
+        return model.with_worker(replace(belief, offline_allowed=True))
     done = status not in ("working", "rejected", "rebasing", "reviewing")
+    # The state may say so before the agent is there; whether the worker is well, `see` decides.
+    blind = seen is None
     return model.with_worker(
         replace(
             belief,
             statuses=frozenset({status}),
-            offline_allowed=belief.offline_allowed and status == "offline",
-            disturbed=None if done else belief.disturbed,
+            offline_allowed=belief.offline_allowed and not blind,
+            disturbed=None if done and blind else belief.disturbed,
             due_at=None if done else belief.due_at,
         )
     )

@@ -53,7 +53,7 @@ def expect(model: WorkersModel, operation: Operation, seen: Observation | None) 
     if not isinstance(operation, _COMMANDS):
         return _must("it is Mutiny's own step")
     if not model.initialised:
-        return _either("there is no workspace", "not_initialised", "no_such_worker", "daemon_down")
+        return _expect_uninitialised(operation)
     base = _expect_initialised(model, operation, seen)
     return _widen_for_damage(model, base)
 
@@ -62,6 +62,14 @@ _COMMANDS = (
     *(op.Up, op.Down, op.Add, op.Nuke, op.Start, op.Message, op.Attach, op.Review),
     *(op.Accept, op.Reject, op.Rebase, op.ResetWorker, op.Doctor, op.Status),
 )
+
+
+def _expect_uninitialised(operation: Operation) -> Expectation:
+    """Some commands may do without a workspace, but none can find a worker there."""
+    classes = ("not_initialised", "no_such_worker", "daemon_down")
+    if isinstance(operation, op.Up | op.Down | op.Add | op.Doctor | op.Status):
+        return _either("there is no workspace", *classes)
+    return _refuse("there is no workspace", *classes, "nothing_reviewed")
 
 
 def _widen_for_damage(model: WorkersModel, base: Expectation) -> Expectation:
@@ -81,9 +89,9 @@ def _expect_initialised(
     if isinstance(operation, op.Up):
         return _expect_up(model)
     if isinstance(operation, op.Down):
-        if model.daemon_certain is False:
-            return _either("nothing may be running", "daemon_down")
-        return _must("the daemon runs")
+        if model.daemon_certain is True:
+            return _must("the daemon runs")
+        return _either("nothing may be running", "daemon_down")
     if isinstance(operation, op.Status):
         return _must("status is always answered")
     if isinstance(operation, op.Doctor):
@@ -140,13 +148,11 @@ def _expect_reject(model: WorkersModel, seen: Observation | None) -> Expectation
             *daemon.rejections,
         )
     status = _expect_status(model, op.Reject(""), name, seen)
-    status = Expectation(status.success, _also_nothing_reviewed(status), status.reason)
+    # A target may forget the review once the worker has left needs_review: then both are true.
+    if status.rejections or model.review_used:
+        rejections = status.rejections | {"nothing_reviewed"}
+        status = Expectation(status.success, rejections, status.reason)
     return _both(daemon, status)
-
-
-def _also_nothing_reviewed(status: Expectation) -> frozenset[str]:
-    # A target may forget the review once the worker has left needs_review: both words are then true.
-    return status.rejections | {"nothing_reviewed"} if status.rejections else status.rejections
 
 
 def _daemon_classes(model: WorkersModel, operation: Operation) -> Expectation:
@@ -182,8 +188,8 @@ def _expect_status(
     shown = ", ".join(sorted(possible))
     if isinstance(operation, op.Accept) and model.source_dirty:
         refusal = ("source_dirty", *classes) if possible - legal else ("source_dirty",)
-        if model.profile.dirty_source == "refuse":
-            return _refuse("the user's checkout is dirty", *refusal)
+        if model.profile.dirty_source == "refuse" or not legal:
+            return _refuse(f"the user's checkout is dirty, worker {worker} is {shown}", *refusal)
         return _either("the user's checkout is dirty", *refusal)
     if legal == possible:
         return _must(f"worker {worker} is {shown}")

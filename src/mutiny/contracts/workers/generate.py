@@ -153,7 +153,7 @@ class _Chooser:
 
     def _work_of(self, name: str, allowed: frozenset[str]) -> Iterator[_Candidate]:
         belief = self.model.workers[name]
-        busy = bool(allowed & {"working", "rejected", "rebasing"})
+        busy = bool(belief.tokens) and bool(allowed & {"working", "rejected", "rebasing"})
         if belief.statuses == {"idle"}:
             if belief.offline_allowed and not isinstance(self.last, op.WaitForIdle):
                 yield _Candidate(6, lambda: op.WaitForIdle(name))
@@ -204,7 +204,7 @@ class _Chooser:
             yield _Candidate(0.6, op.KillTmuxServer)
         yield _Candidate(0.6, lambda: op.PauseProcess("daemon", 0.4))
         if seen:
-            yield _Candidate(0.6, lambda: op.PauseProcess("tmux", 0.6))
+            yield _Candidate(0.6, lambda: op.PauseProcess("tmux", self.random.choice((0.6, 2.5))))
         yield _Candidate(0.5, lambda: op.CorruptState(self.random.choice(op.CORRUPTIONS)))
         yield _Candidate(
             0.5, lambda: op.MoveSource(self.random.choice(("upstream.txt", "shared.txt")))

@@ -10,8 +10,13 @@ from dataclasses import dataclass, field
 
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.model import WorkersModel
-from mutiny.contracts.workers.observation import AgentView, Observation, WorkerView
-from mutiny.model.operation import Operation, walk
+from mutiny.contracts.workers.observation import (
+    AgentView,
+    Observation,
+    WorkerView,
+    WorktreeView,
+)
+from mutiny.model.operation import Kind, Operation, walk
 from mutiny.model.violation import Violation
 
 
@@ -76,8 +81,7 @@ def state_readable(check: Check) -> Iterator[Violation]:
 @_rule("worktree_exists", eventual=True)
 def worktree_exists(check: Check) -> Iterator[Violation]:
     for view in check.settled_workers():
-        worktree = check.seen.worktrees.get(view.name)
-        if worktree is not None and not worktree.exists:
+        if not _worktree(check.seen, view.name).exists:
             yield Violation(
                 "workers.worktree_exists",
                 f"Worker {view.name!r} is {view.status} but its worktree {view.worktree} does not exist.",
@@ -138,31 +142,32 @@ def review_has_commit(check: Check) -> Iterator[Violation]:
     for view in check.seen.workers.values():
         if view.status != "needs_review":
             continue
-        worktree = check.seen.worktrees.get(view.name)
+        worktree = _worktree(check.seen, view.name)
         if not view.commit_sha:
             yield Violation(
                 "workers.review_has_commit",
                 f"Worker {view.name!r} was in needs_review state but commit_sha was {view.commit_sha}.",
                 view.name,
             )
-        elif worktree is not None and worktree.head and not _same(worktree.head, view.commit_sha):
+        elif worktree.exists and not _same(worktree.head or "", view.commit_sha):
+            place = f"is at {worktree.head[:12]}" if worktree.head else "has no commit"
             yield Violation(
                 "workers.review_has_commit",
-                f"Worker {view.name!r} names commit {view.commit_sha[:12]} "
-                f"but its branch is at {worktree.head[:12]}.",
+                f"Worker {view.name!r} names commit {view.commit_sha[:12]} but its branch {place}.",
                 view.name,
             )
 
 
 def _same(full: str, given: str) -> bool:
-    return full.startswith(given) or given.startswith(full)
+    """Is a commit the one that is named, perhaps by the beginning of its name?"""
+    return bool(full) and (full.startswith(given) or given.startswith(full))
 
 
 @_rule("rebasing_is_in_rebase", eventual=True)
 def rebasing_is_in_rebase(check: Check) -> Iterator[Violation]:
     for view in check.settled_workers():
-        worktree = check.seen.worktrees.get(view.name)
-        if worktree is None or not worktree.exists:
+        worktree = _worktree(check.seen, view.name)
+        if not worktree.exists:
             continue
         belief = check.model.workers[view.name]
         if view.status == "rebasing" and not worktree.rebasing and belief.will_complete:
@@ -171,7 +176,7 @@ def rebasing_is_in_rebase(check: Check) -> Iterator[Violation]:
                 f"Worker {view.name!r} is rebasing but git has no rebase in progress.",
                 view.name,
             )
-        if view.status in _RESTING and worktree.rebasing:
+        if view.status in (*_RESTING, "error") and worktree.rebasing:
             yield Violation(
                 "workers.rebasing_is_in_rebase",
                 f"Worker {view.name!r} is {view.status} but a rebase is half done in its worktree.",
@@ -182,13 +187,8 @@ def rebasing_is_in_rebase(check: Check) -> Iterator[Violation]:
 @_rule("on_branch", eventual=True)
 def on_branch(check: Check) -> Iterator[Violation]:
     for view in check.settled_workers():
-        worktree = check.seen.worktrees.get(view.name)
-        if (
-            worktree is None
-            or not worktree.exists
-            or worktree.rebasing
-            or view.status == "rebasing"
-        ):
+        worktree = _worktree(check.seen, view.name)
+        if not worktree.exists or worktree.rebasing or view.status == "rebasing":
             continue
         if view.branch and worktree.branch != view.branch:
             yield Violation(
@@ -202,8 +202,12 @@ def on_branch(check: Check) -> Iterator[Violation]:
 @_rule("tree_clean", eventual=True)
 def tree_clean(check: Check) -> Iterator[Violation]:
     for view in check.settled_workers():
-        worktree = check.seen.worktrees.get(view.name)
-        if view.status in ("idle", "needs_review") and worktree is not None and worktree.dirty:
+        worktree = _worktree(check.seen, view.name)
+        if view.status not in ("idle", "needs_review") or not worktree.exists:
+            continue
+        if worktree.dirty is None:
+            raise Unreadable(f"the uncommitted changes of worker {view.name!r}")
+        if worktree.dirty:
             yield Violation(
                 "workers.tree_clean",
                 f"Worker {view.name!r} is {view.status} but has uncommitted changes: "
@@ -216,11 +220,11 @@ def tree_clean(check: Check) -> Iterator[Violation]:
 def idle_is_fresh(check: Check) -> Iterator[Violation]:
     commits = check.seen.commits
     if commits is None:
-        return  # the ledger says so already
+        raise Unreadable("the commits of the source repository")
     merged = {commit.sha for commit in commits if commit.on_default}
     for view in check.settled_workers():
-        worktree = check.seen.worktrees.get(view.name)
-        if view.status != "idle" or view.pending_prompt or worktree is None or not worktree.head:
+        worktree = _worktree(check.seen, view.name)
+        if view.status != "idle" or view.pending_prompt or not worktree.head:
             continue
         if worktree.head not in merged:
             yield Violation(
@@ -277,6 +281,47 @@ def status_follows_model(check: Check) -> Iterator[Violation]:
                 f"Worker {name!r} is {view.status}; allowed now: {', '.join(sorted(allowed))}.",
                 name,
                 {"error_reason": view.error_reason},
+            )
+
+
+@_rule("refusal_changes_nothing", eventual=False)
+def refusal_changes_nothing(check: Check) -> Iterator[Violation]:
+    command = isinstance(check.operation, op.ExpectError) or check.operation.kind is Kind.COMMAND
+    if check.succeeded or not command:
+        return
+    before, seen = check.before, check.seen
+    if before.default_head != seen.default_head:
+        yield Violation(
+            "workers.refusal_changes_nothing",
+            f"{check.operation} was refused, but the source's default branch moved from "
+            f"{(before.default_head or 'nothing')[:12]} to {(seen.default_head or 'nothing')[:12]}.",
+            "source",
+        )
+    for view in check.settled_workers():
+        belief = check.model.workers[view.name]
+        resting = view.status in _RESTING and before.status_of(view.name) == view.status
+        if not resting or belief.stale_base:
+            continue
+        old, new = _worktree(before, view.name), _worktree(seen, view.name)
+        if old.head != new.head:
+            yield Violation(
+                "workers.refusal_changes_nothing",
+                f"{check.operation} was refused, but the branch of worker {view.name!r} moved from "
+                f"{(old.head or 'nothing')[:12]} to {(new.head or 'nothing')[:12]}.",
+                view.name,
+            )
+
+
+@_rule("review_means_done", eventual=True)
+def review_means_done(check: Check) -> Iterator[Violation]:
+    for view in check.settled_workers():
+        busy = [a for a in _agents(check.seen) if a.worker == view.name and a.alive and a.busy]
+        if view.status == "needs_review" and busy and check.model.workers[view.name].will_complete:
+            yield Violation(
+                "workers.review_means_done",
+                f"Worker {view.name!r} needs review but its agent (pid {busy[0].identity[0]}) "
+                "has not ended its turn.",
+                view.name,
             )
 
 
@@ -400,10 +445,10 @@ def no_orphan_session(check: Check) -> Iterator[Violation]:
 
 @_rule("live_agent_kept", eventual=False)
 def live_agent_kept(check: Check) -> Iterator[Violation]:
-    if check.all_touched or check.before.agents is None:
+    if check.all_touched:
         return
     now = {agent.identity: agent for agent in _agents(check.seen)}
-    for agent in check.before.agents:
+    for agent in _agents(check.before):
         belief = check.model.workers.get(agent.worker)
         if not agent.alive or agent.worker in check.touched or belief is None:
             continue
@@ -424,6 +469,8 @@ def live_agent_kept(check: Check) -> Iterator[Violation]:
 def down_ends_all(check: Check) -> Iterator[Violation]:
     if not isinstance(check.operation, op.Down) or not check.succeeded:
         return
+    if check.seen.daemons is None:
+        raise Unreadable("the process list")
     if check.seen.daemon_alive:
         yield Violation("workers.down_ends_all", "Down succeeded but the daemon runs.", "daemon")
     for agent in _agents(check.seen):
@@ -437,12 +484,22 @@ def down_ends_all(check: Check) -> Iterator[Violation]:
 
 @_rule("source_untouched", eventual=False)
 def source_untouched(check: Check) -> Iterator[Violation]:
-    if check.model.source_dirty and check.seen.source_edit_intact is False:
+    if not check.model.source_dirty:
+        return
+    if check.seen.source_edit_intact is None:
+        raise Unreadable("the user's edit in the source repository")
+    if not check.seen.source_edit_intact:
         yield Violation(
             "workers.source_untouched",
             "The user's uncommitted edit in the source repository was destroyed.",
             "source",
         )
+
+
+def _worktree(seen: Observation, worker: str) -> WorktreeView:
+    if worker not in seen.worktrees:
+        raise Unreadable(f"the worktree of worker {worker!r}")
+    return seen.worktrees[worker]
 
 
 def _sessions(seen: Observation) -> frozenset[str]:

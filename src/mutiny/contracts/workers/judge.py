@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mutiny.contracts.workers import operations as op
-from mutiny.contracts.workers.advance import OK, REFUSED, UNKNOWN, advance
+from mutiny.contracts.workers.advance import OK, REFUSED, UNKNOWN, advance, step
 from mutiny.contracts.workers.expect import expect
 from mutiny.contracts.workers.invariants import INVARIANTS, Check, Unreadable, touched_workers
 from mutiny.contracts.workers.ledger import audit
@@ -143,7 +143,8 @@ def _judge_parallel(
             judgements.append(judgement)
             if judgement.verdict.stops_run:
                 break
-            current = advance(current, part, _outcome(judgement), tokens=answer.tokens, now=now)
+            outcome = _outcome(judgement)
+            current = step(current, part, outcome, tokens=answer.tokens, now=now, seen=seen)
         else:
             verdict = worst(judgement.verdict for judgement in judgements)
             return Answer(Judgement(verdict), current.see(seen), Expectation(True))
@@ -192,6 +193,8 @@ def _judge_wait(
     if result.details.get("passed_by"):
         return Judgement(Verdict.INCONCLUSIVE)
     if now_status == "error" and status != "error":
+        if "error" in model.allowed(belief.name):
+            return judgement  # it gave up and said so, which it may: nothing is proved
         view = seen.workers[belief.name]
         text = f"Worker {belief.name!r} entered error state while waiting: {view.error_reason}."
         return _broken("workers.completes", text, operation, belief.name)
@@ -225,7 +228,8 @@ def _add_honesty(
         return judgement
     if isinstance(operation, op.Status):
         claimed = result.details.get("daemon_running")
-        steady = before.daemon_alive == seen.daemon_alive
+        readable = before.daemons is not None and seen.daemons is not None
+        steady = readable and before.daemon_alive == seen.daemon_alive
         if isinstance(claimed, bool) and steady and claimed != seen.daemon_alive:
             word = "runs" if claimed else "does not run"
             truth = "a daemon runs" if seen.daemon_alive else "no daemon runs"
@@ -242,10 +246,7 @@ def _add_honesty(
 
 def _visible_problem(before: Observation, seen: Observation) -> str | None:
     """A problem that was there before and after the check; anything that changed meanwhile does not count."""
-    for observation in (before, seen):
-        if not (observation.daemon_flag and not observation.daemon_alive):
-            break
-    else:
+    if all(look.daemon_flag and look.daemons == () for look in (before, seen)):
         return "the daemon is dead though the state says that it runs"
     if before.state_error and seen.state_error:
         return f"the state file is unreadable: {seen.state_error}"
@@ -280,12 +281,18 @@ def check_state(
             continue
         try:
             broken.extend(Broken(violation, eventual) for violation in function(check))
-        except Unreadable as error:
-            unreadable.append(f"{rule}: could not read {error}")
+        except Exception as error:  # noqa: BLE001  a broken rule is inconclusive, never a dead run
+            unreadable.append(f"{rule}: {_why(error)}")
     try:
         for violation, eventual in audit(check):
             if violation.rule not in profile_skips:
                 broken.append(Broken(violation, eventual))
-    except Unreadable as error:
-        unreadable.append(f"ledger: could not read {error}")
+    except Exception as error:  # noqa: BLE001  likewise
+        unreadable.append(f"ledger: {_why(error)}")
     return tuple(broken), tuple(unreadable)
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, Unreadable):
+        return f"could not read {error}"
+    return f"the rule itself failed with {error!r}"

@@ -29,10 +29,10 @@ def audit(check: Check) -> Iterator[tuple[Violation, bool]]:
     yield from ((violation, False) for violation in _merged_once(commits))
     yield from ((violation, False) for violation in _nothing_invented(check, commits))
     yield from ((violation, False) for violation in _accepted_is_merged(check, commits))
-    yield from ((violation, False) for violation in _merged_stays(check))
     yield from ((violation, True) for violation in _nothing_lost(check))
     yield from ((violation, True) for violation in _discarded_is_kept(check, commits))
     yield from ((violation, True) for violation in _work_reachable(check, commits))
+    yield from ((violation, False) for violation in _merged_stays(check))
 
 
 def _delivered_once(receipts: Iterable[Receipt]) -> Iterator[Violation]:
@@ -65,10 +65,11 @@ def _nothing_invented(check: Check, commits: Iterable[Commit]) -> Iterator[Viola
     merged = {token for commit in commits if commit.on_default for token in commit.tokens}
     for token in sorted(merged):
         work = check.model.work.get(token)
-        if work is not None and work.fate == "open":
+        if work is not None and work.fate in ("open", "discarded"):
+            word = "never accepted" if work.fate == "open" else "given up"
             yield Violation(
                 "workers.nothing_invented",
-                f"{token} is on the default branch but was never accepted.",
+                f"{token} is on the default branch but was {word}.",
                 token,
             )
 
@@ -87,7 +88,7 @@ def _accepted_is_merged(check: Check, commits: Iterable[Commit]) -> Iterator[Vio
 def _merged_stays(check: Check) -> Iterator[Violation]:
     before, now = check.before.default_tokens, check.seen.default_tokens
     if before is None or now is None:
-        return
+        raise Unreadable("the files of the default branch")
     for token in sorted(before - now):
         yield Violation(
             "workers.merged_stays",

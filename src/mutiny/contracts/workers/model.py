@@ -58,7 +58,8 @@ class WorkerBelief:
 
     @property
     def will_complete(self) -> bool:
-        return completing(self.behaviours[0])
+        """Every turn of the script ends; which turn comes next is not known after a redelivery."""
+        return all(completing(turn) for turn in self.behaviours)
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,11 @@ class WorkersModel:
     initialised: bool = False
     daemon: frozenset[bool] = frozenset({False})
     workers: Mapping[str, WorkerBelief] = field(default_factory=dict)
+    scripts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What the doubles were told, by worker: also before a worker is there, and after it is gone."""
     last_reviewed: str | None = None
+    review_used: bool = False
+    """The reviewed task is over: a target may remember the review or forget it."""
     source_dirty: bool = False
     daemon_killed: bool = False
     """The daemon had no chance to take its flag down."""

@@ -116,6 +116,16 @@ _ALL = (
         _STUCK,
     ),
     Rule(
+        "workers.refusal_changes_nothing",
+        "A command that is refused leaves branches and the source as they were.",
+        _LOST,
+    ),
+    Rule(
+        "workers.review_means_done",
+        "A worker needs review only when its agent has ended the turn.",
+        _LOST,
+    ),
+    Rule(
         "workers.rejects_truthfully",
         "A refusal gives a reason that is true.",
         _CORRUPTION,
