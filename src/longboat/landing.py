@@ -92,8 +92,10 @@ def _swap(workshop: Workshop, intent: Intent) -> bool:
     )
     if result.ok:
         return True
-    if workshop.git.ref(workshop.trunk) != intent.base:
-        return False
+    workshop.git.clear_source_locks(workshop.config.default_branch)
+    now = workshop.git.ref(workshop.trunk)
+    if now != intent.base:
+        return now == intent.commit  # git may have been killed just after it was done
     workshop.end(intent.worker)
     workshop.save()
     raise GitFailed(f"cannot move {workshop.config.default_branch}: {result.last_words}")

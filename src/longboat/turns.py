@@ -77,7 +77,7 @@ def rebase(workshop: Workshop, worker: Worker, onto: str) -> Worker:
         workshop.log(f"{worker.name}: rebased onto {onto[:10]}, now {head[:10]}")
         if not planted("stale-sha-after-rebase"):
             worker = worker._replace(commit_sha=head)
-    elif git.in_rebase(worker.worktree) and not result.timed_out:
+    elif result.code == 1 and _has_conflicts(workshop, worker):
         workshop.log(f"{worker.name}: the rebase onto {onto[:10]} has conflicts")
         text = delivery.CONFLICT_TEXT.format(branch=workshop.config.default_branch)
         prompt = delivery.new_prompt("conflict", text, worker.task_id or "")
@@ -91,6 +91,13 @@ def rebase(workshop: Workshop, worker: Worker, onto: str) -> Worker:
     workshop.end(worker.name)
     workshop.save()
     return worker
+
+
+def _has_conflicts(workshop: Workshop, worker: Worker) -> bool:
+    """True when a rebase stopped properly at a conflict, rather than being cut off."""
+    if not workshop.git.in_rebase(worker.worktree):
+        return False
+    return bool(workshop.git.ask("ls-files", "--unmerged", at=worker.worktree))
 
 
 def agent_died(workshop: Workshop, worker: Worker) -> Worker:

@@ -1,4 +1,4 @@
-"""LLMC's target file: it loads, knows LLMC's refusals by their real texts, and fits the findings."""
+"""LLMC's target file: it loads, knows LLMC's refusals by their real texts, fits the findings."""
 
 from __future__ import annotations
 

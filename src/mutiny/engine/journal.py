@@ -92,6 +92,11 @@ class JournalWriter:
 
 def read_lines(path: Path) -> Iterator[dict[str, Any]]:
     """The journal's lines as plain data; a half last line, left by a killed Mutiny, is passed over."""
+    return (record for _, record in _numbered(path))
+
+
+def _numbered(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Each line with its number in the file."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -102,25 +107,30 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
             continue
         try:
             record = json.loads(line)
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        except (ValueError, RecursionError) as error:
             if number == len(lines):
                 return
             raise FormatError(str(path), [f"line {number}: not valid JSON: {error}"]) from error
         if not isinstance(record, dict):
             raise FormatError(str(path), [f"line {number}: expected an object"])
-        if record.get("format", FORMAT) > FORMAT:
-            raise FormatError(
-                str(path),
-                [
-                    f"line {number}: format {record['format']} is newer than this Mutiny reads ({FORMAT})"
-                ],
-            )
-        yield record
+        problem = version_problem(record.get("format", FORMAT))
+        if problem is not None:
+            raise FormatError(str(path), [f"line {number}: {problem}"])
+        yield number, record
+
+
+def version_problem(version: object) -> str | None:
+    """Why a file of this format cannot be read; None when it can."""
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        return f"format: expected a whole number from 1 on, got {version!r}"
+    if version > FORMAT:
+        return f"format {version} is newer than this Mutiny reads ({FORMAT})"
+    return None
 
 
 def read_operations(path: Path, registry: Registry) -> list[Operation]:
     """The operations of a journal, in order."""
     return [
         decode_operation(record.get("operation"), registry, where=f"{path}: line {number}")
-        for number, record in enumerate(read_lines(path), 1)
+        for number, record in _numbered(path)
     ]

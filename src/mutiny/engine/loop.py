@@ -15,7 +15,7 @@ from typing import Any
 
 from mutiny.contracts.base import Answered, Checked, Contract, Evidence, Live, StepContext
 from mutiny.engine.journal import JournalWriter, Step
-from mutiny.engine.rundir import RunDirectory
+from mutiny.engine.rundir import RunDirectory, storing
 from mutiny.errors import BoxError, MutinyError
 from mutiny.model.operation import Kind, Operation
 from mutiny.model.result import OperationResult
@@ -91,6 +91,8 @@ class Engine:
                 operation = self._resolve(planned, sequence_id)
                 self._emit(Event(sequence_id, operation))
                 step = self._step(sequence_id, operation)
+                if step.verdict.stops_run:
+                    self.directory.require_room()
                 journal.append(step)
                 steps.append(step)
                 self._emit(Event(sequence_id, operation, step))
@@ -261,7 +263,8 @@ class Engine:
         started = time.perf_counter()
         self.close()
         self.directory.discard_box()
-        self._live = self._make_live(self.directory.box_path)
+        with storing(self.directory.box_path):
+            self._live = self._make_live(self.directory.box_path)
         self._boxes += 1
         self._model = self.contract.initial()
         self._seen = self._live.observe()

@@ -22,6 +22,7 @@ from pathlib import Path
 from mutiny.errors import StoreError
 
 FORMAT = 1
+ROOM_BYTES = 256 * 1024
 
 
 @contextmanager
@@ -97,10 +98,17 @@ class RunDirectory:
             destination = self.path / name
             with storing(destination):
                 if source.is_dir():
-                    shutil.copytree(source, destination, dirs_exist_ok=True, symlinks=True)
+                    shutil.copytree(
+                        source, destination, dirs_exist_ok=True, symlinks=True, ignore=_no_files
+                    )
                 elif source.is_file():
                     destination.parent.mkdir(parents=True, exist_ok=True)
                     shutil.copy2(source, destination)
+
+    def require_room(self) -> None:
+        """On a full disk the target fails for want of room, and nothing that it does proves anything."""
+        if shutil.disk_usage(self.path).free < ROOM_BYTES:
+            raise StoreError(f"cannot write {self.path}: No space left on device")
 
     def discard_box(self) -> None:
         """Throw the box's files away: nothing went wrong in it."""
@@ -109,6 +117,16 @@ class RunDirectory:
     def discard(self) -> None:
         """Throw the whole run away."""
         shutil.rmtree(self.path, ignore_errors=True)
+
+
+def _no_files(directory: str, names: list[str]) -> list[str]:
+    """Sockets, pipes and devices: there is nothing in them to copy."""
+    paths = {name: Path(directory, name) for name in names}
+    return [
+        name
+        for name, path in paths.items()
+        if not (path.is_symlink() or path.is_file() or path.is_dir())
+    ]
 
 
 def _point(link: Path, target: str) -> None:

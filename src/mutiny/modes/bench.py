@@ -99,7 +99,7 @@ class Bench:
         return minimise(
             operations,
             fails,
-            plausible=contract.plausible,
+            plausible=lambda candidate: contract.plausible(candidate, operations),
             simpler=contract.simpler,
             budget=budget,
             watch=watch,

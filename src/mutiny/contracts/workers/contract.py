@@ -130,9 +130,9 @@ class WorkersContract:
         """An explored sequence: chaos, then recovery."""
         return generate.generate(self.profile, seed, length)
 
-    def plausible(self, sequence: Sequence[Operation]) -> bool:
+    def plausible(self, sequence: Sequence[Operation], original: Sequence[Operation]) -> bool:
         """Could this sequence mean anything? The minimiser does not run what could not."""
-        return simplify.plausible(self.profile, sequence)
+        return simplify.plausible(self.profile, sequence, original)
 
     def simpler(self, sequence: Sequence[Operation]) -> Iterator[tuple[str, tuple[Operation, ...]]]:
         """Simpler forms of a sequence: fewer workers, shorter texts, smaller waits."""

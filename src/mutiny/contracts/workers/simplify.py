@@ -21,10 +21,18 @@ SHORT_PROMPT = "Create a.txt"
 WORKER_NAMES = ("alpha", "beta", "gamma", "delta")
 
 
-def plausible(profile: Profile, sequence: Sequence[Operation]) -> bool:
-    """Walk the sequence symbolically; False when a wait, assertion or fault can never be meant seriously."""
+def plausible(
+    profile: Profile, sequence: Sequence[Operation], original: Sequence[Operation] = ()
+) -> bool:
+    """Walk the sequence symbolically; False when it is nonsense or would depend on luck.
+
+    A wait, assertion or fault that can never be meant seriously is nonsense. A command whose outcome depends on the
+    target's pace is luck, unless it did so in the original already: a shorter sequence that only fails when
+    an agent happens to start fast is no reproduction.
+    """
     if not sequence or not isinstance(sequence[0], op.Reset):
         return False
+    lucky = _lucky(profile, original)
     model = WorkersModel(profile)
     for operation in sequence[1:]:
         if isinstance(operation, op.Reset):
@@ -32,8 +40,34 @@ def plausible(profile: Profile, sequence: Sequence[Operation]) -> bool:
             continue
         if not _sensible(model, operation):
             return False
+        if original and _depends_on_pace(model, operation) and operation.type not in lucky:
+            return False
         model = _walk(model, operation)
     return True
+
+
+def _lucky(profile: Profile, original: Sequence[Operation]) -> frozenset[str]:
+    """Types of commands whose outcome depended on the target's pace in the original."""
+    model = WorkersModel(profile)
+    found = set()
+    for operation in original:
+        if isinstance(operation, op.Reset):
+            model = WorkersModel(profile)
+            continue
+        if _depends_on_pace(model, operation):
+            found.add(operation.type)
+        model = _walk(model, operation)
+    return frozenset(found)
+
+
+def _depends_on_pace(model: WorkersModel, operation: Operation) -> bool:
+    if not isinstance(operation, _PACED) or not model.initialised:
+        return False
+    expectation = expect(model, operation, None)
+    return expectation.success and bool(expectation.rejections)
+
+
+_PACED = (op.Start, op.Accept, op.Review, op.Reject, op.Message, op.Rebase)
 
 
 def _sensible(model: WorkersModel, operation: Operation) -> bool:
@@ -41,6 +75,8 @@ def _sensible(model: WorkersModel, operation: Operation) -> bool:
         return False
     if isinstance(operation, op.Init) and model.initialised:
         return False
+    if isinstance(operation, op.ExpectError):
+        return not expect(model, operation.inner, None).success_due
     worker = op.worker_of(operation)
     awaited = op.awaited_status(operation)
     if awaited is not None:
