@@ -9,7 +9,7 @@ echo
 echo "Now the same with a bug planted into longboat: it must be found, shrunk and reported."
 echo
 code=0
-"$bin/mutiny" run --plant "${PLANT:-accept-half-done}" --scenario "${SCENARIO:-basic_lifecycle}" --seed 1 || code=$?
+"$bin/mutiny" run --plant "${PLANT:-sha-dropped-on-daemon-death}" --scenario "${SCENARIO:-review_survives_daemon}" --seed 1 || code=$?
 if [ "$code" != 1 ]; then
   echo "make run: expected exit code 1 (bug found), got $code" >&2
   exit 1

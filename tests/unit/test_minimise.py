@@ -31,6 +31,11 @@ def needs(*wanted: Operation) -> Callable[[Run], bool]:
     return fails
 
 
+def sensible(candidate: Run) -> bool:
+    """The contract's own opinion, whatever the original was."""
+    return CONTRACT.plausible(candidate, ())
+
+
 class Counted:
     """A predicate that remembers what it was asked."""
 
@@ -210,9 +215,9 @@ def test_a_real_sequence_is_shrunk_only_to_what_makes_sense() -> None:
     scenario = tuple(item for item in scenario if not isinstance(item, op.Choice))
     scenario = (*scenario[:-1], op.KillTmuxSession("gamma"), op.Down())
     counted = Counted(lambda candidate: op.KillTmuxSession("gamma") in candidate)
-    found = minimise(scenario, counted, plausible=CONTRACT.plausible, budget=PLENTY)
+    found = minimise(scenario, counted, plausible=sensible, budget=PLENTY)
     assert found.operations == (op.Reset(), op.Init(), op.Add("gamma"), op.KillTmuxSession("gamma"))
-    assert all(CONTRACT.plausible(candidate) for candidate in counted.asked)
+    assert all(sensible(candidate) for candidate in counted.asked)
 
 
 def test_simpler_forms_are_tried_and_kept() -> None:
@@ -236,9 +241,7 @@ def test_simpler_forms_are_tried_and_kept() -> None:
             and op.Parallel in kinds
         )
 
-    found = minimise(
-        sequence, fails, plausible=CONTRACT.plausible, simpler=CONTRACT.simpler, budget=PLENTY
-    )
+    found = minimise(sequence, fails, plausible=sensible, simpler=CONTRACT.simpler, budget=PLENTY)
     assert found.operations == (
         op.Reset(),
         op.Init(),

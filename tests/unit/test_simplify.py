@@ -17,7 +17,8 @@ READY: Run = (*IDLE, op.Start("alpha", "x"), op.WaitForNeedsReview("alpha"))
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_every_scenario_is_plausible(name: str) -> None:
-    assert CONTRACT.plausible(SCENARIOS[name])
+    assert CONTRACT.plausible(SCENARIOS[name], ())
+    assert CONTRACT.plausible(SCENARIOS[name], SCENARIOS[name])
 
 
 @pytest.mark.parametrize(
@@ -36,7 +37,7 @@ def test_every_scenario_is_plausible(name: str) -> None:
     ],
 )
 def test_what_makes_sense(sequence: Run) -> None:
-    assert CONTRACT.plausible(sequence)
+    assert CONTRACT.plausible(sequence, ())
 
 
 @pytest.mark.parametrize(
@@ -63,7 +64,31 @@ def test_what_makes_sense(sequence: Run) -> None:
     ],
 )
 def test_what_makes_no_sense(sequence: Run) -> None:
-    assert not CONTRACT.plausible(sequence)
+    assert not CONTRACT.plausible(sequence, ())
+
+
+START = op.Start("alpha", "x")
+
+
+@pytest.mark.parametrize(
+    ("shorter", "original"),
+    [
+        ((*UP, op.Add("alpha"), START), (*IDLE, START)),
+        ((*IDLE, START, op.Accept("alpha")), (*READY, op.Accept("alpha"))),
+        ((*IDLE, START, op.Nuke("alpha")), (*READY, op.Nuke("alpha"))),
+        ((*IDLE, START, op.KillAgent("alpha")), (*READY, op.KillAgent("alpha"))),
+        ((*IDLE, START, op.KillDaemon()), (*READY, op.KillDaemon())),
+    ],
+)
+def test_a_shorter_sequence_that_needs_luck_is_no_reproduction(shorter: Run, original: Run) -> None:
+    assert CONTRACT.plausible(original, original)
+    assert not CONTRACT.plausible(shorter, original)
+    assert CONTRACT.plausible(shorter, shorter), "the original needed the same luck"
+
+
+def test_a_command_that_must_succeed_is_not_expected_to_fail() -> None:
+    assert not CONTRACT.plausible((*IDLE, op.ExpectError(START)), ())
+    assert CONTRACT.plausible((*IDLE, op.ExpectError(op.Accept("alpha"))), ())
 
 
 def forms(sequence: Run) -> list[tuple[str, Run]]:

@@ -35,7 +35,7 @@ Exit codes:
 \b
 Begin with:
   mutiny run --all-scenarios                    the seven scenarios on longboat
-  mutiny run --plant accept-half-done           find a planted bug, up to its report
+  mutiny run --plant doctor-lies                find a planted bug, up to its report
   mutiny explore --contract workers --seed 7    random, model-guided, with faults
 """
 

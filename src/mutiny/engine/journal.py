@@ -92,10 +92,10 @@ class JournalWriter:
 
 def read_lines(path: Path) -> Iterator[dict[str, Any]]:
     """The journal's lines as plain data; a half last line, left by a killed Mutiny, is passed over."""
-    return (record for _, record in _numbered(path))
+    return (record for _, record in numbered_lines(path))
 
 
-def _numbered(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def numbered_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Each line with its number in the file."""
     try:
         data = path.read_bytes()
@@ -132,5 +132,5 @@ def read_operations(path: Path, registry: Registry) -> list[Operation]:
     """The operations of a journal, in order."""
     return [
         decode_operation(record.get("operation"), registry, where=f"{path}: line {number}")
-        for number, record in _numbered(path)
+        for number, record in numbered_lines(path)
     ]

@@ -16,7 +16,7 @@ from typing import Any
 from mutiny.contracts.base import Answered, Checked, Contract, Evidence, Live, StepContext
 from mutiny.engine.journal import JournalWriter, Step
 from mutiny.engine.rundir import RunDirectory, storing
-from mutiny.errors import BoxError, MutinyError
+from mutiny.errors import MutinyError
 from mutiny.model.operation import Kind, Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict, worst
@@ -226,7 +226,7 @@ class Engine:
     ) -> tuple[_Settled, Any, float]:
         """Check all rules; give the target its lag to heal what may be healed."""
         model = answered.model
-        started = time.perf_counter()
+        waiting_since: float | None = None
         deadline = time.monotonic() + self.contract.lag_s
         while True:
             checked = self._check(model, operation, result, before, seen)
@@ -238,6 +238,8 @@ class Engine:
             if hopeless or over or (not checked.settling and not doubts):
                 break
             assert self._live is not None
+            if waiting_since is None:
+                waiting_since = time.perf_counter()
             self._live.wait_change(0.05)
             later, trouble = self._observe()
             if trouble is not None:
@@ -254,7 +256,8 @@ class Engine:
         settled = _Settled(
             answered.verdict, model, answered.violation, answered.expected, broken, doubts
         )
-        return settled, seen, (time.perf_counter() - started) * 1000 if over else 0.0
+        waited_s = 0.0 if waiting_since is None else time.perf_counter() - waiting_since
+        return settled, seen, waited_s * 1000
 
     # --- boxes ---------------------------------------------------------------------------------
 
@@ -293,8 +296,9 @@ class Engine:
             return Evidence()
         try:
             return self._live.evidence()
-        except (BoxError, OSError, ValueError):
-            return Evidence()
+        except (MutinyError, OSError, ValueError, LookupError) as error:
+            why = f"{type(error).__name__}: {error}"
+            return Evidence(daemon_log=f"(the evidence could not be collected: {why})")
 
     def _next_token(self) -> str:
         self._tokens += 1

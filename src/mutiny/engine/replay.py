@@ -1,11 +1,11 @@
 """Replay files: a journal, a `minimal_replay.json`, or a bare list of operations.
 
     {"format": 1, "contract": "workers", "target": "longboat", "plant": "", "seed": 7,
-     "expect": "workers.nothing_lost", "techniques": ["SIGKILL by handle"],
+     "expect": "workers.nothing_lost", "isolation": "bwrap",
      "operations": [{"type": "Reset", "args": {}}, ...]}
 
-A bare list `[{type, args}, ...]` is the form in which a user may write a scenario. What cannot be repeated
-faithfully (a newer format, an unknown operation, a box technique that this machine lacks) is refused, never weakened.
+A bare list `[{type, args}, ...]` is the form in which a user may write a scenario. What cannot be
+repeated faithfully (a newer format, another contract, an unknown operation) is refused, never weakened.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mutiny.codec import Registry, decode_operation
+from mutiny.codec import Registry, decode, decode_operation
 from mutiny.engine import journal
 from mutiny.engine.rundir import FORMAT
-from mutiny.errors import FormatError, UsageError
+from mutiny.errors import FormatError, NotReproducible, UsageError
 from mutiny.model.operation import Operation
 
 
@@ -49,22 +49,50 @@ class Replay:
         }
 
 
-_KEYS = {"format", "contract", "target", "plant", "seed", "expect", "isolation", "operations"}
+@dataclass(frozen=True)
+class _Document:
+    """A replay file as it is written."""
+
+    format: int
+    operations: Any
+    contract: str = "workers"
+    target: str | None = None
+    plant: str = ""
+    seed: int = 0
+    expect: str | None = None
+    isolation: str | None = None
 
 
-def load(path: Path, registry: Registry) -> Replay:
+@dataclass(frozen=True)
+class _Origin:
+    """What a journal's plan says about where it comes from."""
+
+    contract: str = "workers"
+    target: str | None = None
+    plant: str = ""
+    seed: int = 0
+
+
+def load(path: Path, registry: Registry, *, contract: str = "workers") -> Replay:
     """Read any of the three forms; a directory means the run in it."""
     if path.is_dir():
-        return _load_run(path, registry)
-    if path.name.endswith(".jsonl"):
-        return _from_journal(path, registry)
-    return _load_json(path, registry)
+        replay = _load_run(path, registry)
+    elif path.name.endswith(".jsonl"):
+        replay = _from_journal(path, registry)
+    else:
+        replay = _load_json(path, registry)
+    if replay.contract != contract:
+        raise NotReproducible(
+            f"{path}: it is for the contract {replay.contract!r}; this Mutiny replays {contract!r}"
+        )
+    return replay
 
 
 def _load_run(path: Path, registry: Registry) -> Replay:
     for name in ("minimal_replay.json", "operations.jsonl"):
         if (path / name).exists():
-            return load(path / name, registry)
+            read = _from_journal if name.endswith(".jsonl") else _load_json
+            return read(path / name, registry)
     raise UsageError(f"{path}: no minimal_replay.json and no operations.jsonl in this directory")
 
 
@@ -72,66 +100,82 @@ def _from_journal(path: Path, registry: Registry) -> Replay:
     operations = tuple(journal.read_operations(path, registry))
     if not operations:
         raise UsageError(f"{path}: the journal has no operation")
-    expect = None
-    for record in journal.read_lines(path):
-        for violation in record.get("violations", ()):
-            expect = expect or str(violation["rule"])
     plan = _plan_of(path)
+    known = {key: plan[key] for key in ("contract", "target", "plant", "seed") if key in plan}
+    origin = decode(_Origin, known, where=str(path.parent / "plan.json"))
+    box = plan.get("box")
+    technique = box.get("technique") if isinstance(box, dict) else None
     return Replay(
         operations,
-        str(plan.get("contract", "workers")),
-        plan.get("target"),
-        str(plan.get("plant") or ""),
-        int(plan.get("seed") or 0),
-        expect,
-        (plan.get("box") or {}).get("technique"),
+        origin.contract,
+        origin.target,
+        origin.plant,
+        origin.seed,
+        _broken_rule(path),
+        technique if isinstance(technique, str) else None,
     )
 
 
+def _broken_rule(path: Path) -> str | None:
+    """The first rule that the journal tells of."""
+    for number, record in journal.numbered_lines(path):
+        for violation in record.get("violations") or ():
+            rule = violation.get("rule") if isinstance(violation, dict) else None
+            if not isinstance(rule, str):
+                raise FormatError(str(path), [f"line {number}: a violation names no rule"])
+            return rule
+    return None
+
+
 def _plan_of(path: Path) -> dict[str, Any]:
+    """The plan beside a journal; a journal that was taken elsewhere has none."""
     plan = path.parent / "plan.json"
-    try:
-        data = json.loads(plan.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    if not plan.exists():
         return {}
-    return data if isinstance(data, dict) else {}
+    data = _read_json(plan, "plan")
+    if not isinstance(data, dict):
+        raise FormatError(str(plan), ["expected an object"])
+    problem = journal.version_problem(data.get("format", FORMAT))
+    if problem is not None:
+        raise FormatError(str(plan), [problem])
+    return data
 
 
-def _load_json(path: Path, registry: Registry) -> Replay:
+def _read_json(path: Path, what: str) -> object:
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"{path}: cannot read the replay file: {error.strerror}") from error
+        raise UsageError(f"{path}: cannot read the {what}: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: the replay file is not text: {error.reason}") from error
+        raise UsageError(f"{path}: the {what} is not text: {error.reason}") from error
     try:
-        data = json.loads(text)
+        return json.loads(text)
     except json.JSONDecodeError as error:
         raise FormatError(
             str(path), [f"line {error.lineno}: not valid JSON: {error.msg}"]
         ) from error
+    except (ValueError, RecursionError) as error:
+        raise FormatError(str(path), [f"not valid JSON: {error}"]) from error
+
+
+def _load_json(path: Path, registry: Registry) -> Replay:
+    data = _read_json(path, "replay file")
     if isinstance(data, list):
         return Replay(_operations(data, registry, path))
     if not isinstance(data, dict):
         raise FormatError(str(path), ["expected an object or a list of operations"])
-    version = data.get("format")
-    if not isinstance(version, int):
-        raise FormatError(str(path), ["format: is missing or not a number"])
-    if version > FORMAT:
-        raise FormatError(
-            str(path), [f"format {version} is newer than this Mutiny reads ({FORMAT})"]
-        )
-    unknown = sorted(set(data) - _KEYS)
-    if unknown:
-        raise FormatError(str(path), [f"{key}: unknown key" for key in unknown])
+    problem = journal.version_problem(data["format"]) if "format" in data else None
+    if problem is not None:
+        raise FormatError(str(path), [problem])
+    document = decode(_Document, data, where=str(path))
     return Replay(
-        _operations(data.get("operations"), registry, path),
-        str(data.get("contract") or "workers"),
-        data.get("target"),
-        str(data.get("plant") or ""),
-        int(data.get("seed") or 0),
-        data.get("expect"),
-        data.get("isolation"),
+        _operations(document.operations, registry, path),
+        document.contract,
+        document.target,
+        document.plant,
+        document.seed,
+        document.expect,
+        document.isolation,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterator, Mapping
 
@@ -58,7 +59,7 @@ def _lines(
         yield step.result.stderr or f"{step.operation} ended as {step.verdict.value}."
     if step.expected:
         yield ""
-        yield f"Expected: {step.expected}."
+        yield f"The model expected this outcome because: {step.expected}."
     yield ""
     yield "## Context"
     yield ""
@@ -93,7 +94,9 @@ def _last_operations(outcome: Outcome) -> Iterator[str]:
 
 
 def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
+    """An operation in a table, always as a call: `KillDaemon()`."""
+    call = text if "(" in text else f"{text}()"
+    return call.replace("|", "\\|")
 
 
 def _json_block(title: str, value: object) -> Iterator[str]:
@@ -129,7 +132,8 @@ def _logs(outcome: Outcome) -> Iterator[str]:
 
 
 def _fenced(language: str, text: str) -> Iterator[str]:
-    fence = "```" if "```" not in text else "````"
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
     yield fence + language
     yield text
     yield fence

@@ -34,8 +34,9 @@ def suggestions(outcome: Outcome, rules: Mapping[str, Rule]) -> list[str]:
 
 
 def _frames(step: Step, log: str) -> Iterator[str]:
+    said = "\n".join(part.stderr for part in (step.result, *step.result.inner))
     for where, text in (
-        ("the command's output", step.result.stderr),
+        ("the command's output", said),
         ("the daemon's log", log[-4000:]),
     ):
         frames = _FRAME.findall(text)

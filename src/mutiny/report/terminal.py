@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import TextIO
 
 from mutiny.contracts.base import Contract
@@ -105,7 +106,7 @@ class Terminal:
         if replay is not None or outcome.directory.replay_path.exists():
             self._say(f"Minimal replay: {_shown(outcome.directory.replay_path)}")
         self._say("")
-        self._say(f"State preserved at: {_shown(outcome.directory.box_path)}/")
+        self._say(f"State preserved at: {_relative(outcome.directory.box_path)}/")
 
     def line(self, text: str = "") -> None:
         """Any other line."""
@@ -116,8 +117,15 @@ class Terminal:
         self._out.flush()
 
 
-def _shown(path: os.PathLike[str]) -> str:
-    """Relative to where the user is, when that is shorter."""
-    full = os.fspath(path)
+def _shown(path: Path) -> str:
+    """As short as it can be said from where the user is; by way of `latest` when that is this run."""
+    latest = path.parent.parent / "latest"
+    if latest.is_symlink() and latest.resolve() == path.parent.resolve():
+        path = latest / path.name
+    return _relative(path)
+
+
+def _relative(path: Path) -> str:
+    full = str(path)
     relative = os.path.relpath(full)
     return relative if len(relative) < len(full) else full

@@ -7,6 +7,7 @@ mistake with its line. longboat's and LLMC's own adapters are such files (`targe
 from __future__ import annotations
 
 import re
+import signal
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -14,10 +15,11 @@ from pathlib import Path
 
 from mutiny.codec import decode, nearest
 from mutiny.contracts.workers.expect import REJECTIONS
-from mutiny.contracts.workers.operations import STATUSES
+from mutiny.contracts.workers.operations import OPERATIONS, STATUSES
 from mutiny.contracts.workers.profile import LEGAL, NEEDS_DAEMON, Limits, Profile
 from mutiny.contracts.workers.rules import RULES
 from mutiny.errors import FormatError, UsageError
+from mutiny.model.operation import Kind
 
 FORMAT = 1
 
@@ -204,16 +206,8 @@ def _check(spec: TargetSpec) -> list[str]:
         f"commands.{name}: is missing" for name in REQUIRED_COMMANDS if name not in spec.commands
     ]
     for name, command in spec.commands.items():
-        for text in (
-            *command.argv,
-            command.stdin,
-            *(word for argv in command.then for word in argv),
-        ):
-            problems += _check_placeholders(f"commands.{name}", text)
-        if not command.argv:
-            problems.append(f"commands.{name}.argv: is empty")
-        if command.ready:
-            problems += _check_regex(f"commands.{name}.ready", command.ready)
+        problems += _check_command(f"commands.{name}", command)
+    problems += _check_places(spec)
     for name, patterns in spec.rejections.items():
         if name not in REJECTIONS:
             problems.append(
@@ -230,8 +224,55 @@ def _check(spec: TargetSpec) -> list[str]:
     return problems
 
 
+def _check_command(where: str, command: CommandSpec) -> list[str]:
+    problems: list[str] = []
+    words = (*command.argv, command.stdin, *(word for argv in command.then for word in argv))
+    for text in words:
+        problems += _check_placeholders(where, text)
+    if not command.argv:
+        problems.append(f"{where}.argv: is empty")
+    if command.ready:
+        problems += _check_regex(f"{where}.ready", command.ready)
+    if command.stop_daemon and f"SIG{command.stop_daemon}" not in signal.Signals.__members__:
+        problems.append(
+            f"{where}.stop_daemon: {command.stop_daemon!r} is no signal; write INT or TERM"
+        )
+    if command.timeout_s is not None and command.timeout_s <= 0:
+        problems.append(f"{where}.timeout_s: must be more than 0")
+    return problems
+
+
+def _check_places(spec: TargetSpec) -> list[str]:
+    """Placeholders outside of the commands."""
+    texts = {
+        "state.file": (spec.state.file,),
+        "logs.daemon": (spec.logs.daemon,),
+        "logs.files": spec.logs.files,
+        "git.repositories": spec.git.repositories,
+        **{f"environment.{name}": (value,) for name, value in spec.environment.items()},
+    }
+    return [
+        problem
+        for where, values in texts.items()
+        for value in values
+        for problem in _check_placeholders(where, value)
+    ]
+
+
 def _check_profile(profile: ProfileSpec) -> list[str]:
     problems = []
+    commands = [name for name, cls in OPERATIONS.items() if cls.kind is Kind.COMMAND]
+    problems += [
+        f"profile.needs_daemon: unknown command {name!r}{nearest(name, commands)}"
+        for name in profile.needs_daemon or ()
+        if name not in commands
+    ]
+    problems += [
+        f"profile.extra_moves.{status}: unknown status {word!r}{nearest(word, STATUSES)}"
+        for status, moves in profile.extra_moves.items()
+        for word in (status, *moves)
+        if word not in STATUSES
+    ]
     for command, statuses in profile.legal.items():
         if command not in LEGAL:
             problems.append(
@@ -281,6 +322,8 @@ def _with_line(text: str, problem: str) -> str:
     keys = [
         part for part in re.split(r"[.\[]", path.replace("]", "")) if part and not part.isdigit()
     ]
+    if problem.endswith(": is missing"):
+        keys.pop()  # what is not there has no line, but its table has one
     lines = text.splitlines()
     position = 0
     found: int | None = None

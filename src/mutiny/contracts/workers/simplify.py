@@ -61,13 +61,36 @@ def _lucky(profile: Profile, original: Sequence[Operation]) -> frozenset[str]:
 
 
 def _depends_on_pace(model: WorkersModel, operation: Operation) -> bool:
-    if not isinstance(operation, _PACED) or not model.initialised:
+    """More than one course is right: which one comes depends on how fast the target is."""
+    inner = operation.inner if isinstance(operation, op.ExpectError) else operation
+    if not isinstance(inner, _PACED) or not model.initialised:
         return False
-    expectation = expect(model, operation, None)
-    return expectation.success and bool(expectation.rejections)
+    expectation = expect(model, inner, None)
+    if isinstance(inner, _ABOUT_STATUS) and expectation.success + len(expectation.rejections) > 1:
+        return True
+    name = op.worker_of(inner)
+    hit = [name] if name is not None else list(model.workers)
+    return any(not _certain(model, worker) for worker in hit if worker in model.workers)
 
 
-_PACED = (op.Start, op.Accept, op.Review, op.Reject, op.Message, op.Rebase)
+def _certain(model: WorkersModel, worker: str) -> bool:
+    """The worker has one status only, or its agent is scripted to stay busy for a while."""
+    belief = model.workers[worker]
+    held = belief.behaviours[0].partition(":")[0] in ("slow", "hang")
+    busy = (
+        held
+        and not belief.offline_allowed
+        and belief.statuses <= {"working", "rejected", "rebasing"}
+    )
+    return busy or len(model.allowed(worker)) == 1
+
+
+_ABOUT_STATUS = (op.Start, op.Accept, op.Review, op.Reject, op.Message, op.Rebase)
+_PACED = (
+    *_ABOUT_STATUS,
+    *(op.Nuke, op.ResetWorker, op.Down),
+    *(op.KillAgent, op.KillTmuxSession, op.KillTmuxServer, op.KillDaemon),
+)
 
 
 def _sensible(model: WorkersModel, operation: Operation) -> bool:

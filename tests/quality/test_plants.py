@@ -1,0 +1,87 @@
+"""Does Mutiny find what it promises to find?
+
+Every plant: its known shortest sequence breaks its rule (always run), and, in the slow part, the scenario finds it, the minimiser
+comes to the known length, ten replays of ten fail in the same way, and the healthy longboat passes the same sequence.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from plants import NEEDS_A_SWEEP, known
+
+from longboat.plants import PLANTS
+from mutiny.contracts.workers.rules import RULES
+from mutiny.engine.loop import Outcome
+from mutiny.engine.minimise import Budget
+from mutiny.engine.rundir import RunDirectory
+from mutiny.model.verdict import Verdict
+from mutiny.modes.bench import Assignment, Bench
+from mutiny.targets.registry import find_target
+
+REPLAYS = 10
+FIND_LIMIT_S = 60.0
+names = pytest.mark.parametrize("name", list(known()))
+
+
+def run(root: Path, plant: str, operations: object, *, budget: Budget | None = None) -> Outcome:
+    bench = Bench(find_target("longboat", plant=plant), root, budget)
+    assert isinstance(operations, tuple)
+    return bench.run(Assignment(operations, plant or "healthy", 1))
+
+
+def test_every_plant_is_known() -> None:
+    assert set(known()) | set(NEEDS_A_SWEEP) == set(PLANTS)
+    assert not set(known()) & set(NEEDS_A_SWEEP)
+    assert len(known()) >= 24
+
+
+def test_every_rule_named_here_exists() -> None:
+    assert {entry.rule for entry in known().values()} <= set(RULES)
+
+
+@names
+def test_the_shortest_sequence_breaks_the_rule(tmp_path: Path, name: str) -> None:
+    entry = known()[name]
+    outcome = run(tmp_path, name, entry.operations)
+    assert outcome.rule == entry.rule, outcome.steps[-1].as_json()
+    assert len(outcome.steps) == len(entry.operations), "the rule breaks at the last operation"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@names
+def test_found_by_its_scenario_and_minimised_to_the_known_length(tmp_path: Path, name: str) -> None:
+    entry = known()[name]
+    target = find_target("longboat", plant=name)
+    bench = Bench(target, tmp_path)
+    outcome = bench.run(Assignment(target.contract().scenarios[entry.scenario], entry.scenario, 1))
+    assert outcome.rule == entry.rule
+    assert outcome.duration_s < FIND_LIMIT_S
+    executed = tuple(step.operation for step in outcome.steps)
+    found = bench.shrink(
+        executed, entry.rule, 1, tmp_path / "trials", Budget(150, 500.0), lambda _: None
+    )
+    assert found.complete
+    assert len(found.operations) == len(entry.operations), [str(item) for item in found.operations]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@names
+def test_ten_replays_of_ten_fail_in_the_same_way(tmp_path: Path, name: str) -> None:
+    entry = known()[name]
+    bench = Bench(find_target("longboat", plant=name), tmp_path)
+    rules = [
+        bench.try_once(entry.operations, 1, RunDirectory.create(tmp_path, latest=False)).rule
+        for _ in range(REPLAYS)
+    ]
+    assert rules == [entry.rule] * REPLAYS
+
+
+@pytest.mark.slow
+@names
+def test_the_healthy_longboat_passes_the_same_sequence(tmp_path: Path, name: str) -> None:
+    outcome = run(tmp_path, "", known()[name].operations)
+    assert outcome.verdict is Verdict.SUCCESS, outcome.steps[-1].as_json()

@@ -1,0 +1,204 @@
+"""Explored sequences: a pure function of the seed, and only what the model allows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+
+import pytest
+from builders import CONTRACT
+
+from mutiny.codec import decode_operation
+from mutiny.contracts.workers import operations as op
+from mutiny.contracts.workers.advance import OK, REFUSED, advance
+from mutiny.contracts.workers.contract import WorkersContract
+from mutiny.contracts.workers.expect import expect
+from mutiny.contracts.workers.model import WorkersModel, completing
+from mutiny.contracts.workers.operations import OPERATIONS
+from mutiny.contracts.workers.profile import Profile
+from mutiny.model.operation import Kind, Operation, walk
+from mutiny.targets.registry import find_spec
+
+SEEDS = range(200)
+LENGTH = 30
+Run = tuple[Operation, ...]
+
+
+@cache
+def generated(seed: int) -> Run:
+    return CONTRACT.generate(seed, LENGTH)
+
+
+@cache
+def counted() -> Counter[str]:
+    """Every operation of all seeds, also those inside others."""
+    return Counter(
+        part.type for seed in SEEDS for operation in generated(seed) for part in walk(operation)
+    )
+
+
+def final_settle(sequence: Run) -> int:
+    """Where the recovery phase waits for everything."""
+    return max(index for index, item in enumerate(sequence) if isinstance(item, op.Settle))
+
+
+def test_the_same_seed_gives_the_same_sequence() -> None:
+    for seed in range(20):
+        assert CONTRACT.generate(seed, LENGTH) == generated(seed)
+
+
+def test_other_seeds_give_other_sequences() -> None:
+    assert len({generated(seed) for seed in SEEDS}) == len(SEEDS)
+
+
+def test_a_longer_sequence_begins_like_a_shorter_one() -> None:
+    for seed in range(20):
+        assert CONTRACT.generate(seed, 60)[: LENGTH + 1] == generated(seed)[: LENGTH + 1]
+
+
+@pytest.mark.parametrize("length", [0, 3, 4, 12, 30])
+def test_the_length_is_what_was_asked_for(length: int) -> None:
+    for seed in range(20):
+        chaos = len(CONTRACT.generate(seed, length)) - 1
+        assert max(length, 3) + 4 <= chaos <= max(length, 3) + 6, "and the recovery phase"
+
+
+def test_every_sequence_begins_with_a_new_box_and_a_worker() -> None:
+    for seed in SEEDS:
+        assert generated(seed)[:4] == (op.Reset(), op.Init(), op.Up(), op.Add("alpha"))
+
+
+def test_every_sequence_ends_with_recovery() -> None:
+    for seed in SEEDS:
+        sequence = generated(seed)
+        assert sequence[-4:] == (op.Settle(), op.Doctor(), op.Status(), op.Down())
+        assert not any(item.kind is Kind.FAULT for item in sequence[final_settle(sequence) :])
+
+
+def test_at_the_end_the_daemon_runs_and_the_users_checkout_is_clean() -> None:
+    for seed in SEEDS:
+        dirty, running = False, False
+        for item in generated(seed)[:-4]:
+            if isinstance(item, op.DirtySource):
+                dirty = not item.undo
+            if isinstance(item, op.Up | op.Down | op.KillDaemon):
+                running = isinstance(item, op.Up)
+        assert running
+        assert not dirty
+
+
+@pytest.mark.parametrize("name", ["ideal", "longboat", "llmc"])
+def test_every_sequence_is_plausible(name: str) -> None:
+    profile = Profile() if name == "ideal" else find_spec(name)[0].make_profile()
+    contract = WorkersContract(profile)
+    for seed in SEEDS if name == "ideal" else range(60):
+        sequence = contract.generate(seed, LENGTH)
+        assert contract.plausible(sequence, ()), f"seed {seed}: {_culprit(contract, sequence)}"
+
+
+def _culprit(contract: WorkersContract, sequence: Run) -> str:
+    ends = range(1, len(sequence) + 1)
+    first = next(end for end in ends if not contract.plausible(sequence[:end], ()))
+    return f"operation {first - 1}: {sequence[first - 1]}"
+
+
+def test_every_sequence_survives_being_written_down() -> None:
+    for seed in SEEDS:
+        for item in generated(seed):
+            assert decode_operation(item.as_json(), OPERATIONS, where="test") == item
+
+
+def test_every_fault_occurs() -> None:
+    faults = {name for name, cls in OPERATIONS.items() if cls.kind is Kind.FAULT}
+    missing = {name for name in faults if counted()[name] == 0}
+    assert missing == set()
+    with_faults = [seed for seed in SEEDS if any(i.kind is Kind.FAULT for i in generated(seed))]
+    assert len(with_faults) > 190
+
+
+def test_every_command_occurs_and_work_gets_done() -> None:
+    commands = {name for name, cls in OPERATIONS.items() if cls.kind is Kind.COMMAND}
+    assert {name for name in commands - {"Attach"} if counted()[name] == 0} == set()
+    assert counted()["Accept"] > 100, "an exploration that never merges tests little"
+    assert counted()["Start"] > 300
+
+
+def test_refusals_and_races_occur() -> None:
+    assert counted()["ExpectError"] > 20
+    assert counted()["Parallel"] > 5
+    for how in op.CORRUPTIONS:
+        assert any(op.CorruptState(how) in generated(seed) for seed in SEEDS)
+
+
+class Walk:
+    """An independent symbolic walk: what the model believes before each operation."""
+
+    def __init__(self) -> None:
+        self.model = WorkersModel()
+        self.scripts: dict[str, tuple[str, ...]] = {}
+        self.tokens = 0
+
+    def take(self, operation: Operation) -> None:
+        if isinstance(operation, op.Reset):
+            self.model = WorkersModel()
+            return
+        if isinstance(operation, op.ExpectError):
+            return
+        for part in operation.operations if isinstance(operation, op.Parallel) else (operation,):
+            if isinstance(part, op.Behave):
+                self.scripts[part.worker] = part.turns
+            self.tokens += 1
+            outcome = OK if expect(self.model, part, None).success else REFUSED
+            has_text = isinstance(part, op.Start | op.Message | op.Reject)
+            tokens = (f"t{self.tokens}",) if has_text else ()
+            self.model = advance(self.model, part, outcome, tokens=tokens)
+
+
+def test_no_wait_that_cannot_end() -> None:
+    for seed in SEEDS:
+        walked = Walk()
+        for index, item in enumerate(generated(seed)):
+            place = f"seed {seed}, operation {index}: {item}"
+            if isinstance(item, op.WaitForIdle | op.WaitForNeedsReview):
+                assert walked.model.daemon_certain is True, place
+                assert item.worker in walked.model.workers, place
+                assert item.status in walked.model.allowed(item.worker), place
+            if isinstance(item, op.WaitForNeedsReview):
+                turns = walked.scripts.get(item.worker, ("obey",))
+                assert all(completing(turn) for turn in turns), place
+                assert not walked.model.allowed(item.worker) & {"idle"}, place
+            walked.take(item)
+
+
+def test_what_must_be_refused_is_due_to_be_refused() -> None:
+    for seed in SEEDS:
+        walked = Walk()
+        for index, item in enumerate(generated(seed)):
+            if isinstance(item, op.ExpectError):
+                due = expect(walked.model, item.inner, None)
+                assert due.rejection_due, f"seed {seed}, operation {index}: {item}"
+            walked.take(item)
+
+
+def test_faults_hit_only_what_is_there() -> None:
+    for seed in SEEDS:
+        walked = Walk()
+        for index, item in enumerate(generated(seed)):
+            place = f"seed {seed}, operation {index}: {item}"
+            if isinstance(item, op.KillAgent | op.KillTmuxSession):
+                assert item.worker in walked.model.workers, place
+            if isinstance(item, op.KillDaemon | op.PauseProcess):
+                assert walked.model.daemon_certain is True, place
+            walked.take(item)
+
+
+def test_one_task_is_not_killed_for_ever() -> None:
+    """After two faults on one task a target may give up: more would teach nothing."""
+    for seed in SEEDS:
+        hits: Counter[str] = Counter()
+        for item in generated(seed):
+            if isinstance(item, op.KillAgent | op.KillTmuxSession):
+                hits[item.worker] += 1
+                assert hits[item.worker] <= 3
+            if isinstance(item, op.Start | op.Nuke | op.Accept | op.Up):
+                hits.clear()
