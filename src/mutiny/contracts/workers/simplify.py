@@ -65,10 +65,7 @@ def _depends_on_pace(model: WorkersModel, operation: Operation) -> bool:
     inner = operation.inner if isinstance(operation, op.ExpectError) else operation
     if not isinstance(inner, _PACED) or not model.initialised:
         return False
-    expectation = expect(model, inner, None)
-    if isinstance(inner, _ABOUT_STATUS) and expectation.success + len(expectation.rejections) > 1:
-        return True
-    name = op.worker_of(inner)
+    name = model.last_reviewed if isinstance(inner, op.Reject) else op.worker_of(inner)
     hit = [name] if name is not None else list(model.workers)
     return any(not _certain(model, worker) for worker in hit if worker in model.workers)
 
@@ -85,9 +82,8 @@ def _certain(model: WorkersModel, worker: str) -> bool:
     return busy or len(model.allowed(worker)) == 1
 
 
-_ABOUT_STATUS = (op.Start, op.Accept, op.Review, op.Reject, op.Message, op.Rebase)
 _PACED = (
-    *_ABOUT_STATUS,
+    *(op.Start, op.Accept, op.Review, op.Reject, op.Message, op.Rebase),
     *(op.Nuke, op.ResetWorker, op.Down),
     *(op.KillAgent, op.KillTmuxSession, op.KillTmuxServer, op.KillDaemon),
 )

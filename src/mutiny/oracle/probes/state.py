@@ -43,11 +43,11 @@ def read_state(path: Path, words: StateWords) -> StateReading:
         return StateReading(exists=True, error=str(error))
     try:
         data = json.loads(text)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         return StateReading(exists=True, error=f"not valid JSON: {error}", text=text)
     try:
         return _interpret(data, words, text)
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         return StateReading(
             exists=True, error=f"field missing or of the wrong kind: {error}", text=text
         )
@@ -58,7 +58,9 @@ def _interpret(data: Any, words: StateWords, text: str) -> StateReading:
     rows = {row["name"]: row for row in raw} if isinstance(raw, list) else dict(raw)
     workers = {name: _worker(name, row, words) for name, row in rows.items()}
     flag = _at(data, words.daemon_flag) if words.daemon_flag else None
-    return StateReading(True, None, flag if isinstance(flag, bool) else None, workers, text)
+    if flag is not None and not isinstance(flag, bool):
+        raise TypeError(f"{words.daemon_flag} is {flag!r}, neither true nor false")
+    return StateReading(True, None, flag, workers, text)
 
 
 def _worker(name: str, row: Any, words: StateWords) -> WorkerView:
@@ -66,6 +68,8 @@ def _worker(name: str, row: Any, words: StateWords) -> WorkerView:
         key = words.fields.get(field_name, "")
         return str(row.get(key) or "") if key else ""
 
+    if not isinstance(name, str):
+        raise TypeError(f"the worker's name {name!r} is no text")
     spoken = str(row[words.fields["status"]])
     status = words.statuses.get(spoken, spoken)
     if status not in STATUSES:
