@@ -123,6 +123,7 @@ def finish(workshop: Workshop, intent: Intent) -> Worker:
     checkout = find_checkout(workshop)
     if checkout and workshop.git.ref(workshop.trunk) == intent.commit:
         bring_checkout(workshop, checkout, intent)
+    workshop.git.clear_source_locks(workshop.config.default_branch)
     worktrees.move_to(workshop.git, worker.worktree, worker.branch, intent.commit)
     if planted("wrong-branch-after-accept"):
         workshop.git.change("checkout", "-q", "--detach", at=worker.worktree)

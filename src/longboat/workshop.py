@@ -63,7 +63,11 @@ class Workshop:
         self.book.save()
 
     def end(self, name: str) -> None:
-        """The change is complete (not saved yet)."""
+        """The change is complete (not saved yet); a git that stumbled leaves no lock behind."""
+        self.git.clear_reference_locks()
+        worktree = self.home.worktree(name)
+        if self.git.admin_directory(worktree) is not None:
+            self.git.clear_worktree_locks(worktree, f"longboat/{name}")
         self.book.state = self.book.state.without_intent(name)
 
     def save(self) -> None:

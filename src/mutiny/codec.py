@@ -157,7 +157,8 @@ class _Reader:
 
 
 def _join(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name
+    shown = name if name and name.isprintable() else ascii(name)
+    return f"{path}.{shown}" if path else shown
 
 
 def _writable(text: str) -> bool:

@@ -108,7 +108,7 @@ def test_the_summary_has_the_seeds_four_lines(text: str) -> None:
 def test_the_details_say_what_was_expected_and_what_came(text: str) -> None:
     details = section(text, "## Error Details")
     assert VIOLATION.message in details
-    assert "Expected: worker alpha is needs_review." in details
+    assert "because: worker alpha is needs_review." in details
 
 
 def test_the_last_five_operations_as_the_seed_tabulates_them(text: str) -> None:

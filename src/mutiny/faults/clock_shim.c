@@ -221,7 +221,7 @@ int gettimeofday(struct timeval *restrict out, void *restrict zone) {
     struct timespec now;
     if (zone) memset(zone, 0, sizeof(struct timezone));
     if (clock_gettime(CLOCK_REALTIME, &now) != 0) return -1;
-    if (out) *out = (struct timeval){now.tv_sec, now.tv_nsec / 1000};
+    *out = (struct timeval){now.tv_sec, now.tv_nsec / 1000};
     return 0;
 }
 

@@ -216,7 +216,10 @@ class Observer:
 
     def _daemons(self, processes: tuple[ProcessView, ...]) -> tuple[ProcessView, ...]:
         pattern = re.compile(self._spec.daemon.argv)
-        return tuple(p for p in processes if p.state != "Z" and pattern.search(" ".join(p.argv)))
+        found = [p for p in processes if p.state != "Z" and pattern.search(" ".join(p.argv))]
+        # A child that the daemon has just forked bears its arguments until it becomes another program.
+        pids = {p.pid for p in found}
+        return tuple(p for p in found if p.parent not in pids)
 
     def daemons(self) -> tuple[ProcessView, ...]:
         """The daemon processes now."""
