@@ -2,8 +2,9 @@
 
     python benchmarks/own_cost.py [--rounds 3]
 
-Own cost is everything except the target's own time and deliberate waits: starting the command in the box, looking at
-state, processes, tmux and git, judging, writing the journal. Printed by operation, as milliseconds and as a share.
+Own cost is everything except the target's own time and deliberate waits: starting the command in
+the box, looking at state, processes, tmux and git, judging, writing the journal. Printed by
+operation, as milliseconds and as a share.
 """
 
 from __future__ import annotations
@@ -31,7 +32,12 @@ def sequence() -> tuple[Operation, ...]:
     operations += [op.Start(name, f"Create {name}.txt") for name in WORKERS]
     operations += [op.WaitForNeedsReview(name) for name in WORKERS]
     for name in WORKERS:
-        operations += [op.Review(name), op.Accept(name), op.Status(), op.ExpectError(op.Accept(name))]
+        operations += [
+            op.Review(name),
+            op.Accept(name),
+            op.Status(),
+            op.ExpectError(op.Accept(name)),
+        ]
     operations += [op.Doctor(), op.KillDaemon(), op.Up(), op.Settle(), op.Down()]
     return tuple(operations)
 
@@ -54,7 +60,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=3)
     steps = measure(parser.parse_args().rounds)
-    print(f"{'operation':<20} {'n':>4} {'own p50':>9} {'own max':>9} {'target p50':>11} {'own/target':>11}")
+    print(
+        f"{'operation':<20} {'n':>4} {'own p50':>9} {'own max':>9} {'target p50':>11} {'own/target':>11}"
+    )
     for name in dict.fromkeys(step.operation.type for step in steps):
         group = [step for step in steps if step.operation.type == name]
         own = [step.own_ms for step in group]

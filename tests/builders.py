@@ -1,6 +1,8 @@
-"""Small worlds for tests: beliefs, and a healthy picture of a target that a test then breaks in one place.
+"""Small worlds for tests: beliefs, and a healthy picture of a target that a test then breaks in one
+place.
 
-Every builder gives something in which all rules hold, so that a test shows exactly the one fact that matters.
+Every builder gives something in which all rules hold, so that a test shows exactly the one fact
+that matters.
 """
 
 from __future__ import annotations

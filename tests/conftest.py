@@ -1,4 +1,6 @@
-"""Puts this directory on the import path, so that all kinds of tests share `builders` and `schemas`."""
+"""Puts this directory on the import path, so that all kinds of tests share `builders` and
+`schemas`.
+"""
 
 from __future__ import annotations
 

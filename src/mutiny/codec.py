@@ -1,7 +1,7 @@
 """The one boundary between text (JSON, TOML) and our frozen dataclasses.
 
-`decode` checks everything before it builds anything and reports *all* mistakes with their place, because a user who fixes
-one mistake at a time gives up at the third.
+`decode` checks everything before it builds anything and reports *all* mistakes with their place,
+because a user who fixes one mistake at a time gives up at the third.
 """
 
 from __future__ import annotations

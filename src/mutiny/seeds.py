@@ -1,6 +1,7 @@
 """One seed, many independent random streams, each with a name.
 
-A named stream keeps the choices of one part unchanged when another part starts to draw more numbers.
+A named stream keeps the choices of one part unchanged when another part starts to draw more
+numbers.
 """
 
 from __future__ import annotations

@@ -9,10 +9,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from mutiny_command import COMMAND, longboat_spec, run_mutiny
 
 from mutiny.system.inotify import DirectoryWatch
 from mutiny.system.processes import all_pids
+from mutiny_command import COMMAND, longboat_spec, run_mutiny
 
 RESET = {"type": "Reset", "args": {}}
 

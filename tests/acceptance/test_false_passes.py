@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from mutiny_command import Ran, longboat_spec, run_mutiny
 
 

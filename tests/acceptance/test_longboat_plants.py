@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable
 
 import pytest
-from longboat_driver import Box, is_alive
 
 from longboat.plants import PLANTS
+from longboat_driver import Box, is_alive
 
 pytestmark = pytest.mark.slow
 PATIENCE_S = 1.5

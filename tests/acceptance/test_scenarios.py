@@ -7,10 +7,10 @@ import re
 from pathlib import Path
 
 import pytest
-from mutiny_command import run_mutiny
 
 from mutiny.contracts.workers.drills import DRILLS
 from mutiny.contracts.workers.scenarios import SEED_SCENARIOS
+from mutiny_command import run_mutiny
 from schemas import validate_run
 
 SEED_NAMES = (

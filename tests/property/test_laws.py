@@ -26,7 +26,8 @@ from mutiny.model.verdict import Verdict, worst
 
 quick = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
-# --- strategies ----------------------------------------------------------------------------------------
+# --- strategies
+# ----------------------------------------------------------------------------------------
 
 texts = st.text(st.characters(codec="utf-8"), max_size=30)
 workers = st.sampled_from(("alpha", "beta", "al", "nobody"))
@@ -155,7 +156,8 @@ results = st.builds(
 )
 
 
-# --- codec ---------------------------------------------------------------------------------------------
+# --- codec
+# ---------------------------------------------------------------------------------------------
 
 
 @quick
@@ -203,7 +205,8 @@ def test_no_data_brings_the_reader_down(data: object) -> None:
         assert isinstance(made, Operation)
 
 
-# --- minimiser -----------------------------------------------------------------------------------------
+# --- minimiser
+# -----------------------------------------------------------------------------------------
 
 ALL = tuple(op.Message("w", str(number)) for number in range(14))
 subsets = st.sets(st.integers(0, 13), max_size=5)
@@ -264,7 +267,8 @@ def test_simplified_sequences_stay_plausible_and_get_no_longer(seed: int, keep: 
     assert found.operations == sequence or plausible(found.operations)
 
 
-# --- model ---------------------------------------------------------------------------------------------
+# --- model
+# ---------------------------------------------------------------------------------------------
 
 sets = st.frozensets(statuses, min_size=1)
 
@@ -369,7 +373,8 @@ def test_a_run_is_never_better_than_its_worst_step(verdicts: list[Verdict]) -> N
     assert whole is worst(reversed(verdicts))
 
 
-# --- generator -----------------------------------------------------------------------------------------
+# --- generator
+# -----------------------------------------------------------------------------------------
 
 
 @quick

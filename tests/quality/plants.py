@@ -1,6 +1,8 @@
-"""What is known about each plant: the scenario that finds it, the rule that it breaks, its shortest sequence.
+"""What is known about each plant: the scenario that finds it, the rule that it breaks, its shortest
+sequence.
 
-`known.json` holds the minimal sequences as Mutiny wrote them; their lengths are the known shortest lengths.
+`known.json` holds the minimal sequences as Mutiny wrote them; their lengths are the known shortest
+lengths.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Exploration of the healthy longboat gives no alarm and leaves nothing untested; with a plant it finds the bug."""
+"""Exploration of the healthy longboat gives no alarm and leaves nothing untested; with a plant it
+finds the bug.
+"""
 
 from __future__ import annotations
 

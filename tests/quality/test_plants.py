@@ -1,7 +1,8 @@
 """Does Mutiny find what it promises to find?
 
-Every plant: its known shortest sequence breaks its rule (always run), and, in the slow part, the scenario finds it, the minimiser
-comes to the known length, ten replays of ten fail in the same way, and the healthy longboat passes the same sequence.
+Every plant: its known shortest sequence breaks its rule (always run), and, in the slow part, the
+scenario finds it, the minimiser comes to the known length, ten replays of ten fail in the same way,
+and the healthy longboat passes the same sequence.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from plants import NEEDS_A_SWEEP, known
 
 from longboat.plants import PLANTS
 from mutiny.contracts.workers.rules import RULES
@@ -19,6 +19,7 @@ from mutiny.engine.rundir import RunDirectory
 from mutiny.model.verdict import Verdict
 from mutiny.modes.bench import Assignment, Bench
 from mutiny.targets.registry import find_target
+from plants import NEEDS_A_SWEEP, known
 
 REPLAYS = 10
 FIND_LIMIT_S = 60.0

@@ -1,4 +1,6 @@
-"""`error_report.md`: the seed's sections in the seed's order, for a person or a model that will fix it."""
+"""`error_report.md`: the seed's sections in the seed's order, for a person or a model that will fix
+it.
+"""
 
 from __future__ import annotations
 
@@ -224,7 +226,8 @@ def test_the_report_is_written_only_for_a_run_that_stopped(tmp_path: Path) -> No
     assert (tmp_path / "error_report.md").read_text().startswith("# Mutiny Error Report\n")
 
 
-# --- summary -------------------------------------------------------------------------------------------
+# --- summary
+# -------------------------------------------------------------------------------------------
 
 
 def test_the_summary_of_a_failure(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""Every rule about state: one picture that breaks it, one close by that does not, and none that hides a fact.
+"""Every rule about state: one picture that breaks it, one close by that does not, and none that
+hides a fact.
 
 `CASES` is the whole truth of this file: a rule without a case fails the meta test at the end.
 """
@@ -548,7 +549,8 @@ CASES: tuple[Case, ...] = (
         "source",
         ("source_edit_intact",),
     ),
-    # --- the ledger ----------------------------------------------------------------------------------
+    # --- the ledger
+    # ----------------------------------------------------------------------------------
     *(
         Case(
             "workers.delivered_once",
@@ -803,7 +805,8 @@ def test_a_rule_that_does_not_apply_is_not_evaluated(case: Case) -> None:
     assert not any(text.startswith(case.rule) for text in unreadable)
 
 
-# --- all rules together --------------------------------------------------------------------------------
+# --- all rules together
+# --------------------------------------------------------------------------------
 
 
 def test_every_rule_has_a_case() -> None:

@@ -102,7 +102,8 @@ def test_texts_of_all_kinds_stay_on_their_line(path: Path) -> None:
     assert first["operation"]["args"]["prompt"] == text
 
 
-# --- half lines and rubbish ----------------------------------------------------------------------------
+# --- half lines and rubbish
+# ----------------------------------------------------------------------------
 
 
 def test_every_half_of_a_last_line_is_passed_over(path: Path) -> None:
@@ -175,7 +176,8 @@ def test_a_missing_journal_is_a_usage_error(path: Path) -> None:
         list(read_lines(path))
 
 
-# --- a full disk ---------------------------------------------------------------------------------------
+# --- a full disk
+# ---------------------------------------------------------------------------------------
 
 
 def test_a_short_write_is_taken_back(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

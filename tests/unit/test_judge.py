@@ -69,7 +69,8 @@ def bug(rule: str) -> tuple[Verdict, str]:
     return Verdict.BUG, f"workers.{rule}"
 
 
-# --- plain commands ------------------------------------------------------------------------------------
+# --- plain commands
+# ------------------------------------------------------------------------------------
 
 
 def test_a_command_that_works_moves_the_beliefs() -> None:
@@ -128,7 +129,8 @@ def test_the_answer_names_what_was_expected() -> None:
     assert "idle" in answer.expectation.reason
 
 
-# --- waits ---------------------------------------------------------------------------------------------
+# --- waits
+# ---------------------------------------------------------------------------------------------
 
 
 def waiting(status: str, **changes: object) -> WorkersModel:
@@ -230,7 +232,8 @@ def test_a_step_that_could_not_be_done_is_inconclusive(operation: Operation) -> 
     assert verdict(judge(model(belief()), operation, result)) == INCONCLUSIVE
 
 
-# --- settle and assertions -----------------------------------------------------------------------------
+# --- settle and assertions
+# -----------------------------------------------------------------------------
 
 
 def test_a_system_that_settles_is_well() -> None:
@@ -269,7 +272,8 @@ def test_an_assertion_that_does_not_hold_is_a_bug(operation: Operation, text: st
     assert verdict(judge(model(belief()), operation, ok())) == SUCCESS
 
 
-# --- refusals that a scenario asks for -----------------------------------------------------------------
+# --- refusals that a scenario asks for
+# -----------------------------------------------------------------
 
 
 def expected_error(believed: WorkersModel, inner: Operation, result: OperationResult) -> Answer:
@@ -322,7 +326,8 @@ def test_other_failures_are_no_refusals(
     assert verdict(expected_error(model(belief()), op.Accept("alpha"), result)) == expected
 
 
-# --- commands at once ----------------------------------------------------------------------------------
+# --- commands at once
+# ----------------------------------------------------------------------------------
 
 NOT_READY = refused("Worker 'alpha' is not in needs_review state (status: idle)")
 ACCEPTS = op.Parallel((op.Accept("alpha"), op.Accept("alpha")))
@@ -431,7 +436,8 @@ def test_a_part_without_an_answer_is_inconclusive() -> None:
     assert verdict(answer) == INCONCLUSIVE
 
 
-# --- a command while something hangs -------------------------------------------------------------------
+# --- a command while something hangs
+# -------------------------------------------------------------------
 
 
 def paused(result: OperationResult, *, fired: bool = True, inner: bool = True) -> Answer:
@@ -461,7 +467,8 @@ def test_a_pause_is_remembered_as_a_fault() -> None:
     assert len(paused(ok(tokens=(TOKEN,))).model.faults) == 1
 
 
-# --- honesty -------------------------------------------------------------------------------------------
+# --- honesty
+# -------------------------------------------------------------------------------------------
 
 DEAD = picture(view(), daemons=(), daemon_flag=True)
 DOWN = picture(view("alpha", "offline"), daemons=(), daemon_flag=False)
@@ -533,7 +540,8 @@ def test_a_doctor_that_complains_claims_nothing() -> None:
     assert verdict(answer) == EXPECTED
 
 
-# --- the contract as the engine sees it ----------------------------------------------------------------
+# --- the contract as the engine sees it
+# ----------------------------------------------------------------
 
 
 def test_an_answer_against_a_rule_that_does_not_apply_is_let_pass() -> None:

@@ -1,4 +1,6 @@
-"""The run directory: seed 000's layout, whole files or none, and one clear line when the disk refuses."""
+"""The run directory: seed 000's layout, whole files or none, and one clear line when the disk
+refuses.
+"""
 
 from __future__ import annotations
 
@@ -104,7 +106,8 @@ def test_directories_are_made_when_they_are_needed(tmp_path: Path) -> None:
     assert (tmp_path / "state_snapshots" / "0007.json").read_text() == "{}"
 
 
-# --- copies of the evidence ----------------------------------------------------------------------------
+# --- copies of the evidence
+# ----------------------------------------------------------------------------
 
 
 def test_files_and_directories_are_kept(tmp_path: Path) -> None:
@@ -163,7 +166,8 @@ def test_discarding(tmp_path: Path) -> None:
     run.discard()
 
 
-# --- when the disk refuses -----------------------------------------------------------------------------
+# --- when the disk refuses
+# -----------------------------------------------------------------------------
 
 
 def test_a_file_where_the_root_should_be(tmp_path: Path) -> None:

@@ -51,8 +51,9 @@ def command(
 ) -> int:
     """Run sequences that the model allows now, weighted, with faults mixed in.
 
-    A sequence is a function of its seed alone: the same seed gives the same operations everywhere. Chaos comes
-    first, then recovery: no fault is left, and everything that is due must happen by its deadline.
+    A sequence is a function of its seed alone: the same seed gives the same operations everywhere.
+    Chaos comes first, then recovery: no fault is left, and everything that is due must happen by
+    its deadline.
 
     \b
     Examples:

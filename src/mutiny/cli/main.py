@@ -1,7 +1,7 @@
 """The command `mutiny`: one module a verb, loaded only when it is used.
 
-`mutiny --help` must stay cheap, so this module imports nothing but click and knows each command only by its name, its
-module and one line of help.
+`mutiny --help` must stay cheap, so this module imports nothing but click and knows each command
+only by its name, its module and one line of help.
 """
 
 from __future__ import annotations
@@ -80,10 +80,12 @@ class _Lazy(click.Group):
 )
 @click.version_option(package_name="mutiny", prog_name="mutiny")
 def mutiny() -> None:
-    """Break multi-agent coding orchestrators on purpose, and hand back the shortest sequence that does it.
+    """Break multi-agent coding orchestrators on purpose, and hand back the shortest sequence that
+    does it.
 
-    Mutiny drives an orchestrator through its own commands inside a box, injects faults, checks after every
-    step that each promise still holds and that every piece of work is accounted for. No model is ever called.
+    Mutiny drives an orchestrator through its own commands inside a box, injects faults, checks
+    after every step that each promise still holds and that every piece of work is accounted for. No
+    model is ever called.
     """
 
 

@@ -46,7 +46,8 @@ def command(
     isolation: str | None,
     as_json: bool,
 ) -> int:
-    """Shrink a run or a replay file: any subsequence that the model allows, then arguments, workers and waits.
+    """Shrink a run or a replay file: any subsequence that the model allows, then arguments, workers
+    and waits.
 
     \b
     Examples:
@@ -84,7 +85,8 @@ def command(
             )
             if first.rule != wanted:
                 click.echo(
-                    f"mutiny: {source}: it does not break {wanted} here (got {first.rule or first.verdict.value})",
+                    f"mutiny: {source}: it does not break {wanted} here "
+                    f"(got {first.rule or first.verdict.value})",
                     err=True,
                 )
                 return 3

@@ -12,7 +12,8 @@ import click
 def command(as_json: bool) -> int:
     """List the bugs that can be planted into longboat, each with its class and where it was seen.
 
-    Each is a small change of a real code path, off by default: `mutiny run --plant NAME` switches one on.
+    Each is a small change of a real code path, off by default: `mutiny run --plant NAME` switches
+    one on.
     """
     from longboat.plants import PLANTS
 

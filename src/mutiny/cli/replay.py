@@ -41,7 +41,8 @@ def command(
     root: Path,
     as_json: bool,
 ) -> int:
-    """Repeat FILE step by step: operations.jsonl, minimal_replay.json, a list of operations, or a run directory.
+    """Repeat FILE step by step: operations.jsonl, minimal_replay.json, a list of operations, or a
+    run directory.
 
     \b
     Examples:

@@ -50,8 +50,8 @@ def command(
 ) -> int:
     """Run scenarios against a target and stop at the first broken promise.
 
-    Without --scenario all scenarios run. A run that finds a bug is shrunk, and its report, its minimal
-    replay and the files of its box stay below chaos_runs/latest.
+    Without --scenario all scenarios run. A run that finds a bug is shrunk, and its report, its
+    minimal replay and the files of its box stay below chaos_runs/latest.
 
     \b
     Examples:

@@ -59,7 +59,8 @@ def list_targets(as_json: bool) -> int:
 def check_target(file: str, program: str | None, live: bool) -> int:
     """Check a target file (or a target's name); every mistake is named with its line.
 
-    With --bin or --live the target is also brought to life once: basic_lifecycle must run to a verdict.
+    With --bin or --live the target is also brought to life once: basic_lifecycle must run to a
+    verdict.
     """
     from mutiny.targets.registry import find_spec
 

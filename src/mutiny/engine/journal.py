@@ -1,7 +1,8 @@
 """The journal: `operations.jsonl`, the only truth about a run.
 
-One line an operation, in the kernel's hands before the next operation starts: a Mutiny that is killed loses
-nothing that has happened. A line that cannot be written whole is taken back, so a full disk leaves a readable journal.
+One line an operation, in the kernel's hands before the next operation starts: a Mutiny that is
+killed loses nothing that has happened. A line that cannot be written whole is taken back, so a full
+disk leaves a readable journal.
 """
 
 from __future__ import annotations

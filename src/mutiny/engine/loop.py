@@ -1,7 +1,9 @@
-"""The one loop: observe, execute, classify, advance the model, check invariants and ledger, write the journal.
+"""The one loop: observe, execute, classify, advance the model, check invariants and ledger, write
+the journal.
 
-Every mode goes through here. A mode makes operations and reads verdicts; it never executes anything itself. Exceptions
-become data in one place, `_execute`: what Mutiny could not do is inconclusive, never green and never a dead run.
+Every mode goes through here. A mode makes operations and reads verdicts; it never executes anything
+itself. Exceptions become data in one place, `_execute`: what Mutiny could not do is inconclusive,
+never green and never a dead run.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Minimisation: the shortest sequence that breaks the same rule.
 
-Works on any predicate "does this sequence still break the rule?". Passes, each repeated to a fixed point: delete
-operations (from the end, doubling the block while it still fails, then bisecting: the fewest executions of all that were
-measured), then simplify arguments, workers and waits. Sequences that the model calls nonsense are never run, results are
-cached, a candidate counts only when it fails k times of n, and everything is bounded in runs and seconds.
+Works on any predicate "does this sequence still break the rule?". Passes, each repeated to a fixed
+point: delete operations (from the end, doubling the block while it still fails, then bisecting: the
+fewest executions of all that were measured), then simplify arguments, workers and waits. Sequences
+that the model calls nonsense are never run, results are cached, a candidate counts only when it
+fails k times of n, and everything is bounded in runs and seconds.
 """
 
 from __future__ import annotations

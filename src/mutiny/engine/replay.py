@@ -5,7 +5,8 @@
      "operations": [{"type": "Reset", "args": {}}, ...]}
 
 A bare list `[{type, args}, ...]` is the form in which a user may write a scenario. What cannot be
-repeated faithfully (a newer format, another contract, an unknown operation) is refused, never weakened.
+repeated faithfully (a newer format, another contract, an unknown operation) is refused, never
+weakened.
 """
 
 from __future__ import annotations

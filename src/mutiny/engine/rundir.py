@@ -6,7 +6,8 @@
       state_snapshots/   target_logs/   daemon.log   tmux_captures/   box/
       summary.json       error_report.md   minimal_replay.json
 
-A full disk or a missing permission becomes one `StoreError` that names the file; what was written stays readable.
+A full disk or a missing permission becomes one `StoreError` that names the file; what was written
+stays readable.
 """
 
 from __future__ import annotations
@@ -106,7 +107,9 @@ class RunDirectory:
                     shutil.copy2(source, destination)
 
     def require_room(self) -> None:
-        """On a full disk the target fails for want of room, and nothing that it does proves anything."""
+        """On a full disk the target fails for want of room, and nothing that it does proves
+        anything.
+        """
         if shutil.disk_usage(self.path).free < ROOM_BYTES:
             raise StoreError(f"cannot write {self.path}: No space left on device")
 

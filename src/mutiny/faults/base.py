@@ -1,8 +1,8 @@
 """The shape that every fault has: prepare, inject, heal; and a plain reason where it cannot work.
 
-Insight: a fault that did not happen makes a run look green for nothing. So `inject` returns whether it fired, with
-the technique by name, and a fault that this machine cannot do is refused before anything is touched; it is never
-replaced by a weaker one.
+Insight: a fault that did not happen makes a run look green for nothing. So `inject` returns whether
+it fired, with the technique by name, and a fault that this machine cannot do is refused before
+anything is touched; it is never replaced by a weaker one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from mutiny.model.result import OperationResult
 
 
 class FaultUnavailable(UsageError):  # noqa: N818 - the name is what happened
-    """This machine, or this box, cannot do the fault; the text says why and what else could be done."""
+    """This machine, or this box, cannot do the fault; the text says why and what else could be
+    done.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,9 @@ class Availability:
 
 
 class Fault(ABC):
-    """One fault. As a context manager it is prepared and injected at the start and healed at the end, in any case."""
+    """One fault. As a context manager it is prepared and injected at the start and healed at the
+    end, in any case.
+    """
 
     technique: str
     """How it is done; part of the record, so that a replay without it is refused."""
@@ -56,7 +60,9 @@ class Fault(ABC):
 
     @abstractmethod
     def heal(self) -> OperationResult:
-        """Take it back as far as it can be taken back. Safe to call twice, and without an injection."""
+        """Take it back as far as it can be taken back. Safe to call twice, and without an
+        injection.
+        """
 
     def refuse_if_unavailable(self) -> None:
         """Raise FaultUnavailable with the reason."""

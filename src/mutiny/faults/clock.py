@@ -1,8 +1,9 @@
 """Clock faults: offset, jump, drift and rate, for a whole box or for one worker alone.
 
-Insight: the shim (`clock_shim.c`) takes its orders from a shared page of memory, so that a clock can be bent while
-the processes run, without a signal and without a system call. A change is written into the unused half of the page
-with the instant at which it begins, a few milliseconds ahead; every process switches at that same instant.
+Insight: the shim (`clock_shim.c`) takes its orders from a shared page of memory, so that a clock
+can be bent while the processes run, without a signal and without a system call. A change is written
+into the unused half of the page with the instant at which it begins, a few milliseconds ahead;
+every process switches at that same instant.
 """
 
 from __future__ import annotations
@@ -60,7 +61,8 @@ class _Page(ctypes.Structure):
     )
 
 
-# --- the shim --------------------------------------------------------------------------------------
+# --- the shim
+# --------------------------------------------------------------------------------------
 
 
 @functools.cache
@@ -112,7 +114,8 @@ def _cache_directory() -> Path:
     return Path(tempfile.gettempdir()) / f"mutiny-cache-{os.geteuid()}"
 
 
-# --- the page --------------------------------------------------------------------------------------
+# --- the page
+# --------------------------------------------------------------------------------------
 
 
 class ClockPage:
@@ -154,9 +157,11 @@ class ClockPage:
         return (self._wall_at(now) - now) / _SECOND
 
     def set(self, *, rate: float | None = None, offset_s: float | None = None) -> None:
-        """Let time run at `rate` from now on, and put the wall clock `offset_s` ahead of the real one.
+        """Let time run at `rate` from now on, and put the wall clock `offset_s` ahead of the real
+        one.
 
-        What is not given stays. Without `offset_s` the wall clock goes on where it is; the monotonic clock always does.
+        What is not given stays. Without `offset_s` the wall clock goes on where it is; the
+        monotonic clock always does.
         """
         new_rate = self.rate if rate is None else rate
         if not SLOWEST <= new_rate <= FASTEST:
@@ -166,7 +171,8 @@ class ClockPage:
     def jump(self, seconds: float, *, monotonic: bool = False) -> None:
         """Move the wall clock, forwards or (negative) back.
 
-        With `monotonic` the monotonic clock goes the same way, as after a suspended machine wakes; only forwards.
+        With `monotonic` the monotonic clock goes the same way, as after a suspended machine wakes;
+        only forwards.
         """
         if monotonic and seconds < 0:
             raise ValueError("the monotonic clock never goes back")
@@ -228,13 +234,15 @@ class ClockPage:
             time.sleep(remaining_ns / _SECOND)
 
 
-# --- programs that do not listen -------------------------------------------------------------------
+# --- programs that do not listen
+# -------------------------------------------------------------------
 
 
 def why_not_affected(program: Path) -> str | None:
     """Why the shim has no power over a program; None when it has.
 
-    A script is as its interpreter. A static binary and a Go program ask the kernel without the C library.
+    A script is as its interpreter. A static binary and a Go program ask the kernel without the C
+    library.
     """
     head = b""
     for _ in range(4):  # a script may name a script
@@ -281,14 +289,16 @@ def _has_interpreter(program: Path) -> bool:
     return any(number(table, i * size, 4) == interpreter_segment for i in range(count))
 
 
-# --- in a box --------------------------------------------------------------------------------------
+# --- in a box
+# --------------------------------------------------------------------------------------
 
 
 class BoxClocks:
     """The clocks of one box: a default one, and one for each worker that is named.
 
-    A process takes the page of its worker (`MUTINY_WORKER`, else the name of the directory in which it was started)
-    if there is one when it starts, otherwise the default. So `environment` is the same for everybody.
+    A process takes the page of its worker (`MUTINY_WORKER`, else the name of the directory in which
+    it was started) if there is one when it starts, otherwise the default. So `environment` is the
+    same for everybody.
     """
 
     def __init__(self, box: Box, workers: Sequence[str] = ()) -> None:
@@ -311,7 +321,9 @@ class BoxClocks:
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """What a process of the box needs in its environment to live by these clocks, and all that it starts."""
+        """What a process of the box needs in its environment to live by these clocks, and all that
+        it starts.
+        """
         earlier = self._box.environment.get("LD_PRELOAD")
         library = self._box.inside(self._shim)
         return {

@@ -62,7 +62,10 @@ def clean_source(box: Box, source: str) -> OperationResult:
 
 def move_source(box: Box, source: str, path: str) -> OperationResult:
     """Commit something to the default branch, as a colleague would."""
-    script = 'printf "somebody else was here\\n" >> "$1" && git add -- "$1" && git commit -qm "Upstream change" -- "$1"'
+    script = (
+        'printf "somebody else was here\\n" >> "$1" && git add -- "$1" '
+        '&& git commit -qm "Upstream change" -- "$1"'
+    )
     answer = box.run(("sh", "-c", script, "sh", path), cwd=source, timeout_s=10)
     return OperationResult(
         answer.exit_code, stderr=answer.stderr, fired=answer.exit_code == 0, technique="git commit"

@@ -1,9 +1,11 @@
-"""Reaching into a box from outside: its network, its mounts, and the host's number of one of its processes.
+"""Reaching into a box from outside: its network, its mounts, and the host's number of one of its
+processes.
 
-Insight: a box owns nothing inside (no capability, not even as root), but whoever made its user namespace may enter
-it with full rights. The kernel names the owner of a network or mount namespace (NS_GET_USERNS), so a small helper
-process enters first that owner and then the namespace. That works for a plain user exactly as for root, and needs
-no cooperation and no privilege inside the box.
+Insight: a box owns nothing inside (no capability, not even as root), but whoever made its user
+namespace may enter it with full rights. The kernel names the owner of a network or mount namespace
+(NS_GET_USERNS), so a small helper process enters first that owner and then the namespace. That
+works for a plain user exactly as for root, and needs no cooperation and no privilege inside the
+box.
 """
 
 from __future__ import annotations
@@ -134,9 +136,7 @@ def change_mounts(box: Box, steps: Iterable[MountStep]) -> None:
         raise MountRefused(done.stderr.strip() or f"exit code {done.returncode}", number)
 
 
-def _help(
-    program: str, order: dict[str, object], stdin: str
-) -> subprocess.CompletedProcess[str]:
+def _help(program: str, order: dict[str, object], stdin: str) -> subprocess.CompletedProcess[str]:
     python = str(Path(sys.executable).resolve())
     return subprocess.run(
         [python, "-IS", "-c", program, json.dumps(order)],
@@ -162,7 +162,9 @@ def seen_by_box(box: Box, inside: str) -> Path:
 
 
 def host_pid(box: Box, pid: int, start: int) -> int | None:
-    """The host's number of a process of the box, which is named by pid and start time as the box sees them."""
+    """The host's number of a process of the box, which is named by pid and start time as the box
+    sees them.
+    """
     agent = agent_pid(box)
     own = _namespace_id(os.getpid())
     theirs = _namespace_id(agent)

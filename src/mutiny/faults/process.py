@@ -1,7 +1,8 @@
 """Process faults: kill, stop and continue, by role and by handle.
 
-A role (daemon, agent, tmux server) is looked up among the processes of the box; the signal then goes to pid plus start
-time, so a pid that was used again is never hit. Every fault proves that it fired: the process is gone, or is stopped.
+A role (daemon, agent, tmux server) is looked up among the processes of the box; the signal then
+goes to pid plus start time, so a pid that was used again is never hit. Every fault proves that it
+fired: the process is gone, or is stopped.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ def alive_among(box: Box, agents: Sequence[AgentView]) -> tuple[ProcessView, ...
 
 
 def tmux_servers(box: Box) -> tuple[ProcessView, ...]:
-    """The tmux servers of the box: tmux renames a server's process, its clients keep their arguments."""
+    """The tmux servers of the box: tmux renames a server's process, its clients keep their
+    arguments.
+    """
     found = []
     for process in views(box):
         name = process.argv[0] if process.argv else ""

@@ -1,7 +1,7 @@
 """An operation: one step of a run, as plain data.
 
-Operations are frozen dataclasses with plain arguments, so that a scenario, an explored sequence, a journal line and
-a minimised replay are all the same thing: a list of `{type, args}`.
+Operations are frozen dataclasses with plain arguments, so that a scenario, an explored sequence, a
+journal line and a minimised replay are all the same thing: a list of `{type, args}`.
 """
 
 from __future__ import annotations

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 class OperationResult:
     """Plain facts of one execution.
 
-    `exit_code` is None when the process was ended by a signal or by its time limit. Waits, assertions and faults have no
-    process: they use 0 for done and 1 for not done, and say why in `stderr`.
+    `exit_code` is None when the process was ended by a signal or by its time limit. Waits,
+    assertions and faults have no process: they use 0 for done and 1 for not done, and say why in
+    `stderr`.
     """
 
     exit_code: int | None = 0
@@ -32,7 +33,8 @@ class OperationResult:
     inner: tuple[OperationResult, ...] = ()
     """Results of the parts of a combined operation."""
     harness_error: str | None = None
-    """Mutiny could not carry the operation out: the step is inconclusive, whatever the rest says."""
+    """Mutiny could not carry the operation out: the step is inconclusive, whatever the rest says.
+    """
     details: Mapping[str, object] = field(default_factory=dict)
 
     @property

@@ -1,7 +1,7 @@
 """The outcome of one step and of a whole run.
 
-The insight behind the order: what could not be tested must never look like what passed, so a run's verdict is
-the *worst* of its steps', and `inconclusive` is worse than `success`.
+The insight behind the order: what could not be tested must never look like what passed, so a run's
+verdict is the *worst* of its steps', and `inconclusive` is worse than `success`.
 """
 
 from __future__ import annotations

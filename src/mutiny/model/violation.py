@@ -1,6 +1,7 @@
 """A broken promise, and the rule that it breaks.
 
-A rule's id (`contract.rule`) is stable API: minimisation, replay `--expect` and reports compare nothing else.
+A rule's id (`contract.rule`) is stable API: minimisation, replay `--expect` and reports compare
+nothing else.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The test bench: one target, and the ways to run sequences against it.
 
-All modes share this: they make operations, the bench runs them through the one loop, keeps the evidence, minimises and writes the
-reports.
+All modes share this: they make operations, the bench runs them through the one loop, keeps the
+evidence, minimises and writes the reports.
 """
 
 from __future__ import annotations

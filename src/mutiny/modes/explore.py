@@ -1,6 +1,7 @@
 """Exploration: many seeds, one sequence each, and what they covered together.
 
-Runs are independent boxes, so they may go side by side; each keeps its own run directory only when it did not pass.
+Runs are independent boxes, so they may go side by side; each keeps its own run directory only when
+it did not pass.
 """
 
 from __future__ import annotations

@@ -47,7 +47,8 @@ def chosen_scenarios(
             chosen[Path(name).stem] = load(Path(name), contract.operations).operations
         else:
             raise UsageError(
-                f"unknown scenario {name!r}{nearest(name, list(known))}; known: {', '.join(known)}, or a JSON file"
+                f"unknown scenario {name!r}{nearest(name, list(known))}; "
+                f"known: {', '.join(known)}, or a JSON file"
             )
     return chosen
 

@@ -6,8 +6,8 @@
 4. broken state: a bug (judged by the invariants, after this)
 5. out of time: timeout
 
-To these come the two that make refusals worth something: success where a refusal was due is a bug, and
-so is a refusal where success was due.
+To these come the two that make refusals worth something: success where a refusal was due is a bug,
+and so is a refusal where success was due.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Where to look: suggestions that follow from the evidence of one failure.
 
-Nothing here is canned by rule alone. Each line is built from something that was seen: the transition of the state, a
-line of a log, the fault that came last, what the ledger knows about a token, a stack frame in the output.
+Nothing here is canned by rule alone. Each line is built from something that was seen: the
+transition of the state, a line of a log, the fault that came last, what the ledger knows about a
+token, a stack frame in the output.
 """
 
 from __future__ import annotations

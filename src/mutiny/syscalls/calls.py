@@ -1,7 +1,7 @@
 """A call as it is recorded, and when two records mean the same.
 
-Insight: two runs of one command never agree in pids, temporary names and hashes, and always agree in
-the rest. For people the unstable parts are replaced by patterns. For machines there is something
+Insight: two runs of one command never agree in pids, temporary names and hashes, and always agree
+in the rest. For people the unstable parts are replaced by patterns. For machines there is something
 better than patterns: two sequences are the same if the calls agree and the names of one can be
 renamed, one to one, into the names of the other.
 """
@@ -12,6 +12,8 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+from mutiny.syscalls import tables
 
 CONTINUED = "continued"
 
@@ -112,25 +114,32 @@ def label_of(argv: Sequence[str]) -> str:
 
 
 def difference(left: Sequence[Call], right: Sequence[Call]) -> str | None:
-    """Say where two sequences differ, None when they are the same up to a renaming of files."""
+    """Say where two sequences differ, None when they are the same up to a renaming of files.
+
+    Real names may differ where their normalised forms agree or where the call makes the file; from
+    then on each name must always stand for the same other one.
+    """
     there: dict[str, str] = {}
     back: dict[str, str] = {}
     for one, other in zip(left, right, strict=False):
+        text = f"call {one.index}: {one} / {other}"
         if (one.process, one.name, len(one.paths)) != (other.process, other.name, len(other.paths)):
-            return f"call {one.index}: {one} / {other}"
-        for mine, yours in zip(one.paths, other.paths, strict=True):
-            for my_part, your_part in _parts(mine, yours):
-                known = there.setdefault(my_part, your_part)
-                if known != your_part or back.setdefault(your_part, my_part) != my_part:
-                    return f"call {one.index}: {one} / {other}"
+            return text
+        for place, (mine, yours) in enumerate(zip(one.files, other.files, strict=True)):
+            if mine not in there and yours not in back:
+                if one.paths[place] != other.paths[place] and not _makes(one, place):
+                    return text
+                there[mine], back[yours] = yours, mine
+            if there.get(mine) != yours or back.get(yours) != mine:
+                return text
     if len(left) != len(right):
         return f"{len(left)} calls / {len(right)} calls"
     return None
 
 
-def _parts(one: str, other: str) -> list[tuple[str, str]]:
-    """The components that differ; a different depth makes the whole path differ."""
-    left, right = one.split("/"), other.split("/")
-    if len(left) != len(right):
-        return [(one, other)]
-    return [(mine, yours) for mine, yours in zip(left, right, strict=True) if mine != yours]
+def _makes(call: Call, place: int) -> bool:
+    """Whether a call may give a name to something new at this place."""
+    if call.name in tables.OPENS:
+        return call.name == "creat" or bool(call.flags & tables.O_CREAT)
+    new_names = ("mkdir", "mkdirat", "mknod", "mknodat", "symlink", "symlinkat", "bind")
+    return call.name in new_names or place == 1

@@ -1,4 +1,5 @@
-"""The last thing that runs before a traced command: install the filter, hand its listener out, exec.
+"""The last thing that runs before a traced command: install the filter, hand its listener out,
+exec.
 
 Insight: the listener must leave the box before the first trapped call, and no call that is trapped
 may happen in between, because nobody could answer it. So the line to the supervisor is opened

@@ -401,7 +401,9 @@ class WorkersLive:
         return result
 
     def _let_die(self, agents: tuple[ProcessView, ...]) -> None:
-        """An agent whose terminal is gone ends by itself; give it a moment, so that the fault is complete."""
+        """An agent whose terminal is gone ends by itself; give it a moment, so that the fault is
+        complete.
+        """
         for agent in agents:
             self.box.wait_gone(agent.pid, agent.start, DYING_S)
 

@@ -1,7 +1,7 @@
 """Look at a live workers target: state file, processes, tmux, git, and what the doubles wrote.
 
-One look is one batch of concurrent questions into the box; what has not changed is not asked again. A question that
-fails leaves its fact unknown and says so.
+One look is one batch of concurrent questions into the box; what has not changed is not asked again.
+A question that fails leaves its fact unknown and says so.
 """
 
 from __future__ import annotations
@@ -217,7 +217,8 @@ class Observer:
     def _daemons(self, processes: tuple[ProcessView, ...]) -> tuple[ProcessView, ...]:
         pattern = re.compile(self._spec.daemon.argv)
         found = [p for p in processes if p.state != "Z" and pattern.search(" ".join(p.argv))]
-        # A child that the daemon has just forked bears its arguments until it becomes another program.
+        # A child that the daemon has just forked bears its arguments until it becomes another
+        # program.
         pids = {p.pid for p in found}
         return tuple(p for p in found if p.parent not in pids)
 

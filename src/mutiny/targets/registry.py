@@ -1,7 +1,8 @@
-"""Which targets there are: those that ship with Mutiny, those of installed packages, and any TOML file.
+"""Which targets there are: those that ship with Mutiny, those of installed packages, and any TOML
+file.
 
-A package offers a target through the entry-point group `mutiny.targets`; the entry point is a function without
-arguments that returns the path of a target file.
+A package offers a target through the entry-point group `mutiny.targets`; the entry point is a
+function without arguments that returns the path of a target file.
 """
 
 from __future__ import annotations
@@ -61,7 +62,8 @@ def find_spec(name: str) -> tuple[TargetSpec, str]:
     known = shipped()
     if name not in known:
         raise UsageError(
-            f"unknown target {name!r}{nearest(name, list(known))}; known: {', '.join(known)}, or a TOML file"
+            f"unknown target {name!r}{nearest(name, list(known))}; "
+            f"known: {', '.join(known)}, or a TOML file"
         )
     return load_spec(known[name]), str(known[name])
 
@@ -79,7 +81,8 @@ def find_program(spec: TargetSpec, given: str | None) -> Path:
     found = shutil.which(spec.program)
     if found is None:
         raise TargetMissing(
-            f"target {spec.name}: the program {spec.program!r} is not on PATH; say where it is with --bin PATH"
+            f"target {spec.name}: the program {spec.program!r} is not on PATH; "
+            "say where it is with --bin PATH"
         )
     return Path(found).absolute()
 

@@ -1,7 +1,9 @@
-"""A target as one TOML file: which words to say, where the state lies, what its refusals sound like.
+"""A target as one TOML file: which words to say, where the state lies, what its refusals sound
+like.
 
-A new orchestrator needs no Python: `mutiny target init` writes a commented file, `mutiny target check` names every
-mistake with its line. longboat's and LLMC's own adapters are such files (`targets/*.toml`).
+A new orchestrator needs no Python: `mutiny target init` writes a commented file, `mutiny target
+check` names every mistake with its line. longboat's and LLMC's own adapters are such files
+(`targets/*.toml`).
 """
 
 from __future__ import annotations
@@ -54,7 +56,9 @@ class CommandSpec:
     ready: str = ""
     """Regular expression in the background command's output that means: it is up."""
     stop_daemon: str = ""
-    """Signal (INT, TERM) to the daemon process before the command, for targets whose `down` leaves it running."""
+    """Signal (INT, TERM) to the daemon process before the command, for targets whose `down` leaves
+    it running.
+    """
     then: tuple[tuple[str, ...], ...] = ()
     """Commands that follow a success, for example to set intervals for the test."""
 
@@ -97,7 +101,9 @@ class GitSpec:
     repositories: tuple[str, ...] = ("{source}",)
     default_branch: str = "master"
     squashes: bool = False
-    """Accept squashes a branch and keeps only the last message: tokens are also looked for in what commits add."""
+    """Accept squashes a branch and keeps only the last message: tokens are also looked for in what
+    commits add.
+    """
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """How an operation's outcome changes the beliefs.
 
-`advance` is told what the operation did (`ok`, `refused` or `unknown`) and, when something was looked at afterwards, what
-was seen. Symbolic use passes no observation.
+`advance` is told what the operation did (`ok`, `refused` or `unknown`) and, when something was
+looked at afterwards, what was seen. Symbolic use passes no observation.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Drills: scenarios beyond the seed's seven, one for each class of failure that real orchestrators have shown.
+"""Drills: scenarios beyond the seed's seven, one for each class of failure that real orchestrators
+have shown.
 
-Each drill leads to the moment where such a failure would happen, lets it happen if it will, and ends settled. A
-healthy target passes all of them.
+Each drill leads to the moment where such a failure would happen, lets it happen if it will, and
+ends settled. A healthy target passes all of them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which outcomes of an operation are right, given the beliefs.
 
-A success where a refusal was due is a bug; so is a refusal where success was due. Where the agents' own pace
-decides, both are right. The model never guesses: it names the refusals that would be true.
+A success where a refusal was due is a bug; so is a refusal where success was due. Where the agents'
+own pace decides, both are right. The model never guesses: it names the refusals that would be true.
 """
 
 from __future__ import annotations
@@ -73,7 +73,9 @@ def _expect_uninitialised(operation: Operation) -> Expectation:
 
 
 def _widen_for_damage(model: WorkersModel, base: Expectation) -> Expectation:
-    """After its state was damaged a target may refuse with a true word, but it may not invent success."""
+    """After its state was damaged a target may refuse with a true word, but it may not invent
+    success.
+    """
     if not model.state_damaged:
         return base
     return Expectation(

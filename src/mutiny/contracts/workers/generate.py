@@ -1,8 +1,8 @@
 """Exploration: sequences that the model allows, chosen by weight, faults mixed in.
 
-A sequence is a pure function of the seed: the model runs symbolically, so the same seed gives the same operations on every
-machine, and a sequence can be shown before it runs. Chaos comes first; then the recovery phase, where no fault is
-left and everything that is due must happen.
+A sequence is a pure function of the seed: the model runs symbolically, so the same seed gives the
+same operations on every machine, and a sequence can be shown before it runs. Chaos comes first;
+then the recovery phase, where no fault is left and everything that is due must happen.
 """
 
 from __future__ import annotations

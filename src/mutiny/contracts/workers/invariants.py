@@ -1,6 +1,7 @@
 """The rules about state, one function each: beliefs and what is seen in, violations out.
 
-A rule whose facts could not be read raises `Unreadable`; the engine turns that into an inconclusive step.
+A rule whose facts could not be read raises `Unreadable`; the engine turns that into an inconclusive
+step.
 """
 
 from __future__ import annotations
@@ -50,7 +51,9 @@ class Check:
 
 Invariant = Callable[[Check], Iterable[Violation]]
 INVARIANTS: dict[str, tuple[Invariant, bool]] = {}
-"""Rule id -> (function, eventual). An eventual rule may be broken for the length of the target's lag."""
+"""Rule id -> (function, eventual). An eventual rule may be broken for the length of the target's
+lag.
+"""
 
 
 def _rule(name: str, *, eventual: bool) -> Callable[[Invariant], Invariant]:
@@ -521,7 +524,9 @@ ENDS_ONE_AGENT = (op.Nuke, op.ResetWorker, op.KillAgent, op.KillTmuxSession, op.
 def touched_workers(
     operation: Operation, *, up_restarts: bool
 ) -> tuple[frozenset[str], bool, bool]:
-    """Workers whose agents an operation may end, whether that is all of them, and whether the daemon is meant."""
+    """Workers whose agents an operation may end, whether that is all of them, and whether the
+    daemon is meant.
+    """
     names: set[str] = set()
     everyone = daemon = False
     for part in walk(operation):

@@ -1,7 +1,7 @@
 """From one executed operation to a verdict: answer, beliefs, state rules and ledger together.
 
-Pure: the engine executes and looks, this module decides. Combinations are judged here too: parallel commands must
-end as if they had been given in some order.
+Pure: the engine executes and looks, this module decides. Combinations are judged here too: parallel
+commands must end as if they had been given in some order.
 """
 
 from __future__ import annotations
@@ -245,7 +245,9 @@ def _add_honesty(
 
 
 def _visible_problem(before: Observation, seen: Observation) -> str | None:
-    """A problem that was there before and after the check; anything that changed meanwhile does not count."""
+    """A problem that was there before and after the check; anything that changed meanwhile does not
+    count.
+    """
     if all(look.daemon_flag and look.daemons == () for look in (before, seen)):
         return "the daemon is dead though the state says that it runs"
     if before.state_error and seen.state_error:

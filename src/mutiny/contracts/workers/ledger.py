@@ -1,7 +1,8 @@
 """The ledger: every piece of work that the target acknowledged is accounted for, end to end.
 
-A token rides in each prompt. The double writes down each receipt and each commit; git is searched for the
-token. A task that was acknowledged and silently vanished is a bug, whatever the exit code was.
+A token rides in each prompt. The double writes down each receipt and each commit; git is searched
+for the token. A task that was acknowledged and silently vanished is a bug, whatever the exit code
+was.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """What must be true now: beliefs about daemon, workers and work.
 
-The model holds *sets* of statuses, because agents finish when they like. It is pure: beliefs and an observation in,
-new beliefs out. Without an observation it runs symbolically, which is how the explorer chooses operations and how the
-minimiser discards sequences that make no sense, both without starting anything.
+The model holds *sets* of statuses, because agents finish when they like. It is pure: beliefs and an
+observation in, new beliefs out. Without an observation it runs symbolically, which is how the
+explorer chooses operations and how the minimiser discards sequences that make no sense, both
+without starting anything.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ COMPLETING = frozenset(
 """Behaviours of the double that end a turn with work done."""
 
 STUBBORN_HITS = 2
-"""After so many faults on one task a target may give up and report an error instead of trying again."""
+"""After so many faults on one task a target may give up and report an error instead of trying
+again.
+"""
 
 
 def completing(behaviour: str) -> bool:
@@ -70,7 +73,9 @@ class Work:
     kind: str
     worker: str
     fate: str = "open"
-    """open, merged, discarded (the user gave it up), or unknown (the command's outcome is not known)."""
+    """open, merged, discarded (the user gave it up), or unknown (the command's outcome is not
+    known).
+    """
 
 
 @dataclass(frozen=True)
@@ -82,7 +87,8 @@ class WorkersModel:
     daemon: frozenset[bool] = frozenset({False})
     workers: Mapping[str, WorkerBelief] = field(default_factory=dict)
     scripts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What the doubles were told, by worker: also before a worker is there, and after it is gone."""
+    """What the doubles were told, by worker: also before a worker is there, and after it is gone.
+    """
     last_reviewed: str | None = None
     review_used: bool = False
     """The reviewed task is over: a target may remember the review or forget it."""

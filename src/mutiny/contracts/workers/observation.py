@@ -1,7 +1,7 @@
 """What can be seen of a workers target at one moment, as values.
 
-A fact that could not be read is `None`, never an empty answer: a query that fails is not an answer, and a rule that
-needs the fact becomes inconclusive instead of green.
+A fact that could not be read is `None`, never an empty answer: a query that fails is not an answer,
+and a rule that needs the fact becomes inconclusive instead of green.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""The operations of the workers contract: seed 000's words, and the faults that its promises must survive.
+"""The operations of the workers contract: seed 000's words, and the faults that its promises must
+survive.
 
-Every class here is data only. How a command is spoken to a target is the adapter's business; what it means is the
-model's.
+Every class here is data only. How a command is spoken to a target is the adapter's business; what
+it means is the model's.
 """
 
 from __future__ import annotations
@@ -336,7 +337,9 @@ class CorruptState(Operation):
 
 @dataclass(frozen=True)
 class DirtySource(Operation):
-    """The user edits a tracked file of the source repository without committing; `undo` takes it back."""
+    """The user edits a tracked file of the source repository without committing; `undo` takes it
+    back.
+    """
 
     undo: bool = False
     kind: ClassVar[Kind] = Kind.FAULT

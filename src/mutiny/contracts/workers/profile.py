@@ -1,8 +1,8 @@
 """How one target differs from the contract's ideal, as data.
 
-The contract states what a workers orchestrator promises; a profile says which words a target uses, in which statuses it serves a
-command, how long it may take, and which promises it does not make at all. What a target does not promise is
-reported as not applicable, never as passed.
+The contract states what a workers orchestrator promises; a profile says which words a target uses,
+in which statuses it serves a command, how long it may take, and which promises it does not make at
+all. What a target does not promise is reported as not applicable, never as passed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The promises of the workers contract: the seed's thirteen, stated so that a correct system keeps them, and what
-real failures add.
+"""The promises of the workers contract: the seed's thirteen, stated so that a correct system keeps
+them, and what real failures add.
 
-Ids are stable API. `invariants.py` has one function for each rule that is about state; rules about answers to commands
-are judged in `judge.py`.
+Ids are stable API. `invariants.py` has one function for each rule that is about state; rules about
+answers to commands are judged in `judge.py`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """The seven scenarios of seed 000, under the seed's names.
 
-They differ from the seed's listing in three ways, each on purpose. Waits react to events, so the seed's long sleeps are
-gone or short. `Accept` follows a `Review` or a wait that proves the worker is ready, because the seed's
-`multi_worker_chaos` rejects "the last reviewed" without ever reviewing. And faults are followed by
-`Settle`, which says what must be true again instead of hoping that 120 s are enough.
+They differ from the seed's listing in three ways, each on purpose. Waits react to events, so the
+seed's long sleeps are gone or short. `Accept` follows a `Review` or a wait that proves the worker
+is ready, because the seed's `multi_worker_chaos` rejects "the last reviewed" without ever
+reviewing. And faults are followed by `Settle`, which says what must be true again instead of hoping
+that 120 s are enough.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What makes a sequence simpler, and whether a shortened one still means anything.
 
-The minimiser asks two questions and this module answers both without starting a process: which simpler forms are worth
-trying, and which shortened sequences are nonsense (a wait for a status that nothing leads to would only cost its
-time limit).
+The minimiser asks two questions and this module answers both without starting a process: which
+simpler forms are worth trying, and which shortened sequences are nonsense (a wait for a status that
+nothing leads to would only cost its time limit).
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ def plausible(
 ) -> bool:
     """Walk the sequence symbolically; False when it is nonsense or would depend on luck.
 
-    A wait, assertion or fault that can never be meant seriously is nonsense. A command whose outcome depends on the
-    target's pace is luck, unless it did so in the original already: a shorter sequence that only fails when
-    an agent happens to start fast is no reproduction.
+    A wait, assertion or fault that can never be meant seriously is nonsense. A command whose
+    outcome depends on the target's pace is luck, unless it did so in the original already: a
+    shorter sequence that only fails when an agent happens to start fast is no reproduction.
     """
     if not sequence or not isinstance(sequence[0], op.Reset):
         return False

@@ -1,8 +1,9 @@
-"""What git knows, read as cheaply as it can be told: plain files first, the git program only where it must.
+"""What git knows, read as cheaply as it can be told: plain files first, the git program only where
+it must.
 
-HEAD, branch heads and a rebase in progress are files that can be read from outside the box without starting anything.
-`git` itself is asked (inside the box, without taking locks) only for uncommitted changes, and for the commits
-when a ref has changed since the last look.
+HEAD, branch heads and a rebase in progress are files that can be read from outside the box without
+starting anything. `git` itself is asked (inside the box, without taking locks) only for uncommitted
+changes, and for the commits when a ref has changed since the last look.
 """
 
 from __future__ import annotations
@@ -83,7 +84,9 @@ def fingerprint(git_dir: Path) -> str:
 
 
 def parse_log(output: str, default: frozenset[str]) -> tuple[Commit, ...]:
-    """Commits with the tokens in their messages, and in the lines that they add if the log has them."""
+    """Commits with the tokens in their messages, and in the lines that they add if the log has
+    them.
+    """
     commits = []
     for block in output.split("\x1e"):
         sha, separator, text = block.strip().partition("\x1f")
