@@ -72,7 +72,8 @@ def shell_quote(word: str) -> str:
 def command_line(workshop: Workshop, worker: Worker) -> str:
     """What the pane runs; ``exec`` makes the agent the pane's own process."""
     if worker.command:
-        return f"exec {worker.command}"
+        compound = any(sign in worker.command for sign in ";&|<>()")
+        return worker.command if compound else f"exec {worker.command}"
     model = f" --model {shell_quote(worker.model)}" if worker.model else ""
     return f"exec {workshop.config.agent_command} --dangerously-skip-permissions{model}"
 
@@ -104,13 +105,12 @@ def start(workshop: Workshop, worker: Worker, *, again: bool = False) -> Worker:
         return worker
     panes = listing.of_session(worker.session)
     if panes:
-        mark = tmuxctl.spawn_mark(worker.session)
-        if mark is None:
-            return worker  # it vanished, or tmux went silent: look again next time
-        if mark == worker.spawning:
+        mark = tmuxctl.mark(worker.session, "LONGBOAT_SPAWN")
+        if mark is not None and mark == worker.spawning:
             return adopt(workshop, worker, panes[0], listing)
-        workshop.log(f"{worker.name}: a session of an earlier agent is in the way; ending it")
-        end_session(worker, listing)
+        if not end_session(workshop, worker, listing):
+            return worker
+        workshop.log(f"{worker.name}: a session of an earlier agent was in the way; ended it")
     spawn = os.urandom(6).hex()
     worker = workshop.put(worker._replace(spawning=spawn))
     workshop.save()
@@ -172,18 +172,26 @@ def end(workshop: Workshop, worker: Worker) -> Worker:
         processes.terminate(-1, worker.spawning, grace_s=_TERMINATE_GRACE_S)
     listing = tmuxctl.list_panes()
     if listing.known:
-        end_session(worker, listing)
+        end_session(workshop, worker, listing)
     workshop.git.clear_worktree_locks(worker.worktree, worker.branch)
     return worker._replace(agent=None, spawning="")
 
 
-def end_session(worker: Worker, listing: Listing) -> None:
-    """Remove the worker's session and whatever runs in its panes."""
+def end_session(workshop: Workshop, worker: Worker, listing: Listing) -> bool:
+    """Remove the worker's session and whatever runs in it; False when it may not be touched."""
     panes = listing.of_session(worker.session)
+    if not panes:
+        return True
+    owner = tmuxctl.mark(worker.session, "LONGBOAT_HOME")
+    if owner != workshop.home.path:
+        # None: it vanished or tmux went silent. Anything else: another home has such a worker.
+        if owner is not None:
+            workshop.log(f"{worker.name}: session {worker.session} belongs to {owner}")
+        return False
     for pane in panes:
         processes.terminate(pane.pid, "", grace_s=_TERMINATE_GRACE_S)
-    if panes:
-        tmuxctl.kill_session(worker.session)
+    tmuxctl.kill_session(worker.session)
+    return True
 
 
 def command_is_missing(command: str) -> bool:

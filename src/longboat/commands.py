@@ -71,10 +71,13 @@ def _refuse_other_source(home: Home, source: str) -> None:
 def up(home: Home, config: Config, *, foreground: bool) -> Answer:
     """Start the daemon; returns when it answers and has looked at every worker."""
     from longboat import daemon
+    from longboat.agents import command_is_missing
     from longboat.gitops import open_source
 
     if os.environ.get("LONGBOAT_SPAWN"):
         raise UsageError("up must not run inside an agent's session: it would end with that agent")
+    if command_is_missing("tmux"):
+        raise LongboatError("tmux is not installed (or not on the PATH); longboat needs it")
     open_source(config.source, config.default_branch)
     store.read_state(home)  # a daemon without a readable state could only complain
     pid = daemon.start(home, config, foreground=foreground)
@@ -92,16 +95,19 @@ def down(home: Home, config: Config) -> Answer:
 
 def add(home: Home, config: Config, name: str, model: str, command: str) -> Answer:
     """Add a worker."""
-    from longboat import lifecycle
+    from longboat import agents, lifecycle
 
     check_name(name)
     with opened(home, config, f"add {name}") as workshop:
         worker = lifecycle.add(workshop, name, model, command)
+        program = agents.command_line(workshop, worker)
     control.poke(home)
     data = {"worker": name, "branch": worker.branch, "worktree_path": worker.worktree}
     text = f"Added worker '{name}' on branch {worker.branch}"
     if not store.daemon_is_alive(home):
         text += "; its agent starts with `longboat up`"
+    if agents.command_is_missing(program):
+        text += f"; WARNING: no such command: {program.removeprefix('exec ').split()[0]}"
     return Answer({**data, "model": model, "status": worker.status}, text)
 
 

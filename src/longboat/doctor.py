@@ -242,7 +242,8 @@ def _mark_offline(workshop: Workshop, name: str) -> str:
 
 
 def _end_stray(workshop: Workshop, worker: Worker) -> str:
-    agents.end_session(worker, tmuxctl.list_panes())
+    if not agents.end_session(workshop, worker, tmuxctl.list_panes()):
+        raise LongboatError(f"session {worker.session} is not ours")
     return f"ended session {worker.session}"
 
 
@@ -285,7 +286,7 @@ def _orphans(workshop: Workshop, listing: Listing) -> list[Finding]:
     for session in sorted(sessions):
         if session.removeprefix("longboat-") in known:
             continue
-        if tmuxctl.home_mark(session) == home.path:
+        if tmuxctl.mark(session, "LONGBOAT_HOME") == home.path:
             text = f"session {session} belongs to no worker"
             found.append(Finding(text, lambda s=session: _end_orphan(s)))  # type: ignore[misc]
     if not found:

@@ -19,7 +19,7 @@ class LongboatError(Exception):
     exit_code = 1
 
 
-class Rejection(LongboatError):  # noqa: N818  (it is an answer, not an error)
+class Rejection(LongboatError):
     """A correct request at the wrong time; nothing was changed."""
 
 
@@ -29,11 +29,11 @@ class UsageError(LongboatError):
     exit_code = 2
 
 
-class StateUnreadable(LongboatError):  # noqa: N818
+class StateUnreadable(LongboatError):
     """Both state files are unreadable; an empty state must never be invented."""
 
 
-class GitFailed(LongboatError):  # noqa: N818
+class GitFailed(LongboatError):
     """git said no; the text carries its command and its last words."""
 
 

@@ -40,7 +40,7 @@ def _bring_back(workshop: Workshop, name: str) -> None:
         session=f"longboat-{name}",
     )
     # Nobody knows any more what an agent there was told: end it before its tree is settled.
-    mark = tmuxctl.spawn_mark(worker.session)
+    mark = tmuxctl.mark(worker.session, "LONGBOAT_SPAWN")
     worker = agents.end(workshop, worker._replace(spawning=mark or ""))
     if git.in_rebase(worker.worktree):
         head = git.head(worker.worktree)

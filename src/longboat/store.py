@@ -88,6 +88,19 @@ def replace_file(path: str, data: bytes, *, sync_parent: bool = True, mode: int 
         sync_directory(os.path.dirname(path))
 
 
+def sweep_leftovers(home: Home) -> None:
+    """Remove the unfinished files of writers that were killed; only with the lock held."""
+    for directory in (home.path, home.spool):
+        for name in os.listdir(directory):
+            # "state.json.123.tmp", ".0000-123.hook", "preserve-123.index": the writer's number.
+            number = name.replace("-", ".").split(".")[-2:-1]
+            unfinished = name.endswith((".tmp", ".index")) or name.startswith(".")
+            if not unfinished or not number or not number[0].isdigit():
+                continue
+            if identify(int(number[0])) is None:
+                os.unlink(os.path.join(directory, name))
+
+
 def write_log(home: Home, text: str) -> None:
     """Append one line to the log; a full disk must not stop the work that is being logged."""
     now = time.time()

@@ -15,7 +15,7 @@ from longboat.config import Config
 from longboat.errors import LongboatError
 from longboat.plants import planted
 from longboat.state import CLEARED, CLEARING, RECEIVED, TYPED, TYPING, Daemon, Task, Worker
-from longboat.store import Home, write_log
+from longboat.store import Home, sweep_leftovers, write_log
 from longboat.tmuxctl import Listing
 from longboat.workshop import Workshop, opened
 
@@ -81,6 +81,7 @@ def _sign_in(workshop: Workshop, memory: Memory, me: Daemon) -> None:
         workshop.book.state = state._replace(daemon=me, daemon_running=True)
     if not memory.first:
         return
+    sweep_leftovers(workshop.home)
     for worker in state.workers.values():
         worker = _with_planted_amnesia(workshop, worker)
         if worker.status == "error" and worker.spawn_failures:

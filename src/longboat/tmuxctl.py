@@ -118,18 +118,11 @@ def start_session(
     return Started(int(fields[0]), fields[1], int(fields[2]))
 
 
-def spawn_mark(session: str) -> str | None:
-    """The LONGBOAT_SPAWN of a session's environment; None when it cannot be had."""
-    result = _tmux("show-environment", "-t", _target(session), "LONGBOAT_SPAWN")
-    name, _, value = result.out.strip().partition("=")
-    return value if result.ok and name == "LONGBOAT_SPAWN" else None
-
-
-def home_mark(session: str) -> str | None:
-    """The LONGBOAT_HOME of a session's environment; None when it cannot be had."""
-    result = _tmux("show-environment", "-t", _target(session), "LONGBOAT_HOME")
-    name, _, value = result.out.strip().partition("=")
-    return value if result.ok and name == "LONGBOAT_HOME" else None
+def mark(session: str, variable: str) -> str | None:
+    """A variable of a session's environment; None when it cannot be had."""
+    result = _tmux("show-environment", "-t", _target(session), variable)
+    name, _, value = result.out.rstrip("\n").partition("=")
+    return value if result.ok and name == variable else None
 
 
 def type_text(pane: str, pid: int, text: str, delay_ms: int) -> str:
@@ -140,7 +133,11 @@ def type_text(pane: str, pid: int, text: str, delay_ms: int) -> str:
     complaint (nobody knows).
     """
     buffer = f"longboat-{pid}"
-    keys = [f"paste-buffer -p -d -b {buffer} -t {pane}"]
+    if text.startswith("/") and text[1:].isalpha():
+        # A command of the agent's own: typed, because a pasted one may count as plain text.
+        keys = [f"send-keys -l -t {pane} {text} ; delete-buffer -b {buffer}"]
+    else:
+        keys = [f"paste-buffer -p -d -b {buffer} -t {pane}"]
     if delay_ms > 0:
         keys.append(f"run-shell -d {delay_ms / 1000:.3f}")
     keys.append(f"send-keys -t {pane} Enter")

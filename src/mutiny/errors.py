@@ -4,7 +4,7 @@
     ├── UsageError                    2  the user asked for something that does not exist or cannot be read
     │   ├── FormatError               2  a file has mistakes; all of them are listed
     │   └── NotReproducible           2  a replay needs what this machine or this version lacks
-    ├── TargetMissing                 3  the system under test could not be started at all: nothing was tested
+    ├── TargetMissing                 3  the target could not be started: nothing was tested
     ├── BoxError                     70  the walls could not be built or broke down
     └── StoreError                   70  the run directory could not be written (disk full, permissions)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from builders import CONTRACT, belief, model, picture, view
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from builders import CONTRACT, belief, model, picture, view
 from mutiny.codec import decode_operation
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.advance import OK, REFUSED, UNKNOWN, advance

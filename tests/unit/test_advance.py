@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from builders import TOKEN, agent, belief, model, picture, view
 from test_operations import SAMPLES
 
+from builders import TOKEN, agent, belief, model, picture, view
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.advance import OK, REFUSED, UNKNOWN, advance
 from mutiny.contracts.workers.expect import expect

@@ -6,8 +6,8 @@ import re
 from dataclasses import replace
 
 import pytest
-from builders import PATTERNS, ok, refused
 
+from builders import PATTERNS, ok, refused
 from mutiny.contracts.workers import operations as op
 from mutiny.model.expectation import Expectation
 from mutiny.model.operation import Operation

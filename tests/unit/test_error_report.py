@@ -9,8 +9,8 @@ import re
 from pathlib import Path
 
 import pytest
-from builders import CONTRACT, ok, outcome, refused, step
 
+from builders import CONTRACT, ok, outcome, refused, step
 from mutiny.contracts.base import Evidence
 from mutiny.contracts.workers import operations as op
 from mutiny.engine.loop import Outcome

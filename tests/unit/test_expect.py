@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from builders import belief, model, picture, view
 
+from builders import belief, model, picture, view
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.expect import REJECTIONS, expect
 from mutiny.contracts.workers.operations import OPERATIONS, STATUSES

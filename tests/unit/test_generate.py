@@ -6,8 +6,8 @@ from collections import Counter
 from functools import cache
 
 import pytest
-from builders import CONTRACT
 
+from builders import CONTRACT
 from mutiny.codec import decode_operation
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.advance import OK, REFUSED, advance

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from builders import CONTRACT, ok, outcome, refused, step
-
 from mutiny.contracts.base import Evidence
 from mutiny.contracts.workers import operations as op
 from mutiny.engine.journal import Step

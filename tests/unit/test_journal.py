@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from builders import ok, step
 
+from builders import ok, step
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.operations import OPERATIONS
 from mutiny.contracts.workers.scenarios import SCENARIOS

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+
 from builders import (
     CONTRACT,
     DAEMON,
@@ -20,7 +21,6 @@ from builders import (
     refused,
     view,
 )
-
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.contract import WorkersContract
 from mutiny.contracts.workers.judge import Answer, judge_answer

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
-from builders import PATTERNS, agent, ok, picture, refused, view
 
+from builders import PATTERNS, agent, ok, picture, refused, view
 from mutiny.contracts.base import Evidence, StepContext
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.contract import WorkersContract

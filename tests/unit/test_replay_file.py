@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from builders import step
 
+from builders import step
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.operations import OPERATIONS
 from mutiny.contracts.workers.scenarios import SCENARIOS

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 import schemas
 from builders import CONTRACT, agent, ok, outcome, picture, refused, step, view
-
 from mutiny.box.isolation import TECHNIQUES
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.operations import STATUSES

@@ -6,8 +6,8 @@ import io
 from pathlib import Path
 
 import pytest
-from builders import CONTRACT, ok, outcome, refused, step
 
+from builders import CONTRACT, ok, outcome, refused, step
 from mutiny.contracts.workers import operations as op
 from mutiny.engine.journal import Step
 from mutiny.engine.loop import Event

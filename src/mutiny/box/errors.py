@@ -8,7 +8,6 @@ BoxDied                the box or its agent ended although nobody asked for it, 
 └── SurvivorsLeft          after a kill something still runs: the walls have a hole
 """
 
-# ruff: noqa: N818  (the names are what happened; "Error" would add nothing)
 from __future__ import annotations
 
 from mutiny.errors import BoxError

@@ -45,7 +45,7 @@ class Probe:
     what_for: str
 
 
-class _Missing(Exception):  # noqa: N818 - an answer, not an error
+class _Missing(Exception):
     """Raised inside a probe: the ability is not there, for this reason."""
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 DEFAULT_MODEL = "mutiny-double"
 
 
-class AgentExit(Exception):  # noqa: N818
+class AgentExit(Exception):
     """The behaviour says that the process ends now, without hooks."""
 
     def __init__(self, reason: str) -> None:

@@ -37,7 +37,7 @@ BEHAVIOURS: dict[str, str] = {
 _WITH_MILLISECONDS = frozenset({"slow"})
 
 
-class UnknownBehaviour(ValueError):  # noqa: N818
+class UnknownBehaviour(ValueError):
     """A script names a behaviour that does not exist."""
 
     def __init__(self, behaviour: str, hint: str = "") -> None:

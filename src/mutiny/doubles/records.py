@@ -32,7 +32,7 @@ _PROMPT_MARK = b'"event":"prompt"'
 _EXIT_AT_START_MARK = b'"reason":"exit-at-start"'
 
 
-class CannotRecord(Exception):  # noqa: N818
+class CannotRecord(Exception):
     """received.jsonl cannot be written: whatever the agent did now would go unseen."""
 
 

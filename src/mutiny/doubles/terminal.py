@@ -36,11 +36,11 @@ _SLASH_LINE = re.compile(rb"(/[a-z-]+)\r(?=.)", re.DOTALL)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
-class Interrupted(Exception):  # noqa: N818 - an event, not an error
+class Interrupted(Exception):
     """Ctrl-C or SIGINT ended what was going on."""
 
 
-class HungUp(Exception):  # noqa: N818
+class HungUp(Exception):
     """The terminal is gone, or a signal asked the agent to leave; carries the exit code."""
 
     def __init__(self, reason: str, exit_code: int) -> None:

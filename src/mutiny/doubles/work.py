@@ -27,7 +27,7 @@ REBASE_ROUNDS = 50
 """Commits of one rebase that may conflict before the double gives the rebase up as endless."""
 
 
-class WorkFailed(Exception):  # noqa: N818
+class WorkFailed(Exception):
     """The work could not be done; the text says which command failed and how."""
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 from mutiny.model.operation import Operation
 
+WINDOWS = (2, 3)
 Sequence_ = tuple[Operation, ...]
 Fails = Callable[[Sequence_], bool]
 
@@ -76,7 +77,7 @@ def minimise(
     search = _Search(tuple(operations), fails, plausible, budget or Budget(), watch)
     complete = True
     try:
-        while search.delete_pass() | search.simplify_pass(simpler):
+        while search.delete_pass() | search.simplify_pass(simpler) | search.window_pass():
             pass
     except _OutOfBudget:
         complete = False
@@ -165,6 +166,20 @@ class _Search:
             else:
                 size //= 2
         return end
+
+    def window_pass(self) -> bool:
+        """Neighbours that only make sense together: an Add and its wait, a fault and its repair."""
+        self.progress.stage = "windows"
+        changed = False
+        for size in WINDOWS:
+            end = len(self.best)
+            while end >= size:
+                if self.attempt(self.best[: end - size] + self.best[end:]):
+                    changed = True
+                    end = min(end, len(self.best))
+                else:
+                    end -= 1
+        return changed
 
     def simplify_pass(
         self, simpler: Callable[[Sequence_], Iterator[tuple[str, Sequence_]]]

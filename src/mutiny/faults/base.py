@@ -16,7 +16,7 @@ from mutiny.errors import UsageError
 from mutiny.model.result import OperationResult
 
 
-class FaultUnavailable(UsageError):  # noqa: N818 - the name is what happened
+class FaultUnavailable(UsageError):
     """This machine, or this box, cannot do the fault; the text says why and what else could be
     done.
     """

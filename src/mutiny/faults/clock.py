@@ -38,6 +38,7 @@ _LEAD_NS = 3_000_000
 """How far ahead a change begins: long enough to write it, short enough not to be noticed."""
 _BUILD_LIMIT_S = 60.0
 _PROBE_LIMIT_S = 20.0
+_LOOK_AT_CLOCK = 'date +%s.%N && grep -qF -- "$(readlink -f "$1")" /proc/self/maps'
 _SECOND = 1_000_000_000
 
 
@@ -332,14 +333,18 @@ class BoxClocks:
         }
 
     def seen_s(self, worker: str = DEFAULT_PAGE) -> float:
-        """What time it is for a process of the box (Unix seconds), asked with `date`."""
+        """What time it is for a process of the box (Unix seconds); raises unless it really looks at this page."""
+        page = self._box.inside(self._pages[worker].path)
         done = self._box.run(
-            ["date", "+%s.%N"],
+            ["sh", "-c", _LOOK_AT_CLOCK, "sh", page],
             env={**self.environment, "MUTINY_WORKER": worker},
             timeout_s=_PROBE_LIMIT_S,
         )
         if done.exit_code != 0:
-            raise FaultUnavailable(f"date failed under the clock shim: {done.stderr.strip()}")
+            raise FaultUnavailable(
+                f"programs of the box do not load the clock shim ({page} is not mapped): "
+                f"{done.stderr.strip() or done}"
+            )
         return float(done.stdout)
 
     def close(self) -> None:
@@ -352,7 +357,7 @@ class SkewClock(Fault):
     """Bend the clock of a box, or of one worker of it."""
 
     technique = "clock shim (LD_PRELOAD)"
-    _TOLERANCE_S = 0.5
+    _TOLERANCE_S = 0.01
 
     def __init__(
         self,

@@ -90,7 +90,7 @@ class MountStep:
     clear: int = 0
 
 
-class MountRefused(BoxError):  # noqa: N818 - the name is what happened
+class MountRefused(BoxError):
     """The kernel refused a change of the mounts; `errno` says why."""
 
     def __init__(self, text: str, errno: int | None) -> None:
@@ -156,9 +156,15 @@ def agent_pid(box: Box) -> int:
     return pid
 
 
+def without_links(box: Box, inside: str) -> str:
+    """The same path of the box without the short link that some techniques put in front of it."""
+    return str(box.outside(inside)) if Path(box.inside_root).is_symlink() else inside
+
+
 def seen_by_box(box: Box, inside: str) -> Path:
     """A host path that leads to what the box itself sees at `inside`, mounts of its own included."""
-    return _PROC / str(agent_pid(box)) / "root" / inside.lstrip("/")
+    # A link would be followed from the host's root, out of the box's view.
+    return _PROC / str(agent_pid(box)) / "root" / without_links(box, inside).lstrip("/")
 
 
 def host_pid(box: Box, pid: int, start: int) -> int | None:

@@ -35,7 +35,7 @@ _HOW_FOLLOW = ctypes.create_string_buffer(
 )
 
 
-class Gone(Exception):  # noqa: N818 - what happened
+class Gone(Exception):
     """The process ended, or what it pointed at is not there; the call cannot be understood."""
 
 

@@ -158,6 +158,10 @@ def _unwrapped(sequence: Sequence[Operation]) -> Iterator[tuple[str, tuple[Opera
 def _fewer_workers(sequence: Sequence[Operation]) -> Iterator[tuple[str, tuple[Operation, ...]]]:
     """Merge the last worker into an earlier one, and give the workers their plain names."""
     names = _workers(sequence)
+    for gone in reversed(names):
+        kept_operations = tuple(item for item in sequence if gone not in _workers((item,)))
+        if len(kept_operations) < len(sequence):
+            yield "workers", kept_operations
     for gone in reversed(names[1:]):
         for kept in names:
             if kept != gone:

@@ -1,0 +1,397 @@
+"""The supervisor: serves every trapped call of a run in one order, and does what a policy says.
+
+Insight: one thread receives, decides and answers, so that there is one total order over all
+processes of the run, daemons and tmux servers included, and while it looks at a call (or copies a
+directory, or kills the world) nobody else can change anything. The order is that of the calls'
+beginnings; before a call of another thread is shown, the one before it is given time to finish, so
+that what is on disk at call k is what calls 0 to k-1 have done.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import heapq
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from mutiny.box.box import Box
+from mutiny.box.errors import BoxDied, CommandNotStarted
+from mutiny.box.mounts import SOURCE_ROOT
+from mutiny.box.results import CommandResult
+from mutiny.syscalls import effects, tables
+from mutiny.syscalls.calls import Call
+from mutiny.syscalls.filter import Wanted, build, packed
+from mutiny.syscalls.listeners import (
+    Ended,
+    Event,
+    Listeners,
+    NotStarted,
+    Started,
+    Trapped,
+    launcher_argv,
+)
+from mutiny.syscalls.memory import Gone
+from mutiny.syscalls.policies import (
+    Answer,
+    Continue,
+    Delay,
+    Fail,
+    KillProcess,
+    KillWorld,
+    Perform,
+    Policy,
+    Record,
+    Tear,
+)
+from mutiny.syscalls.reader import CallReader
+
+SETTLE_LIMIT_S = 0.005
+JOIN_LIMIT_S = 10.0
+
+
+class Supervisor:
+    """Serves the traced commands of one run.
+
+    ``roots``: host directories; only calls below them are counted, recorded and decided about.
+    ``kill_world``: how everything is killed; ``run_in`` and ``run`` set it themselves.
+    """
+
+    def __init__(
+        self,
+        policy: Policy | None = None,
+        *,
+        roots: Sequence[Path],
+        wanted: Wanted | None = None,
+        kill_world: Callable[[], None] | None = None,
+    ) -> None:
+        self._program = packed(build(tables.this_machine(), wanted or Wanted()))
+        self._reader = CallReader(roots)
+        self._policy: Policy = policy or Record()
+        self._kill_world = kill_world
+        self._listeners = Listeners()
+        self._lock = threading.Lock()
+        self._calls: list[Call] = []
+        self._fired: list[Call] = []
+        self._not_started: dict[str, str] = {}
+        self._delayed: list[tuple[float, int, Trapped]] = []
+        self._previous: Trapped | None = None
+        self._world_dead = False
+        self._failure: BaseException | None = None
+        self._ending = False
+        self._thread: threading.Thread | None = None
+
+    # --- life
+
+    def start(self) -> None:
+        """Begin to serve."""
+        self._thread = threading.Thread(target=self._serve, name="syscalls", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Decide nothing more. Traced processes that still run (daemons) are let through from now
+        on, by a thread that ends with the last of them. Raises what went wrong while serving.
+        """
+        if self._thread is None:
+            self._listeners.close()
+            return
+        with self._lock:
+            self._policy = Record()
+            self._reader.roots = ()
+            self._ending = True
+        self._listeners.wake()
+        if self._world_dead or self._listeners.live == 0:
+            self._thread.join(JOIN_LIMIT_S)
+        self._raise_failure()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # --- what was seen
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """All counted calls since the start or the last ``use``."""
+        with self._lock:
+            return tuple(self._calls)
+
+    @property
+    def fired(self) -> tuple[Call, ...]:
+        """The calls in which the policy interfered: the proof that a fault happened."""
+        with self._lock:
+            return tuple(self._fired)
+
+    @property
+    def blind_spots(self) -> tuple[str, ...]:
+        """Files below the roots that were mapped for shared writing: their stores are not seen."""
+        return tuple(sorted(self._reader.mapped))
+
+    @property
+    def world_dead(self) -> bool:
+        """Whether the policy has killed everything."""
+        return self._world_dead
+
+    def use(self, policy: Policy) -> tuple[Call, ...]:
+        """Change the policy and start to count from 0; return what was recorded until now."""
+        with self._lock:
+            recorded = tuple(self._calls)
+            self._policy = policy
+            self._calls.clear()
+            self._fired.clear()
+            self._reader.forget()
+            return recorded
+
+    # --- commands
+
+    def wrap_argv(self, argv: Sequence[str], *, box: Box | None = None, tag: str = "") -> list[str]:
+        """Return a command line that starts ``argv`` under this supervisor, for ``box.run``,
+        ``box.spawn`` or (without a box) for any way to start a process.
+        """
+        with self._lock:
+            door = self._listeners.door(box)
+        self._listeners.wake()
+        python = str(Path(sys.executable).resolve())
+        return launcher_argv(python, str(SOURCE_ROOT), door, self._program, tag, argv)
+
+    def run_in(
+        self,
+        box: Box,
+        argv: Sequence[str],
+        *,
+        timeout_s: float,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        stdin: bytes = b"",
+    ) -> CommandResult | None:
+        """Run a command in a box under supervision; None when the policy killed the box."""
+        if self._kill_world is None:
+            self._kill_world = box.kill
+        tag = secrets.token_hex(4)
+        wrapped = self.wrap_argv(argv, box=box, tag=tag)
+        try:
+            result = box.run(wrapped, cwd=cwd, env=env, stdin=stdin, timeout_s=timeout_s)
+        except BoxDied:
+            self._raise_failure()
+            if self._world_dead:
+                return None
+            raise
+        return self._checked(replace(result, argv=tuple(argv)), tag)
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        timeout_s: float,
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+        stdin: bytes = b"",
+    ) -> CommandResult | None:
+        """Run a command on the host, without any box; None when the policy killed it.
+
+        What it leaves behind in the background stays there, and is served.
+        """
+        tag = secrets.token_hex(4)
+        wrapped = self.wrap_argv(argv, tag=tag)
+        environment = {**(os.environ if env is None else env), effects.TAG: tag}
+        started = time.monotonic()
+        process = subprocess.Popen(
+            wrapped,
+            cwd=cwd,
+            env=environment,
+            stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        own_end = self._kill_world is None
+        if own_end:
+            self._kill_world = lambda: effects.kill_tree(process.pid, tag)
+        timed_out = False
+        try:
+            output, errors = process.communicate(stdin or None, timeout_s)
+        except subprocess.TimeoutExpired:
+            timed_out = True
+            effects.kill_tree(process.pid, tag)
+            output, errors = process.communicate()
+        if own_end:
+            self._kill_world = None
+        self._raise_failure()
+        if self._world_dead:
+            return None
+        code = process.returncode
+        result = CommandResult(
+            argv=tuple(argv),
+            exit_code=code if code >= 0 else None,
+            signal=-code if code < 0 else None,
+            stdout=output.decode("utf-8", "backslashreplace"),
+            stderr=errors.decode("utf-8", "backslashreplace"),
+            duration_s=time.monotonic() - started,
+            timed_out=timed_out,
+            pid=process.pid,
+            start=0,
+            truncated=False,
+        )
+        return self._checked(result, tag)
+
+    def _checked(self, result: CommandResult, tag: str) -> CommandResult:
+        self._raise_failure()
+        reason = self._not_started.pop(tag, None)
+        if reason is not None:
+            raise CommandNotStarted(reason)
+        return result
+
+    def _raise_failure(self) -> None:
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+
+    # --- the thread
+
+    def _serve(self) -> None:
+        try:
+            while not (self._ending and (self._world_dead or self._listeners.live == 0)):
+                for event in self._listeners.receive(self._next_due_s()):
+                    with self._lock:
+                        self._handle(event)
+                self._answer_due()
+                if self._ending:
+                    self._listeners.close_doors()
+        except BaseException as error:  # noqa: BLE001 - raised again in the thread that asks
+            self._failure = error
+            self._world_dead = True
+            if self._kill_world is not None:  # nobody answers any more: it must not go on alone
+                with contextlib.suppress(Exception):  # the first error is the one to tell
+                    self._kill_world()
+        finally:
+            self._listeners.close()
+
+    def _handle(self, event: Event) -> None:
+        if isinstance(event, Trapped):
+            if not self._world_dead:
+                self._decide(event)
+        elif isinstance(event, Started):
+            self._listeners.go(event)
+        elif isinstance(event, NotStarted):
+            self._not_started[event.tag] = event.reason
+        elif isinstance(event, Ended):
+            self._reader.forget_tasks(event.listener)
+
+    def _decide(self, trapped: Trapped) -> None:
+        previous = self._previous
+        if previous is not None and previous.task != trapped.task:
+            settle(previous)
+            self._previous = None
+        try:
+            call = self._reader.read(trapped, len(self._calls))
+        except Gone:
+            call = None
+        if call is None or not self._listeners.waits(trapped):
+            self._listeners.answer(trapped, go_on=True)
+            return
+        self._previous = trapped
+        action = self._policy.decide(call, len(self._fired))
+        if isinstance(action, Continue):
+            self._calls.append(call)
+            self._listeners.answer(trapped, go_on=True)
+            return
+        if isinstance(action, Perform):
+            self._calls.append(call)
+            try:
+                action.effect(call)
+            finally:
+                self._listeners.answer(trapped, go_on=True)
+            return
+        self._interfere(trapped, call, action)
+
+    def _interfere(self, trapped: Trapped, call: Call, action: object) -> None:
+        """Carry out an action that is a fault, and write down what was done."""
+        result = "continued: nothing to tear"
+        if isinstance(action, Fail):
+            result = f"failed: {effects.error_name(action.errno)}"
+            self._listeners.answer(trapped, error=action.errno)
+        elif isinstance(action, Answer):
+            result = f"answered: {action.value}"
+            self._listeners.answer(trapped, value=action.value)
+        elif isinstance(action, Delay):
+            result = f"delayed: {action.seconds} s"
+            due = time.monotonic() + action.seconds
+            heapq.heappush(self._delayed, (due, trapped.identity, trapped))
+        elif isinstance(action, KillProcess):
+            result = "killed: the process"
+            effects.send_signal(call.pid, signal.SIGKILL, lambda: Listeners.waits(trapped))
+        elif isinstance(action, KillWorld):
+            result = "killed: the world"
+            self._end_world()
+        elif isinstance(action, Tear):
+            torn = effects.tear(trapped, call, lie=action.mode == "lie")
+            if torn is None:
+                self._calls.append(replace(call, result=result))
+                self._listeners.answer(trapped, go_on=True)
+                return
+            result = f"torn: {torn.written} of {torn.asked} bytes, {action.mode}"
+            if action.mode == "kill":
+                self._end_world()
+            else:
+                value = torn.written if action.mode == "short" else torn.asked
+                self._listeners.answer(trapped, value=value)
+        done = replace(call, result=result)
+        self._calls.append(done)
+        self._fired.append(done)
+
+    def _end_world(self) -> None:
+        if self._kill_world is None:
+            raise ValueError("the policy kills the world, but nobody said how (kill_world)")
+        self._world_dead = True
+        self._kill_world()
+
+    def _next_due_s(self) -> float | None:
+        if not self._delayed:
+            return None
+        return max(0.0, self._delayed[0][0] - time.monotonic())
+
+    def _answer_due(self) -> None:
+        now = time.monotonic()
+        while self._delayed and (self._delayed[0][0] <= now or self._ending):
+            self._listeners.answer(heapq.heappop(self._delayed)[2], go_on=True)
+
+
+def settle(previous: Trapped) -> None:
+    """Give a call that was let go the time to finish, so that its effect is there.
+
+    A task that was let go is runnable until it sleeps somewhere else or calls again; a task that
+    computes looks the same, hence the limit.
+    """
+    number = tables.this_machine().number(previous.kind)
+    unchanged = f"{number} {' '.join(f'{value:#x}' for value in previous.arguments)} ".encode()
+    deadline = time.monotonic() + SETTLE_LIMIT_S
+    while True:
+        try:
+            descriptor = os.open(f"/proc/{previous.task}/syscall", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return  # it has ended
+        try:
+            found = os.read(descriptor, 256)
+        except OSError:
+            return
+        finally:
+            os.close(descriptor)
+        if not found.startswith((b"running", unchanged)) or time.monotonic() > deadline:
+            return

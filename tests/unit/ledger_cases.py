@@ -1,0 +1,195 @@
+"""For every rule of the ledger: a picture that breaks it, and what comes close."""
+
+from __future__ import annotations
+
+from rule_cases import MERGED, ON_BRANCH, Case, delivered, ready, task
+
+from builders import (
+    HISTORY,
+    TOKEN,
+    belief,
+    check,
+    commit,
+    model,
+    picture,
+    receipt,
+    view,
+)
+from mutiny.contracts.workers import operations as op
+from mutiny.contracts.workers.model import Work
+from mutiny.contracts.workers.profile import Profile
+
+LEDGER_CASES: tuple[Case, ...] = (
+    # ----------------------------------------------------------------------------------
+    *(
+        Case(
+            "workers.delivered_once",
+            check(
+                task(),
+                picture(
+                    view("alpha", "working"),
+                    receipts=(receipt(), receipt(earlier_alive=True, same_agent=same)),
+                ),
+            ),
+            (
+                check(task(), picture(view("alpha", "working"), receipts=(receipt(), receipt()))),
+                check(
+                    task(),
+                    picture(
+                        view("alpha", "working"),
+                        receipts=(receipt(token=None, tokens=(), earlier_alive=True),),
+                    ),
+                ),
+            ),
+            TOKEN,
+        )
+        for same in (True, False)
+    ),
+    Case(
+        "workers.merged_once",
+        check(task("merged"), delivered("idle", MERGED, commit(on_default=True, sha="d" * 40))),
+        (
+            check(
+                task("merged"), delivered("idle", MERGED, commit(on_default=False, sha="d" * 40))
+            ),
+            check(task("merged"), delivered("idle", commit(TOKEN, TOKEN, on_default=True))),
+        ),
+        TOKEN,
+        ("commits",),
+    ),
+    *(
+        Case(
+            "workers.nothing_invented",
+            check(task(fate), delivered("needs_review", MERGED)),
+            (
+                check(task("merged"), delivered("needs_review", MERGED)),
+                check(task("unknown"), delivered("needs_review", MERGED)),
+                check(task(fate), delivered("needs_review", ON_BRANCH)),
+                check(
+                    model(belief()), delivered("needs_review", commit("MT-0-9", on_default=True))
+                ),
+            ),
+            TOKEN,
+            ("commits",),
+        )
+        for fate in ("open", "discarded")
+    ),
+    Case(
+        "workers.accepted_is_merged",
+        check(task("merged"), delivered("idle", ON_BRANCH)),
+        (
+            check(task("merged"), delivered("idle", MERGED)),
+            check(task("open"), delivered("idle", ON_BRANCH)),
+            check(
+                task("merged"),
+                picture(view(), receipts=(receipt(committed=False),), commits=HISTORY),
+            ),
+        ),
+        TOKEN,
+        ("commits",),
+    ),
+    Case(
+        "workers.merged_stays",
+        check(
+            task("merged"),
+            delivered("idle", MERGED, default_tokens=frozenset()),
+            before=delivered("idle", MERGED, default_tokens=frozenset({TOKEN})),
+        ),
+        (
+            check(task("merged"), delivered("idle", MERGED, default_tokens=frozenset({TOKEN}))),
+            check(
+                task("merged"),
+                delivered("idle", MERGED, default_tokens=frozenset({TOKEN})),
+                before=delivered("idle", MERGED, default_tokens=frozenset()),
+            ),
+        ),
+        TOKEN,
+        ("default_tokens", "before.default_tokens"),
+    ),
+    Case(
+        "workers.discarded_is_kept",
+        check(task("discarded", profile=Profile(keeps_discarded=True)), delivered("idle")),
+        (
+            check(
+                task("discarded", profile=Profile(keeps_discarded=True)),
+                delivered("idle", ON_BRANCH),
+            ),
+            check(task("discarded"), delivered("idle")),
+            check(
+                task("discarded", profile=Profile(keeps_discarded=True)),
+                picture(view(), receipts=(receipt(committed=False),), commits=()),
+            ),
+        ),
+        TOKEN,
+        ("commits",),
+    ),
+    Case(  # given up silently
+        "workers.nothing_lost",
+        check(task(), delivered("idle", ON_BRANCH)),
+        (
+            check(task("merged"), delivered("idle", MERGED)),
+            check(task("discarded"), delivered("idle", ON_BRANCH)),
+            check(task(), delivered("error", ON_BRANCH)),
+            check(
+                task(),
+                picture(
+                    view(pending_prompt="Create a.txt"), receipts=(receipt(),), commits=(ON_BRANCH,)
+                ),
+            ),
+        ),
+        TOKEN,
+        ("commits",),
+    ),
+    Case(  # ready without ever having been told
+        "workers.nothing_lost",
+        check(task(), picture(ready(), receipts=(receipt("MT-0-9"),))),
+        (
+            check(
+                task(),
+                picture(ready(), receipts=(receipt("MT-0-9"), receipt()), commits=(ON_BRANCH,)),
+            ),
+        ),
+        TOKEN,
+        ("commits",),
+    ),
+    Case(  # settled without ever having been told
+        "workers.nothing_lost",
+        check(task(), picture(view("alpha", "working")), operation=op.Settle()),
+        (
+            check(task(), picture(view("alpha", "working"))),
+            check(
+                model(
+                    belief("alpha", "working", tokens=(TOKEN,), behaviours=("swallow",)),
+                    work=(Work(TOKEN, "task", "alpha"),),
+                ),
+                picture(view("alpha", "working")),
+                operation=op.Settle(),
+            ),
+        ),
+        TOKEN,
+        ("commits",),
+    ),
+    *(
+        Case(
+            "workers.work_reachable",
+            check(task(fate), delivered(status)),
+            (
+                check(task(fate), delivered(status, ON_BRANCH)),
+                check(
+                    task(fate), picture(view("alpha", status), receipts=(receipt(committed=False),))
+                ),
+                check(
+                    task(fate),
+                    picture(
+                        view("alpha", "rebasing"),
+                        receipts=(receipt(),),
+                        commits=(),
+                    ),
+                ),
+            ),
+            TOKEN,
+            ("commits",),
+        )
+        for fate, status in (("open", "needs_review"), ("merged", "idle"))
+    ),
+)

@@ -1,0 +1,530 @@
+"""For every rule about state: a picture that breaks it, and what comes close.
+
+`test_invariants.py` evaluates them; the cases of the ledger are in `ledger_cases.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from builders import (
+    AT,
+    BASE,
+    DAEMON,
+    SHA,
+    TOKEN,
+    agent,
+    belief,
+    check,
+    commit,
+    model,
+    picture,
+    receipt,
+    view,
+    worktree,
+)
+from mutiny.contracts.workers import operations as op
+from mutiny.contracts.workers.invariants import Check
+from mutiny.contracts.workers.model import Work, WorkersModel
+from mutiny.contracts.workers.observation import Observation, WorkerView
+
+
+@dataclass(frozen=True)
+class Case:
+    """A rule, what breaks it, what comes close, and the facts without which nobody could tell."""
+
+    rule: str
+    broken: Check
+    sound: tuple[Check, ...]
+    subject: str
+    hide: tuple[str, ...] = ()
+
+
+def ready(**changes: object) -> WorkerView:
+    return view("alpha", "needs_review", **changes)
+
+
+def tree(view_: WorkerView, **changes: object) -> Observation:
+    """A healthy picture of one worker with something odd in its worktree."""
+    return picture(view_, worktrees={view_.name: worktree(view_, **changes)})
+
+
+def away(**changes: object) -> WorkersModel:
+    """One idle worker that a fault hit at time 0."""
+    return model(belief("alpha", disturbed="KillAgent", offline_allowed=True, **changes))
+
+
+def task(fate: str = "open", *, status: str = "working", **changes: object) -> WorkersModel:
+    """One worker with one acknowledged task."""
+    worker = belief("alpha", status, tokens=(TOKEN,))
+    return model(worker, work=(Work(TOKEN, "task", "alpha", fate),), **changes)
+
+
+def delivered(status: str, *commits: object, **changes: object) -> Observation:
+    """The agent received the task and committed it; these commits are reachable."""
+    return picture(view("alpha", status), receipts=(receipt(),), commits=commits, **changes)
+
+
+ONE = model(belief())
+READY = model(belief("alpha", "needs_review"))
+WORKING = model(belief("alpha", "working"))
+NO_AGENT = {"sessions": frozenset(), "agents": ()}
+MERGED = commit(on_default=True)
+ON_BRANCH = commit(on_default=False)
+
+STATE_CASES: tuple[Case, ...] = (
+    Case(
+        "workers.state_readable",
+        check(ONE, picture(view(), state_error="not valid JSON")),
+        (
+            check(ONE, picture(view())),
+            check(model(initialised=False), picture(state_error="not valid JSON")),
+            check(replace(ONE, state_damaged=True), picture(state_error="not valid JSON")),
+        ),
+        "",
+    ),
+    Case(
+        "workers.state_readable",
+        check(ONE, picture(state_exists=False)),
+        (check(model(), picture(state_exists=False)),),
+        "",
+    ),
+    Case(
+        "workers.worktree_exists",
+        check(ONE, tree(view(), exists=False)),
+        (check(ONE, picture(view())), check(away(), tree(view(), exists=False))),
+        "alpha",
+        ("worktrees",),
+    ),
+    Case(
+        "workers.session_exists",
+        check(ONE, picture(view(), sessions=frozenset({"longboat-al", "longboat-alphabet"}))),
+        (
+            check(ONE, picture(view())),
+            check(model(belief("alpha", "error")), picture(view("alpha", "error"))),
+            check(away(), picture(view(), **NO_AGENT)),
+        ),
+        "alpha",
+        ("sessions",),
+    ),
+    Case(
+        "workers.offline_has_no_agent",
+        check(ONE, picture(view("alpha", "offline"), agents=(agent(),))),
+        (
+            check(ONE, picture(view("alpha", "offline"), agents=(agent(alive=False),))),
+            check(ONE, picture(view("alpha", "offline"), agents=(agent("beta"),))),
+            check(ONE, picture(view())),
+        ),
+        "alpha",
+        ("agents",),
+    ),
+    Case(
+        "workers.idle_has_no_prompt",
+        check(ONE, picture(view(prompt="Create a.txt"))),
+        (check(ONE, picture(view())), check(READY, picture(ready()))),
+        "alpha",
+    ),
+    *(
+        Case(
+            "workers.working_has_prompt",
+            check(WORKING, picture(view("alpha", status, prompt=""))),
+            (check(WORKING, picture(view("alpha", status))),),
+            "alpha",
+        )
+        for status in ("working", "rejected")
+    ),
+    Case(
+        "workers.review_has_commit",
+        check(READY, picture(ready(commit_sha=None))),
+        (check(READY, picture(ready())), check(ONE, picture(view(commit_sha=None)))),
+        "alpha",
+    ),
+    Case(
+        "workers.review_has_commit",
+        check(READY, tree(ready(), head=BASE)),
+        (check(READY, picture(ready(commit_sha=SHA[:10]))),),
+        "alpha",
+        ("worktrees",),
+    ),
+    Case(  # HEAD names a branch that no ref holds any more
+        "workers.review_has_commit",
+        check(READY, tree(ready(), head=None)),
+        (check(READY, tree(ready(), exists=False, head=None)),),
+        "alpha",
+    ),
+    Case(
+        "workers.rebasing_is_in_rebase",
+        check(
+            model(belief("alpha", "rebasing")),
+            tree(view("alpha", "rebasing"), rebasing=False),
+        ),
+        (
+            check(model(belief("alpha", "rebasing")), picture(view("alpha", "rebasing"))),
+            check(
+                model(belief("alpha", "rebasing", behaviours=("hang",))),
+                tree(view("alpha", "rebasing"), rebasing=False),
+            ),
+        ),
+        "alpha",
+        ("worktrees",),
+    ),
+    *(
+        Case(
+            "workers.rebasing_is_in_rebase",
+            check(
+                model(belief("alpha", status)),
+                tree(view("alpha", status), rebasing=True),
+            ),
+            (
+                check(model(belief("alpha", status)), picture(view("alpha", status))),
+                check(WORKING, tree(view("alpha", "working"), rebasing=True)),
+            ),
+            "alpha",
+            ("worktrees",),
+        )
+        for status in ("idle", "needs_review", "no_changes")
+    ),
+    *(
+        Case(
+            "workers.on_branch",
+            check(ONE, tree(view(), branch=branch)),
+            (
+                check(ONE, picture(view())),
+                check(ONE, tree(view(), branch=None, rebasing=True)),
+                check(ONE, tree(view(branch=""), branch="anything")),
+                check(away(), tree(view(), branch=branch)),
+            ),
+            "alpha",
+            ("worktrees",),
+        )
+        for branch in ("master", "longboat/alphabet", None)
+    ),
+    *(
+        Case(
+            "workers.tree_clean",
+            check(model(belief("alpha", status)), tree(view("alpha", status), dirty=("a.txt",))),
+            (
+                check(model(belief("alpha", status)), picture(view("alpha", status))),
+                check(WORKING, tree(view("alpha", "working"), dirty=("a.txt",))),
+            ),
+            "alpha",
+            ("worktrees", "dirty"),
+        )
+        for status in ("idle", "needs_review")
+    ),
+    Case(
+        "workers.idle_is_fresh",
+        check(ONE, tree(view(), head=SHA)),
+        (
+            check(ONE, picture(view())),
+            check(ONE, tree(view(pending_prompt="next"), head=SHA)),
+            check(READY, picture(ready())),
+            check(away(), tree(view(), head=SHA)),
+        ),
+        "alpha",
+        ("worktrees", "commits"),
+    ),
+    Case(
+        "workers.daemon_flag_true",
+        check(ONE, picture(view(), daemons=())),
+        (
+            check(ONE, picture(view())),
+            check(ONE, picture(view(), daemons=(), daemon_flag=False)),
+            check(replace(ONE, daemon_killed=True), picture(view(), daemons=())),
+            check(replace(ONE, state_damaged=True), picture(view(), daemons=())),
+        ),
+        "daemon",
+        ("daemons",),
+    ),
+    Case(
+        "workers.daemon_flag_true",
+        check(replace(ONE, daemon_killed=True), picture(view(), daemon_flag=False)),
+        (check(ONE, picture(view(), daemon_flag=None)),),
+        "daemon",
+        ("daemons",),
+    ),
+    Case(
+        "workers.agent_running",
+        check(ONE, picture(view(), agents=(agent("beta"), agent(alive=False)))),
+        (
+            check(ONE, picture(view())),
+            check(model(belief("alpha", "error")), picture(view("alpha", "error"))),
+            check(model(belief("alpha", behaviours=("exit",))), picture(view(), agents=())),
+            check(away(), picture(view(), **NO_AGENT)),
+        ),
+        "alpha",
+        ("agents",),
+    ),
+    Case(
+        "workers.status_follows_model",
+        check(ONE, picture(ready())),
+        (
+            check(WORKING, picture(ready())),
+            check(ONE, picture(view("beta", "error"))),
+            check(away(), picture(view("alpha", "offline"))),
+        ),
+        "alpha",
+    ),
+    Case(
+        "workers.status_follows_model",
+        check(ONE, picture(view("alpha", "offline"))),
+        (check(ONE, picture(view())),),
+        "alpha",
+    ),
+    Case(
+        "workers.worker_kept",
+        check(model(belief(), belief("beta")), picture(view())),
+        (
+            check(ONE, picture(view())),
+            check(ONE, picture(state_error="unreadable")),
+            check(replace(ONE, state_damaged=True), picture()),
+        ),
+        "beta",
+    ),
+    Case(
+        "workers.nuked_is_gone",
+        check(ONE, picture(view(), agents=(agent(), agent("beta", 300)))),
+        (check(ONE, picture(view(), agents=(agent(), agent("beta", 300, alive=False)))),),
+        "beta",
+        ("agents",),
+    ),
+    Case(
+        "workers.nuked_is_gone",
+        check(ONE, picture(view(), view("beta", "offline"))),
+        (
+            check(ONE, picture(view())),
+            check(replace(ONE, state_damaged=True), picture(view(), view("beta", "offline"))),
+        ),
+        "beta",
+        ("agents",),
+    ),
+    Case(
+        "workers.completes",
+        check(
+            model(belief("alpha", "working", due_at=AT - 15.1)), picture(view("alpha", "working"))
+        ),
+        (
+            check(
+                model(belief("alpha", "working", due_at=AT - 14.9)),
+                picture(view("alpha", "working")),
+            ),
+            check(
+                model(belief("alpha", "working", due_at=AT - 99, disturbed="KillAgent")),
+                picture(view("alpha", "working")),
+            ),
+            check(
+                model(belief("alpha", "working", due_at=AT - 99), daemon=frozenset({False})),
+                picture(view("alpha", "working")),
+            ),
+            check(model(belief("alpha", "working")), picture(view("alpha", "working"))),
+            check(model(belief("alpha", "working", due_at=AT - 99)), picture(ready())),
+        ),
+        "alpha",
+    ),
+    Case(
+        "workers.recovers",
+        check(away(disturbed_at=AT - 15.1), picture(view("alpha", "offline"))),
+        (
+            check(away(disturbed_at=AT - 14.9), picture(view("alpha", "offline"))),
+            check(away(disturbed_at=AT - 99), picture(view("alpha", "error"))),
+            check(
+                replace(away(disturbed_at=AT - 99), daemon=frozenset({False})),
+                picture(view("alpha", "offline")),
+            ),
+            check(ONE, picture(view())),
+        ),
+        "alpha",
+    ),
+    *(
+        Case(
+            "workers.refusal_changes_nothing",
+            check(
+                READY,
+                picture(ready(), default_head=SHA),
+                before=picture(ready()),
+                operation=operation,
+                succeeded=False,
+            ),
+            (
+                check(READY, picture(ready()), operation=operation, succeeded=False),
+                check(
+                    READY,
+                    picture(ready(), default_head=SHA),
+                    before=picture(ready()),
+                    operation=operation,
+                ),
+                check(
+                    READY,
+                    picture(ready(), default_head=SHA),
+                    before=picture(ready()),
+                    operation=op.MoveSource(),
+                    succeeded=False,
+                ),
+            ),
+            "source",
+        )
+        for operation in (op.Accept("alpha"), op.ExpectError(op.Accept("alpha")))
+    ),
+    Case(
+        "workers.refusal_changes_nothing",
+        check(
+            READY,
+            picture(ready()),
+            before=tree(ready(), head=BASE),
+            operation=op.Accept("alpha"),
+            succeeded=False,
+        ),
+        (
+            check(
+                model(belief("alpha", "needs_review", stale_base=True)),
+                picture(ready()),
+                before=tree(ready(), head=BASE),
+                operation=op.Accept("alpha"),
+                succeeded=False,
+            ),
+            check(
+                WORKING,
+                picture(ready()),
+                before=tree(view("alpha", "working"), head=BASE),
+                operation=op.Accept("alpha"),
+                succeeded=False,
+            ),
+        ),
+        "alpha",
+        ("worktrees",),
+    ),
+    Case(
+        "workers.review_means_done",
+        check(READY, picture(ready(), agents=(agent(busy=True),))),
+        (
+            check(READY, picture(ready())),
+            check(READY, picture(ready(), agents=(agent(alive=False, busy=True), agent(pid=201)))),
+            check(WORKING, picture(view("alpha", "working"), agents=(agent(busy=True),))),
+            check(
+                model(belief("alpha", "needs_review", behaviours=("no-stop",))),
+                picture(ready(), agents=(agent(busy=True),)),
+            ),
+        ),
+        "alpha",
+        ("agents",),
+    ),
+    Case(
+        "workers.state_atomic",
+        check(ONE, picture(view(), state_in_place=True)),
+        (check(ONE, picture(view())),),
+        "",
+    ),
+    Case(
+        "workers.daemon_survives",
+        check(ONE, picture(view(), daemons=()), before=picture(view())),
+        (
+            check(ONE, picture(view())),
+            check(ONE, picture(view(), daemons=()), before=picture(view()), daemon_touched=True),
+            check(ONE, picture(view(), daemons=())),
+        ),
+        "daemon",
+        ("daemons", "before.daemons"),
+    ),
+    Case(
+        "workers.daemon_survives",
+        check(ONE, picture(view(), daemons=()), operation=op.Up()),
+        (
+            check(ONE, picture(view(), daemons=()), operation=op.Up(), succeeded=False),
+            check(ONE, picture(view()), operation=op.Up(), before=picture(view(), daemons=())),
+        ),
+        "daemon",
+        ("daemons", "before.daemons"),
+    ),
+    Case(
+        "workers.one_daemon",
+        check(ONE, picture(view(), daemons=(DAEMON, replace(DAEMON, pid=101)))),
+        (check(ONE, picture(view())), check(ONE, picture(view(), daemons=()))),
+        "daemon",
+        ("daemons",),
+    ),
+    Case(
+        "workers.one_agent",
+        check(ONE, picture(view(), agents=(agent(), agent(pid=201)))),
+        (
+            check(ONE, picture(view(), agents=(agent(), agent(pid=201, alive=False)))),
+            check(ONE, picture(view(), agents=(agent(), agent("beta", 201)))),
+        ),
+        "alpha",
+        ("agents",),
+    ),
+    Case(
+        "workers.no_orphan_session",
+        check(ONE, picture(view(), sessions=frozenset({"longboat-alpha", "longboat-al"}))),
+        (
+            check(ONE, picture(view())),
+            check(replace(ONE, state_damaged=True), picture(sessions=frozenset({"longboat-al"}))),
+            check(ONE, picture(state_error="no", sessions=frozenset({"longboat-al"}))),
+        ),
+        "longboat-al",
+        ("sessions",),
+    ),
+    *(
+        Case(
+            "workers.live_agent_kept",
+            check(ONE, picture(view(), agents=later), before=picture(view())),
+            (
+                check(ONE, picture(view())),
+                check(
+                    ONE,
+                    picture(view(), agents=later),
+                    before=picture(view()),
+                    touched=frozenset({"alpha"}),
+                ),
+                check(ONE, picture(view(), agents=later), before=picture(view()), all_touched=True),
+                check(away(), picture(view(), agents=later), before=picture(view())),
+                check(model(), picture(agents=later), before=picture(view())),
+                check(
+                    model(belief("alpha", behaviours=("exit",))),
+                    picture(view(), agents=later),
+                    before=picture(view()),
+                ),
+                check(
+                    ONE,
+                    picture(view(), agents=later),
+                    before=picture(view(), agents=(agent(alive=False),)),
+                ),
+            ),
+            "alpha",
+            ("agents", "before.agents"),
+        )
+        for later in ((), (agent(alive=False),), (agent(pid=999),))
+    ),
+    Case(
+        "workers.down_ends_all",
+        check(ONE, picture(view("alpha", "offline")), operation=op.Down()),
+        (
+            check(ONE, picture(view("alpha", "offline"), daemons=()), operation=op.Down()),
+            check(ONE, picture(view()), operation=op.Down(), succeeded=False),
+            check(ONE, picture(view()), operation=op.Nuke("alpha")),
+        ),
+        "daemon",
+        ("daemons",),
+    ),
+    Case(
+        "workers.down_ends_all",
+        check(ONE, picture(view(), daemons=()), operation=op.Down()),
+        (
+            check(
+                ONE, picture(view(), daemons=(), agents=(agent(alive=False),)), operation=op.Down()
+            ),
+        ),
+        "alpha",
+        ("agents",),
+    ),
+    Case(
+        "workers.source_untouched",
+        check(replace(ONE, source_dirty=True), picture(view(), source_edit_intact=False)),
+        (
+            check(replace(ONE, source_dirty=True), picture(view(), source_edit_intact=True)),
+            check(ONE, picture(view(), source_edit_intact=None)),
+        ),
+        "source",
+        ("source_edit_intact",),
+    ),
+    # --- the ledger
+)
