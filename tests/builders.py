@@ -14,7 +14,7 @@ from typing import Any
 
 from mutiny.contracts.base import Evidence
 from mutiny.contracts.workers import operations as op
-from mutiny.contracts.workers.contract import WorkersContract
+from mutiny.contracts.workers.contract import Beliefs, WorkersContract
 from mutiny.contracts.workers.invariants import Check
 from mutiny.contracts.workers.model import Work, WorkerBelief, WorkersModel
 from mutiny.contracts.workers.observation import (
@@ -59,7 +59,7 @@ PATTERNS: dict[str, tuple[str, ...]] = {
 CONTRACT = WorkersContract(patterns=PATTERNS)
 
 
-# --- beliefs -------------------------------------------------------------------------------------
+# --- beliefs --------------------------------------------------------------------------------------
 
 
 def belief(name: str = "alpha", *statuses: str, **changes: Any) -> WorkerBelief:
@@ -79,7 +79,12 @@ def model(*beliefs: WorkerBelief, work: tuple[Work, ...] = (), **changes: Any) -
     return replace(plain, **changes)
 
 
-# --- pictures ------------------------------------------------------------------------------------
+def beliefs(*models: WorkersModel) -> Beliefs:
+    """What may be the case, as the engine passes it around."""
+    return Beliefs(models)
+
+
+# --- pictures -------------------------------------------------------------------------------------
 
 
 def view(name: str = "alpha", status: str = "idle", **changes: Any) -> WorkerView:
@@ -179,7 +184,7 @@ def check(
     return replace(plain, **changes)
 
 
-# --- answers and runs ----------------------------------------------------------------------------
+# --- answers and runs -----------------------------------------------------------------------------
 
 
 def ok(**changes: Any) -> OperationResult:

@@ -26,8 +26,7 @@ from mutiny.model.verdict import Verdict, worst
 
 quick = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
-# --- strategies
-# ----------------------------------------------------------------------------------------
+# --- strategies -----------------------------------------------------------------------------------
 
 texts = st.text(st.characters(codec="utf-8"), max_size=30)
 workers = st.sampled_from(("alpha", "beta", "al", "nobody"))
@@ -156,8 +155,7 @@ results = st.builds(
 )
 
 
-# --- codec
-# ---------------------------------------------------------------------------------------------
+# --- codec ----------------------------------------------------------------------------------------
 
 
 @quick
@@ -196,17 +194,17 @@ json_values = st.recursive(
 )
 def test_no_data_brings_the_reader_down(data: object) -> None:
     """Either an operation or a list of mistakes, never another exception."""
+    made: Operation | None = None
+    problems: tuple[str, ...] = ()
     try:
         made = decode_operation(data, OPERATIONS, where="law")
     except FormatError as error:
-        assert error.problems
-        assert all(str(problem).isprintable() for problem in error.problems)
-    else:
-        assert isinstance(made, Operation)
+        problems = error.problems
+    assert isinstance(made, Operation) != bool(problems)
+    assert all(problem.isprintable() for problem in problems)
 
 
-# --- minimiser
-# -----------------------------------------------------------------------------------------
+# --- minimiser ------------------------------------------------------------------------------------
 
 ALL = tuple(op.Message("w", str(number)) for number in range(14))
 subsets = st.sets(st.integers(0, 13), max_size=5)
@@ -267,8 +265,7 @@ def test_simplified_sequences_stay_plausible_and_get_no_longer(seed: int, keep: 
     assert found.operations == sequence or plausible(found.operations)
 
 
-# --- model
-# ---------------------------------------------------------------------------------------------
+# --- model ----------------------------------------------------------------------------------------
 
 sets = st.frozensets(statuses, min_size=1)
 
@@ -373,8 +370,7 @@ def test_a_run_is_never_better_than_its_worst_step(verdicts: list[Verdict]) -> N
     assert whole is worst(reversed(verdicts))
 
 
-# --- generator
-# -----------------------------------------------------------------------------------------
+# --- generator ------------------------------------------------------------------------------------
 
 
 @quick

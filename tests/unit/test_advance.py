@@ -33,8 +33,7 @@ def alpha(believed: WorkersModel) -> frozenset[str]:
     return believed.workers["alpha"].statuses
 
 
-# --- one command after the other
-# -----------------------------------------------------------------------
+# --- one command after the other ------------------------------------------------------------------
 
 
 def test_a_life() -> None:
@@ -110,8 +109,7 @@ def test_an_unknown_outcome_of_a_reject_is_about_the_reviewed_worker_and_nobody_
     assert alpha(advance(before, op.Up(), UNKNOWN)) == alpha(before)
 
 
-# --- work
-# ----------------------------------------------------------------------------------------------
+# --- work -----------------------------------------------------------------------------------------
 
 
 def test_a_start_that_only_queues_may_still_be_idle() -> None:
@@ -176,8 +174,7 @@ def test_a_script_outlives_its_worker() -> None:
     assert not made.workers["alpha"].will_complete
 
 
-# --- giving up
-# -----------------------------------------------------------------------------------------
+# --- giving up ------------------------------------------------------------------------------------
 
 
 def test_nuke_forgets_the_worker_and_discards_its_work() -> None:
@@ -236,8 +233,7 @@ def test_reviewing_somebody_else_counts() -> None:
     assert expect(made, op.Reject("x"), None).success_due
 
 
-# --- merging
-# -------------------------------------------------------------------------------------------
+# --- merging --------------------------------------------------------------------------------------
 
 
 def test_accepting_one_makes_the_base_of_the_others_stale() -> None:
@@ -279,8 +275,7 @@ def test_accept_with_a_stale_base_is_merged_or_in_conflict_by_what_is_seen() -> 
     assert alpha(blind) == {"idle", "rebasing"}
 
 
-# --- daemon and faults
-# ---------------------------------------------------------------------------------
+# --- daemon and faults ----------------------------------------------------------------------------
 
 
 def test_down_excuses_everybody_and_up_brings_everybody_back() -> None:
@@ -353,8 +348,7 @@ def test_the_users_edit_comes_and_goes() -> None:
     assert not after(dirty, op.DirtySource(undo=True)).source_dirty
 
 
-# --- waiting
-# -------------------------------------------------------------------------------------------
+# --- waiting --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("status", [status for status in STATUSES if status != "offline"])

@@ -34,8 +34,7 @@ def rule(judgement: Judgement) -> str | None:
     return judgement.violation.rule if judgement.violation else None
 
 
-# --- the seed's five rules
-# ---------------------------------------------------------------------------
+# --- the seed's five rules ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("expectation", [REFUSE, EITHER])
@@ -98,8 +97,7 @@ def test_rule_5_out_of_time_is_a_timeout(expectation: Expectation) -> None:
     assert "30.0s" in found.violation.message  # type: ignore[union-attr]
 
 
-# --- refusals that mean something
-# --------------------------------------------------------------------
+# --- refusals that mean something -----------------------------------------------------------------
 
 
 def test_success_where_a_refusal_was_due_is_a_bug() -> None:
@@ -142,8 +140,7 @@ def test_evidence_holds_exit_code_and_the_end_of_the_text() -> None:
     assert len(str(found.violation.evidence["stderr"])) == 2000
 
 
-# --- what could not be tested
-# ------------------------------------------------------------------------
+# --- what could not be tested ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("operation", [ACCEPT, op.KillDaemon(), op.WaitForIdle("a"), op.Sleep()])
@@ -172,8 +169,7 @@ def test_own_steps_that_fail_are_inconclusive_until_somebody_says_more(
     assert judge(ok(), MUST, operation).verdict is Verdict.SUCCESS
 
 
-# --- texts
-# ------------------------------------------------------------------------------------------
+# --- texts ----------------------------------------------------------------------------------------
 
 
 def test_every_text_of_the_seed_is_its_own_class() -> None:

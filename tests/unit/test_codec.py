@@ -128,8 +128,7 @@ def test_nearest_offers_only_words_that_are_close() -> None:
     assert nearest("x", []) == ""
 
 
-# --- operations
-# ------------------------------------------------------------------------------------
+# --- operations -----------------------------------------------------------------------------------
 
 
 def test_an_operation_without_arguments_needs_no_args() -> None:

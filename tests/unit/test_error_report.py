@@ -226,8 +226,7 @@ def test_the_report_is_written_only_for_a_run_that_stopped(tmp_path: Path) -> No
     assert (tmp_path / "error_report.md").read_text().startswith("# Mutiny Error Report\n")
 
 
-# --- summary
-# -------------------------------------------------------------------------------------------
+# --- summary --------------------------------------------------------------------------------------
 
 
 def test_the_summary_of_a_failure(tmp_path: Path) -> None:

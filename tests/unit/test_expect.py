@@ -112,8 +112,7 @@ def test_a_start_that_only_queues_leaves_the_worker_idle_for_a_while() -> None:
     assert kind(found) == "either"
 
 
-# --- workers that are not there
-# ------------------------------------------------------------------------
+# --- workers that are not there -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -148,8 +147,7 @@ def test_giving_up_is_always_served(operation: Operation, status: str) -> None:
     assert expect(model(belief("alpha", status)), operation, None).success_due
 
 
-# --- reject
-# ------------------------------------------------------------------------------------------
+# --- reject ---------------------------------------------------------------------------------------
 
 
 def test_reject_needs_a_review() -> None:
@@ -163,8 +161,7 @@ def test_reject_after_the_reviewed_worker_is_gone() -> None:
     assert found.rejections == {"nothing_reviewed", "no_such_worker"}
 
 
-# --- the daemon
-# ----------------------------------------------------------------------------------------
+# --- the daemon -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -224,8 +221,7 @@ def test_a_profile_says_which_commands_need_the_daemon() -> None:
     assert expect(believed, op.Nuke("alpha"), None).rejections == {"daemon_down"}
 
 
-# --- workspace, checkout, health
-# -----------------------------------------------------------------------
+# --- workspace, checkout, health ------------------------------------------------------------------
 
 
 def test_init_is_served_once() -> None:

@@ -117,8 +117,7 @@ def test_a_rule_that_does_not_apply_is_not_evaluated(case: Case) -> None:
     assert not any(text.startswith(case.rule) for text in unreadable)
 
 
-# --- all rules together
-# --------------------------------------------------------------------------------
+# --- all rules together ---------------------------------------------------------------------------
 
 
 def test_every_rule_has_a_case() -> None:

@@ -102,8 +102,7 @@ def test_texts_of_all_kinds_stay_on_their_line(path: Path) -> None:
     assert first["operation"]["args"]["prompt"] == text
 
 
-# --- half lines and rubbish
-# ----------------------------------------------------------------------------
+# --- half lines and rubbish -----------------------------------------------------------------------
 
 
 def test_every_half_of_a_last_line_is_passed_over(path: Path) -> None:
@@ -176,8 +175,7 @@ def test_a_missing_journal_is_a_usage_error(path: Path) -> None:
         list(read_lines(path))
 
 
-# --- a full disk
-# ---------------------------------------------------------------------------------------
+# --- a full disk ----------------------------------------------------------------------------------
 
 
 def test_a_short_write_is_taken_back(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -246,5 +244,5 @@ def test_the_kernel_itself_refuses(path: Path) -> None:
 
 
 def test_a_directory_that_cannot_be_written_is_one_clear_error(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="cannot write .*nowhere"):
+    with pytest.raises(StoreError, match=r"cannot write .*nowhere"):
         JournalWriter(tmp_path / "nowhere" / "operations.jsonl")

@@ -7,26 +7,19 @@ from dataclasses import replace
 import pytest
 
 from builders import (
-    CONTRACT,
-    DAEMON,
     PATTERNS,
     TOKEN,
-    agent,
     belief,
-    commit,
     model,
     ok,
     picture,
-    receipt,
     refused,
     view,
 )
 from mutiny.contracts.workers import operations as op
-from mutiny.contracts.workers.contract import WorkersContract
 from mutiny.contracts.workers.judge import Answer, judge_answer
 from mutiny.contracts.workers.model import Work, WorkersModel
 from mutiny.contracts.workers.observation import Observation
-from mutiny.contracts.workers.profile import Profile
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
@@ -69,8 +62,7 @@ def bug(rule: str) -> tuple[Verdict, str]:
     return Verdict.BUG, f"workers.{rule}"
 
 
-# --- plain commands
-# ------------------------------------------------------------------------------------
+# --- plain commands -------------------------------------------------------------------------------
 
 
 def test_a_command_that_works_moves_the_beliefs() -> None:
@@ -129,8 +121,7 @@ def test_the_answer_names_what_was_expected() -> None:
     assert "idle" in answer.expectation.reason
 
 
-# --- waits
-# ---------------------------------------------------------------------------------------------
+# --- waits ----------------------------------------------------------------------------------------
 
 
 def waiting(status: str, **changes: object) -> WorkersModel:
@@ -232,8 +223,7 @@ def test_a_step_that_could_not_be_done_is_inconclusive(operation: Operation) -> 
     assert verdict(judge(model(belief()), operation, result)) == INCONCLUSIVE
 
 
-# --- settle and assertions
-# -----------------------------------------------------------------------------
+# --- settle and assertions ------------------------------------------------------------------------
 
 
 def test_a_system_that_settles_is_well() -> None:
@@ -272,8 +262,7 @@ def test_an_assertion_that_does_not_hold_is_a_bug(operation: Operation, text: st
     assert verdict(judge(model(belief()), operation, ok())) == SUCCESS
 
 
-# --- refusals that a scenario asks for
-# -----------------------------------------------------------------
+# --- refusals that a scenario asks for ------------------------------------------------------------
 
 
 def expected_error(believed: WorkersModel, inner: Operation, result: OperationResult) -> Answer:
@@ -326,8 +315,7 @@ def test_other_failures_are_no_refusals(
     assert verdict(expected_error(model(belief()), op.Accept("alpha"), result)) == expected
 
 
-# --- commands at once
-# ----------------------------------------------------------------------------------
+# --- commands at once -----------------------------------------------------------------------------
 
 NOT_READY = refused("Worker 'alpha' is not in needs_review state (status: idle)")
 ACCEPTS = op.Parallel((op.Accept("alpha"), op.Accept("alpha")))
@@ -436,8 +424,7 @@ def test_a_part_without_an_answer_is_inconclusive() -> None:
     assert verdict(answer) == INCONCLUSIVE
 
 
-# --- a command while something hangs
-# -------------------------------------------------------------------
+# --- a command while something hangs --------------------------------------------------------------
 
 
 def paused(result: OperationResult, *, fired: bool = True, inner: bool = True) -> Answer:
@@ -467,8 +454,7 @@ def test_a_pause_is_remembered_as_a_fault() -> None:
     assert len(paused(ok(tokens=(TOKEN,))).model.faults) == 1
 
 
-# --- honesty
-# -------------------------------------------------------------------------------------------
+# --- honesty --------------------------------------------------------------------------------------
 
 DEAD = picture(view(), daemons=(), daemon_flag=True)
 DOWN = picture(view("alpha", "offline"), daemons=(), daemon_flag=False)
@@ -538,69 +524,3 @@ def test_a_doctor_that_complains_claims_nothing() -> None:
     believed = model(belief(), faults=("KillDaemon()",), daemon=frozenset({False}))
     answer = judge(believed, op.Doctor(), refused("1 problem found"), DEAD)
     assert verdict(answer) == EXPECTED
-
-
-# --- the contract as the engine sees it
-# ----------------------------------------------------------------
-
-
-def test_an_answer_against_a_rule_that_does_not_apply_is_let_pass() -> None:
-    lenient = WorkersContract(
-        Profile(not_applicable={"workers.rejects_illegal": "it serves everything"}), PATTERNS
-    )
-    answered = lenient.judge(model(belief()), op.Accept("alpha"), ok(), HEALTHY, HEALTHY, NOW)
-    assert (answered.verdict, answered.violation) == (Verdict.SUCCESS, None)
-    strict = CONTRACT.judge(model(belief()), op.Accept("alpha"), ok(), HEALTHY, HEALTHY, NOW)
-    assert strict.verdict is Verdict.BUG
-
-
-def test_the_contract_separates_what_is_broken_from_what_may_heal() -> None:
-    seen = picture(view(), agents=(agent(), agent(pid=201)), daemons=(DAEMON,), state_in_place=True)
-    checked = CONTRACT.check(model(belief()), op.Sleep(), True, seen, seen)
-    assert [violation.rule for violation in checked.broken] == ["workers.state_atomic"]
-    assert [violation.rule for violation in checked.settling] == ["workers.one_agent"]
-    assert checked.unreadable == ()
-
-
-def test_a_whole_task_is_accounted_for() -> None:
-    """The same end to end: acknowledged, delivered, committed, merged, and then merged again."""
-    believed = model(belief("alpha", "needs_review", tokens=(TOKEN,)))
-    believed = believed.with_work(TOKEN, "task", "alpha", sure=True)
-    before = picture(
-        view("alpha", "needs_review"), receipts=(receipt(),), commits=(commit(on_default=False),)
-    )
-    merged = picture(
-        view(), receipts=(receipt(),), commits=(*picture().commits, commit(on_default=True))
-    )  # type: ignore[misc]
-    answer = judge(believed, op.Accept("alpha"), ok(), merged, before)
-    assert verdict(answer) == SUCCESS
-    checked = CONTRACT.check(answer.model, op.Accept("alpha"), True, before, merged)
-    assert (checked.broken, checked.unreadable) == ((), ())
-    twice = replace(merged, commits=(*merged.commits, commit(on_default=True, sha="d" * 40)))  # type: ignore[misc]
-    again = CONTRACT.check(answer.model, op.Sleep(), True, merged, twice)
-    assert [violation.rule for violation in again.broken] == ["workers.merged_once"]
-
-
-@pytest.mark.parametrize(
-    ("operation", "before", "cell"),
-    [
-        (op.Start("alpha", "x"), HEALTHY, ("idle", "Start", "none", "success")),
-        (op.Start("beta", "x"), HEALTHY, ("absent", "Start", "none", "success")),
-        (op.ExpectError(op.Accept("alpha")), HEALTHY, ("idle", "Accept", "none", "success")),
-        (op.KillDaemon(), HEALTHY, ("-", "KillDaemon", "KillDaemon", "success")),
-        (op.Up(), HEALTHY, ("-", "Up", "none", "success")),
-    ],
-    ids=str,
-)
-def test_the_coverage_cell(
-    operation: Operation, before: Observation, cell: tuple[str, str, str, str]
-) -> None:
-    found = CONTRACT.coverage(operation, before, Verdict.SUCCESS, model(belief()))
-    assert tuple(found[key] for key in ("status", "operation", "fault", "outcome")) == cell
-
-
-def test_the_coverage_cell_names_the_last_fault_and_the_reviewed_worker() -> None:
-    believed = model(belief(), last_reviewed="alpha", faults=('KillAgent("alpha")', "KillDaemon()"))
-    found = CONTRACT.coverage(op.Reject("x"), HEALTHY, Verdict.EXPECTED, believed)
-    assert found["status"] == "idle"
-    assert found["fault"] == "KillDaemon"

@@ -134,8 +134,7 @@ def test_an_empty_run_is_inconclusive(tmp_path: Path) -> None:
     assert run(tmp_path, Script([], [DOWN])).verdict is Verdict.INCONCLUSIVE
 
 
-# --- what Mutiny could not do
-# --------------------------------------------------------------------------
+# --- what Mutiny could not do ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -217,8 +216,7 @@ def test_evidence_that_cannot_be_had_is_told(
     assert "the box died" in outcome.evidence.daemon_log
 
 
-# --- lag
-# -----------------------------------------------------------------------------------------------
+# --- lag ------------------------------------------------------------------------------------------
 
 
 def test_what_heals_within_the_lag_is_no_bug(tmp_path: Path) -> None:
@@ -261,8 +259,7 @@ def test_waiting_for_the_target_is_not_mutinys_own_cost(
     assert outcome.steps[-1].own_ms == pytest.approx(0.0)
 
 
-# --- recovery, choices, tokens, listeners
-# --------------------------------------------------------------
+# --- recovery, choices, tokens, listeners ---------------------------------------------------------
 
 
 def test_after_a_fault_a_bug_is_a_recovery_bug(tmp_path: Path) -> None:

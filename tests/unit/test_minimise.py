@@ -111,8 +111,7 @@ def test_nothing_is_run_twice() -> None:
     assert OPS not in counted.asked, "that it fails was known before"
 
 
-# --- budgets
-# -------------------------------------------------------------------------------------------
+# --- budgets --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("runs", [0, 1, 5, 12])
@@ -145,8 +144,7 @@ def test_a_budget_that_is_just_enough_is_complete() -> None:
     assert again.complete
 
 
-# --- k of n
-# --------------------------------------------------------------------------------------------
+# --- k of n ---------------------------------------------------------------------------------------
 
 
 def test_a_candidate_must_fail_k_times_of_n() -> None:
@@ -198,8 +196,7 @@ def test_stops_asking_as_soon_as_the_answer_is_clear(
     assert found.operations == (() if answers.count(True) >= confirm else OPS[:1])
 
 
-# --- plausible and simpler
-# -----------------------------------------------------------------------------
+# --- plausible and simpler ------------------------------------------------------------------------
 
 
 def test_implausible_candidates_are_never_run() -> None:
@@ -280,8 +277,7 @@ def test_simplifying_that_never_ends_is_bounded() -> None:
     assert found.runs <= 500
 
 
-# --- progress
-# ------------------------------------------------------------------------------------------
+# --- progress -------------------------------------------------------------------------------------
 
 
 def test_progress_is_shown_before_every_run() -> None:

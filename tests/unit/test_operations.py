@@ -49,6 +49,12 @@ SAMPLES: tuple[Operation, ...] = (
     op.ExpectError(op.Start("nobody", "x")),
     op.Choice((op.Up(), op.KillTmuxSession("beta"))),
     op.Parallel((op.Accept("alpha"), op.Accept("alpha"))),
+    op.CrashAt(op.Accept("alpha"), 3),
+    op.KillAt(op.Start("alpha", "x"), 0),
+    op.FailAt(op.Accept("alpha"), 2, "EIO"),
+    op.TearAt(op.Accept("alpha"), 2, "short"),
+    op.PowerLossAt(op.Accept("alpha"), 7),
+    op.Interleave((op.Accept("alpha"), op.Nuke("alpha")), (0, 1, 1)),
 )
 
 
@@ -135,7 +141,7 @@ def test_complete_form(operation: Operation, full: str) -> None:
 
 @pytest.mark.parametrize("operation", SAMPLES, ids=lambda sample: sample.type)
 def test_the_complete_form_is_python_that_makes_the_same_operation(operation: Operation) -> None:
-    made = eval(str(operation), {name: cls for name, cls in OPERATIONS.items()})
+    made = eval(str(operation), dict(OPERATIONS))
     assert made.as_json() == operation.as_json()
 
 
@@ -181,6 +187,9 @@ def test_every_status_can_be_waited_for_and_asserted(status: str) -> None:
         (lambda: op.PauseProcess("kernel"), "kernel"),
         (lambda: op.PauseProcess("agent"), "needs its worker"),
         (lambda: op.CorruptState("burn"), "burn"),
+        (lambda: op.CrashAt(op.Up(), -1), "negative"),
+        (lambda: op.FailAt(op.Up(), 1, "EVERYTHING"), "EVERYTHING"),
+        (lambda: op.TearAt(op.Up(), 1, "softly"), "softly"),
         (lambda: op.Behave("a", ()), "turn"),
         (lambda: op.Sleep(-1.0), "seconds"),
         (lambda: op.PauseProcess("daemon", -1.0), "seconds"),

@@ -43,8 +43,7 @@ def state(workers: object, flag: object = True) -> dict[str, object]:
     return {"data": {"workers": workers, "daemon_running": flag}}
 
 
-# --- the state file
-# ------------------------------------------------------------------------------------
+# --- the state file -------------------------------------------------------------------------------
 
 
 def test_a_state_in_the_contracts_words(tmp_path: Path) -> None:
@@ -124,8 +123,7 @@ def test_a_directory_in_its_place_is_an_error(tmp_path: Path) -> None:
     assert found.error is not None
 
 
-# --- git
-# -----------------------------------------------------------------------------------------------
+# --- git ------------------------------------------------------------------------------------------
 
 SHA, OTHER = "a" * 40, "b" * 40
 
@@ -219,8 +217,7 @@ def test_a_token_that_is_named_twice_counts_once() -> None:
     assert found.tokens == ("MT-0-1",)
 
 
-# --- the doubles' record
-# -------------------------------------------------------------------------------
+# --- the doubles' record --------------------------------------------------------------------------
 
 
 def record(event: str, pid: int = 1, **fields: Any) -> Received:

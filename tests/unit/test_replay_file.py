@@ -37,8 +37,7 @@ def problems(file: Path) -> tuple[str, ...]:
     return caught.value.problems
 
 
-# --- the three forms
-# -----------------------------------------------------------------------------------
+# --- the three forms ------------------------------------------------------------------------------
 
 
 def test_a_minimal_replay_comes_back_as_it_was(file: Path) -> None:
@@ -104,8 +103,7 @@ def test_a_run_directory_prefers_its_minimal_replay(tmp_path: Path) -> None:
     assert load(tmp_path, OPERATIONS).operations == (op.Reset(),)
 
 
-# --- what is refused
-# -----------------------------------------------------------------------------------
+# --- what is refused ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -227,8 +225,7 @@ def test_every_refusal_is_about_the_file_and_exits_with_2(file: Path, content: s
     assert all(line.startswith(str(file)) for line in str(caught.value).splitlines())
 
 
-# --- as the seed prints it
-# -----------------------------------------------------------------------------
+# --- as the seed prints it ------------------------------------------------------------------------
 
 
 def test_the_sequence_is_printed_as_the_seed_prints_it() -> None:

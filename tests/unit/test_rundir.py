@@ -106,8 +106,7 @@ def test_directories_are_made_when_they_are_needed(tmp_path: Path) -> None:
     assert (tmp_path / "state_snapshots" / "0007.json").read_text() == "{}"
 
 
-# --- copies of the evidence
-# ----------------------------------------------------------------------------
+# --- copies of the evidence -----------------------------------------------------------------------
 
 
 def test_files_and_directories_are_kept(tmp_path: Path) -> None:
@@ -166,13 +165,12 @@ def test_discarding(tmp_path: Path) -> None:
     run.discard()
 
 
-# --- when the disk refuses
-# -----------------------------------------------------------------------------
+# --- when the disk refuses ------------------------------------------------------------------------
 
 
 def test_a_file_where_the_root_should_be(tmp_path: Path) -> None:
     (tmp_path / "chaos_runs").write_text("")
-    with pytest.raises(StoreError, match="cannot write .*chaos_runs: File exists"):
+    with pytest.raises(StoreError, match=r"cannot write .*chaos_runs: File exists"):
         RunDirectory.create(tmp_path / "chaos_runs")
 
 

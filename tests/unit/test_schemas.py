@@ -103,8 +103,7 @@ def examples(directory: Path) -> dict[str, Any]:
     return loaded
 
 
-# --- the schemas themselves
-# ----------------------------------------------------------------------------
+# --- the schemas themselves -----------------------------------------------------------------------
 
 
 def test_every_schema_is_packaged_and_there_is_no_other() -> None:
@@ -136,8 +135,7 @@ def test_the_statuses_and_techniques_are_those_of_the_code() -> None:
     assert replay["isolation"]["enum"] == [*names, None]
 
 
-# --- what is written
-# -----------------------------------------------------------------------------------
+# --- what is written ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", schemas.NAMES)
@@ -169,8 +167,7 @@ def test_a_plan_without_its_box_is_valid() -> None:
     assert schemas.problems("plan", {k: v for k, v in plan().items() if k != "box"}) == []
 
 
-# --- what is refused
-# -----------------------------------------------------------------------------------
+# --- what is refused ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", schemas.NAMES)
@@ -230,8 +227,7 @@ def test_what_is_wrong_inside_is_refused(name: str, change: Change, tmp_path: Pa
     assert schemas.problems(name, example)
 
 
-# --- a whole run
-# ---------------------------------------------------------------------------------------
+# --- a whole run ----------------------------------------------------------------------------------
 
 
 def write_run(directory: Path) -> RunDirectory:

@@ -81,8 +81,7 @@ def line_of(text: str, part: str) -> int:
     return next(n for n, line in enumerate(text.splitlines(), 1) if part in line)
 
 
-# --- what ships
-# ----------------------------------------------------------------------------------------
+# --- what ships -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", sorted(shipped()))
@@ -135,8 +134,7 @@ def test_a_good_file_loads_with_its_differences(file: Path) -> None:
     assert spec.git.default_branch == "master"
 
 
-# --- mistakes
-# ------------------------------------------------------------------------------------------
+# --- mistakes -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -363,8 +361,7 @@ def test_placeholders_are_checked_everywhere(file: Path, table: str) -> None:
     assert found.startswith("line ")
 
 
-# --- finding targets
-# -----------------------------------------------------------------------------------
+# --- finding targets ------------------------------------------------------------------------------
 
 
 def test_an_unknown_target_is_refused_with_the_nearest() -> None:

@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from mutiny.cli.options import choose_seed, make_bench, minimise_options, target_options
+
+if TYPE_CHECKING:
+    from mutiny.modes.explore import Exploration
 
 
 @click.command("explore")
@@ -63,7 +67,7 @@ def command(
     """
     from mutiny.engine.minimise import Budget
     from mutiny.errors import UsageError
-    from mutiny.modes.explore import coverage_table, explore
+    from mutiny.modes.explore import explore
 
     budget = Budget(minimise_runs, minimise_seconds) if wanted else None
     bench = make_bench(target, program, plant, agents, isolation, root, budget)
@@ -94,7 +98,15 @@ def command(
         )
     if as_json:
         click.echo(json.dumps({"seed": first, **result.as_json()}, indent=2))
-        return result.verdict.exit_code
+    else:
+        _tell(result, first, coverage)
+    return result.verdict.exit_code
+
+
+def _tell(result: Exploration, first: int, coverage: bool) -> None:
+    """What many seeds gave together."""
+    from mutiny.modes.explore import coverage_table
+
     for number, outcome in result.failures:
         click.echo(
             f"seed {number}: {outcome.verdict.value} {outcome.rule or ''}: {outcome.directory.path}"
@@ -103,7 +115,6 @@ def command(
         click.echo("\n".join(coverage_table(result.coverage)))
     counts = ", ".join(f"{count} {name}" for name, count in sorted(result.verdicts.items()))
     click.echo(f"{result.runs} runs from seed {first}, {result.operations} operations: {counts}")
-    return result.verdict.exit_code
 
 
 def _single(bench: object, seed: int, ops: int, coverage: bool) -> int:

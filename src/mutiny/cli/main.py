@@ -15,6 +15,7 @@ import click
 COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("run", "Run scenarios against a target and stop at the first broken promise."),
     "explore": ("explore", "Run sequences that the model allows, with faults mixed in."),
+    "sweep": ("sweep", "Break one operation at every system call."),
     "replay": ("replay", "Repeat a journal or a minimal replay step by step."),
     "minimise": ("minimise", "Find the shortest sequence that breaks the same rule."),
     "report": ("report", "Show the report of a run again."),

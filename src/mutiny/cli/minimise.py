@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from mutiny.cli.options import DEFAULT_ROOT, make_bench
+
+if TYPE_CHECKING:
+    from mutiny.engine.minimise import Minimised
 
 
 @click.command("minimise")
@@ -57,7 +61,7 @@ def command(
     from mutiny.cli.show import progress
     from mutiny.contracts.workers.operations import OPERATIONS
     from mutiny.engine.minimise import Budget
-    from mutiny.engine.replay import load, python_form
+    from mutiny.engine.replay import load
     from mutiny.engine.rundir import RunDirectory
     from mutiny.errors import UsageError
 
@@ -68,15 +72,8 @@ def command(
     if wanted is None:
         raise UsageError(f"{source}: no rule was broken in it; name one with --rule")
     name = target or replay.target or "longboat"
-    bench = make_bench(
-        name,
-        program,
-        replay.plant if plant is None else plant,
-        "double",
-        isolation,
-        DEFAULT_ROOT,
-        None,
-    )
+    planted = replay.plant if plant is None else plant
+    bench = make_bench(name, program, planted, "double", isolation, DEFAULT_ROOT, None)
     scratch = RunDirectory.create(DEFAULT_ROOT, latest=False)
     try:
         with progress("Minimising", trials, quiet=as_json) as line:
@@ -100,13 +97,23 @@ def command(
             )
     finally:
         scratch.discard()
-    shortest = replace(replay, operations=found.operations, expect=wanted, target=name)
+    shortest = replace(
+        replay, operations=found.operations, expect=wanted, target=name, plant=planted
+    )
     place = output or (source if source.is_dir() else source.parent) / "minimal_replay.json"
     RunDirectory(place.parent).write_json(place, shortest.as_json())
+    _tell(wanted, len(replay.operations), found, place, as_json=as_json)
+    return 0
+
+
+def _tell(rule: str, before: int, found: Minimised, place: Path, *, as_json: bool) -> None:
+    """What was found, for a program or for a person."""
+    from mutiny.engine.replay import python_form
+
     if as_json:
         document = {
-            "rule": wanted,
-            "from": len(replay.operations),
+            "rule": rule,
+            "from": before,
             "to": len(found.operations),
             "runs": found.runs,
             "seconds": round(found.seconds, 1),
@@ -114,14 +121,13 @@ def command(
             "file": str(place),
         }
         click.echo(json.dumps(document, indent=2))
-        return 0
+        return
     click.echo(python_form(found.operations, mark_last=True))
     word = "" if found.complete else "; the budget ended first, a shorter one may exist"
     click.echo(
-        f"\n{len(replay.operations)} -> {len(found.operations)} operations in {found.runs} runs, "
+        f"\n{before} -> {len(found.operations)} operations in {found.runs} runs, "
         f"{found.seconds:.0f}s{word}\nWritten to {place}"
     )
-    return 0
 
 
 def _parse_confirm(text: str) -> tuple[int, int]:

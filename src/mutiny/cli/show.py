@@ -51,7 +51,7 @@ class ProgressLine:
 
     def __init__(self, title: str, total: int, *, quiet: bool) -> None:
         self._title = title
-        self._total = total
+        self.total = total
         self._live = not quiet and sys.stderr.isatty()
         self._started = time.monotonic()
 
@@ -65,11 +65,11 @@ class ProgressLine:
             return
         elapsed = max(time.monotonic() - self._started, 1e-6)
         rate = done / elapsed
-        left = (self._total - done) / rate if rate else 0.0
-        filled = int(24 * min(done / self._total, 1.0)) if self._total else 0
+        left = (self.total - done) / rate if rate else 0.0
+        filled = int(24 * min(done / self.total, 1.0)) if self.total else 0
         bar = "█" * filled + "·" * (24 - filled)
         sys.stderr.write(
-            f"\r{self._title} {bar} {done}/{self._total}  {rate:.1f}/s  {left:.0f}s left  {note}\x1b[K"
+            f"\r{self._title} {bar} {done}/{self.total}  {rate:.1f}/s  {left:.0f}s left  {note}\x1b[K"
         )
         sys.stderr.flush()
 

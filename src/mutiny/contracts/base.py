@@ -62,6 +62,8 @@ class Checked:
     """Broken now, but the target's lag may still heal them."""
     unreadable: tuple[str, ...] = ()
     """Rules that could not be evaluated."""
+    model: Model = None
+    """The beliefs without those alternatives that the rules refute."""
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,8 @@ class Outcome:
     model: Any = None
     evidence: Evidence = field(default_factory=Evidence)
     duration_s: float = 0.0
+    before_last: Any = None
+    """Beliefs and picture before the last step, for whoever goes on from there."""
 
     @property
     def failed_step(self) -> Step | None:
@@ -80,6 +82,7 @@ class Engine:
         self._live: Live | None = None
         self._model: Any = contract.initial()
         self._seen: Any = contract.nothing_seen()
+        self._before_last: Any = None
         self._tokens = 0
         self._boxes = 0
 
@@ -109,10 +112,30 @@ class Engine:
                 self._model,
                 evidence,
                 time.monotonic() - started,
+                self._before_last,
             )
         finally:
             journal.close()
             self.close()
+
+    def resume(
+        self,
+        before: Any,
+        operation: Operation,
+        result: OperationResult,
+        operations: Iterable[Operation],
+    ) -> Outcome:
+        """Go on from files that another run left behind.
+
+        `before` is that run's `before_last`, `operation` and `result` are what it went through since.
+        """
+        with storing(self.directory.box_path):
+            self._live = self._make_live(self.directory.box_path)
+        self._model, earlier = before
+        seen = self._live.observe()
+        self._model = self._judge(operation, result, earlier, seen, time.time()).model
+        self._seen = seen
+        return self.run(operations)
 
     def close(self) -> None:
         """Kill the box. Its files stay where they are."""
@@ -134,6 +157,7 @@ class Engine:
             if self.contract.starts_afresh(operation):
                 return self._reset_step(sequence_id, operation, timestamp, fresh, began)
         before, model = self._seen, self._model
+        self._before_last = (model, before)
         result = self._execute(operation)
         now = time.time()
         seen, trouble = self._observe()
@@ -232,6 +256,7 @@ class Engine:
         deadline = time.monotonic() + self.contract.lag_s
         while True:
             checked = self._check(model, operation, result, before, seen)
+            model = model if checked.model is None else checked.model
             doubts = (*seen.probe_errors, *checked.unreadable)
             hopeless = (
                 checked.broken or answered.violation or answered.verdict is Verdict.INCONCLUSIVE

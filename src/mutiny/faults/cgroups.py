@@ -1,7 +1,9 @@
-"""Control groups for limits on a whole box, in version 2 or version 1, whichever this machine lets us make.
+"""Control groups for limits on a whole box, in version 2 or version 1, whichever this machine lets
+us make.
 
-Insight: a mounted hierarchy proves nothing; the controller may be missing, taken by the other version, or not
-delegated to this user. So the probe makes a group and looks for the file that the limit needs.
+Insight: a mounted hierarchy proves nothing; the controller may be missing, taken by the other
+version, or not delegated to this user. So the probe makes a group and looks for the file that the
+limit needs.
 """
 
 from __future__ import annotations
@@ -19,16 +21,19 @@ from mutiny.system import procfs
 
 Controller = Literal["cpu", "pids", "memory"]
 _NEEDED = {
-    "cpu": ("cpu.max", "cpu.cfs_quota_us"),
+    "cpu": ("cpu.cfs_quota_us", "cpu.max"),
     "pids": ("pids.max", "pids.max"),
-    "memory": ("memory.max", "memory.limit_in_bytes"),
+    "memory": ("memory.limit_in_bytes", "memory.max"),
 }
+"""The file that a group needs, in version 1 and in version 2."""
 _PERIOD_US = 20_000
 _PASSES = 50
 
 
 def _parents(controller: Controller) -> Iterable[tuple[int, Path]]:
-    """This process's own group in every hierarchy that may have the controller: version and directory."""
+    """This process's own group in every hierarchy that may have the controller: version and
+    directory.
+    """
     places: dict[str, tuple[int, str, str]] = {}
     for line in Path("/proc/self/mountinfo").read_text().splitlines():
         before, _, after = line.partition(" - ")
@@ -76,7 +81,9 @@ def why_no_controller(controller: Controller) -> str | None:
 
 @dataclass(slots=True)
 class Controlled:
-    """A group with one controller; the processes that it took go back to where they were on `release`."""
+    """A group with one controller; the processes that it took go back to where they were on
+    `release`.
+    """
 
     version: int
     directory: Path

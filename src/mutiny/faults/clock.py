@@ -333,7 +333,9 @@ class BoxClocks:
         }
 
     def seen_s(self, worker: str = DEFAULT_PAGE) -> float:
-        """What time it is for a process of the box (Unix seconds); raises unless it really looks at this page."""
+        """What time it is for a process of the box (Unix seconds); raises unless it really looks at
+        this page.
+        """
         page = self._box.inside(self._pages[worker].path)
         done = self._box.run(
             ["sh", "-c", _LOOK_AT_CLOCK, "sh", page],

@@ -1,8 +1,9 @@
-"""Damage to the content of one file: truncated, junk at the end, a flipped bit, an old copy, deleted.
+"""Damage to the content of one file: truncated, junk at the end, a flipped bit, an old copy,
+deleted.
 
-Insight: a file that is replaced by rename and a file that is changed in place are two different faults, because a
-process that holds the file open sees only the second one. Where the damage falls is computed from the content and
-the arguments alone, so that a replay damages the same byte.
+Insight: a file that is replaced by rename and a file that is changed in place are two different
+faults, because a process that holds the file open sees only the second one. Where the damage falls
+is computed from the content and the arguments alone, so that a replay damages the same byte.
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ def _rubbish(size: int, seed: int) -> bytes:
 
 
 class DamageContent(Fault):
-    """Damage a file. `heal` puts the original back, but only where the damage is still there untouched."""
+    """Damage a file. `heal` puts the original back, but only where the damage is still there
+    untouched.
+    """
 
     def __init__(
         self,

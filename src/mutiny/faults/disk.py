@@ -1,9 +1,10 @@
 """Disk faults around a directory of a box: full (bytes or inodes), read-only, locked, forbidden.
 
-Insight: the mounts of a box belong to a namespace that its maker may change from outside, also as a plain user. A
-directory becomes a small file system of its own before the target starts (`prepare`); filling it is then no more
-than shrinking it to what it holds, with no balloon file that a target could see, and healing is making it large
-again. What changes while processes already stand in the directory would not reach them, so that is refused.
+Insight: the mounts of a box belong to a namespace that its maker may change from outside, also as a
+plain user. A directory becomes a small file system of its own before the target starts (`prepare`);
+filling it is then no more than shrinking it to what it holds, with no balloon file that a target
+could see, and healing is making it large again. What changes while processes already stand in the
+directory would not reach them, so that is refused.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ _LOCK_LIMIT_S = 10.0
 class SmallDisk:
     """A directory of a box that is a file system of its own (tmpfs), with a size of its own.
 
-    Make it before the target starts. `view` is where the host sees its files: the directory on the host below is
-    covered inside the box and keeps its old content until `collect`.
+    Make it before the target starts. `view` is where the host sees its files: the directory on the
+    host below is covered inside the box and keeps its old content until `collect`.
     """
 
     def __init__(
@@ -58,7 +59,9 @@ class SmallDisk:
         return None if self._mounted else _why_in_use(self._box, self.inside)
 
     def mount(self) -> None:
-        """Put the file system in place, with the files that the directory has now. Safe to call twice."""
+        """Put the file system in place, with the files that the directory has now. Safe to call
+        twice.
+        """
         if self._mounted:
             return
         reason = self.why_not()

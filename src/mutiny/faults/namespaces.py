@@ -100,8 +100,8 @@ class MountRefused(BoxError):
 
 def shared_with_host(box: Box, namespace: Namespace) -> bool:
     """Whether the box has no namespace of its own of this kind."""
-    theirs = os.stat(f"/proc/{agent_pid(box)}/ns/{namespace}")
-    ours = os.stat(f"/proc/self/ns/{namespace}")
+    theirs = Path(f"/proc/{agent_pid(box)}/ns/{namespace}").stat()
+    ours = Path(f"/proc/self/ns/{namespace}").stat()
     return (theirs.st_dev, theirs.st_ino) == (ours.st_dev, ours.st_ino)
 
 
@@ -187,7 +187,7 @@ def host_pid(box: Box, pid: int, start: int) -> int | None:
 
 def _namespace_id(pid: int) -> int | None:
     try:
-        return os.stat(f"/proc/{pid}/ns/pid").st_ino
+        return Path(f"/proc/{pid}/ns/pid").stat().st_ino
     except (FileNotFoundError, ProcessLookupError, PermissionError):
         return None  # ended, or a stranger's
 

@@ -1,8 +1,9 @@
 """Too few resources: file descriptors, memory, processes, file size, processor time.
 
-Insight: a limit is lowered on the running process from outside, and only its soft value, because a hard limit that
-went down can never come up again without privileges. Children inherit what their parent had at the moment of the
-fork, so healing follows the tree and not only the one process that was hit.
+Insight: a limit is lowered on the running process from outside, and only its soft value, because a
+hard limit that went down can never come up again without privileges. Children inherit what their
+parent had at the moment of the fork, so healing follows the tree and not only the one process that
+was hit.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import resource
 import signal
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,9 +47,11 @@ class _Hit:
 
 
 class LowerLimit(Fault):
-    """Let a running process, and what it starts from now on, have only `spare` more than it uses now.
+    """Let a running process, and what it starts from now on, have only `spare` more than it uses
+    now.
 
-    With `to` the limit is that value instead. Everything is healed by raising the soft limits again.
+    With `to` the limit is that value instead. Everything is healed by raising the soft limits
+    again.
     """
 
     def __init__(
@@ -117,17 +120,10 @@ class LowerLimit(Fault):
             soft, hard = resource.prlimit(pid, self._number)
             if soft != self._soft or (pid == hit.pid and procfs.start_ticks(pid) != hit.start):
                 return False  # it has set its own, or is another process now
-            ceiling = hard if hard != resource.RLIM_INFINITY else hit.before[0]
-            raised = hit.before[0] if hard == resource.RLIM_INFINITY else min(ceiling, _big(hit))
-            resource.prlimit(pid, self._number, (raised, hard))
+            resource.prlimit(pid, self._number, (hit.before[0], hard))
         except (ProcessLookupError, PermissionError):
             return False  # ended meanwhile, or no longer ours
         return True
-
-
-def _big(hit: _Hit) -> int:
-    """The old soft limit as a number that can be compared; unlimited is -1 otherwise."""
-    return (1 << 62) if hit.before[0] == resource.RLIM_INFINITY else hit.before[0]
 
 
 def _text(value: int) -> str:
@@ -174,7 +170,7 @@ class LimitProcesses(Fault):
             limit = int(self._group.read("pids.current")) + self._spare
             self._group.write("pids.max", str(limit))
             return self.done(f"at most {self._group.read('pids.max')} threads in the box")
-        threads = _threads_of_user()
+        threads = _threads_counted(namespaces.agent_pid(self._box))
         for pid, start in host_pids(self._box):
             try:
                 before = resource.prlimit(pid, resource.RLIMIT_NPROC)
@@ -184,7 +180,9 @@ class LimitProcesses(Fault):
             self._lowered.append((pid, start, before))
         if not self._lowered:
             return self.not_done("the box has no process")
-        return self.done(f"at most {threads + self._spare} threads for {len(self._lowered)} processes")
+        return self.done(
+            f"at most {threads + self._spare} threads for {len(self._lowered)} processes"
+        )
 
     def heal(self) -> OperationResult:
         """Let them fork again."""
@@ -205,17 +203,21 @@ class LimitProcesses(Fault):
         return self.done(f"old limit for {len(lowered)} process(es)")
 
 
-def _threads_of_user() -> int:
-    """What the limit on processes counts: every thread of this user."""
+def _threads_counted(pid: int) -> int:
+    """What the limit on processes counts: every thread of this user in the user namespace of the
+    process.
+    """
     own, threads = os.geteuid(), 0
+    wanted = Path(f"/proc/{pid}/ns/user").stat().st_ino
     for name in os.listdir("/proc"):  # noqa: PTH208
         if not name.isdigit():
             continue
         try:
-            if os.stat(f"/proc/{name}").st_uid == own:
+            same_user = Path(f"/proc/{name}").stat().st_uid == own
+            if same_user and Path(f"/proc/{name}/ns/user").stat().st_ino == wanted:
                 threads += len(os.listdir(f"/proc/{name}/task"))  # noqa: PTH208
-        except (FileNotFoundError, ProcessLookupError):
-            continue  # ended while we looked
+        except (FileNotFoundError, ProcessLookupError, PermissionError):
+            continue  # ended while we looked, or not one of ours
     return threads
 
 
@@ -225,8 +227,9 @@ def _threads_of_user() -> int:
 class StarveCpu(Fault):
     """Give the box only `share` of one processor (0.1 = a tenth).
 
-    With a quota of the kernel where cgroups can be made; otherwise by stopping and continuing its processes in turn,
-    which works for everybody but is coarser and is seen by a parent that waits for stopped children.
+    With a quota of the kernel where cgroups can be made; otherwise by stopping and continuing its
+    processes in turn, which works for everybody but is coarser and is seen by a parent that waits
+    for stopped children.
     """
 
     PERIOD_S = 0.05
@@ -265,7 +268,9 @@ class StarveCpu(Fault):
         return self.done(f"the processes of the box run {self._share:.0%} of the time")
 
     def throttled(self) -> int:
-        """How often the kernel (or the duty cycle) has held the box up so far: the proof while it lasts."""
+        """How often the kernel (or the duty cycle) has held the box up so far: the proof while it
+        lasts.
+        """
         if self._group is not None:
             return self._group.times_throttled()
         return 0 if self._cycle is None else self._cycle.stops
@@ -287,10 +292,8 @@ class DutyCycle:
     """A thread that stops processes for a part of each period; `end` lets them all go on."""
 
     def __init__(
-        self, find: object, share: float, period_s: float
+        self, find: Callable[[], list[tuple[int, int]]], share: float, period_s: float
     ) -> None:
-        if not callable(find):
-            raise TypeError("find must be a function that lists processes")
         self._find = find
         self._share, self._period_s = share, period_s
         self._ending = threading.Event()
@@ -349,7 +352,9 @@ def cpu_seconds(pid: int) -> float:
 
 
 def wait_for_cpu(pid: int, seconds: float, timeout_s: float) -> float | None:
-    """Wait until a process has used so much more processor time; the real time it took, None when too long."""
+    """Wait until a process has used so much more processor time; the real time it took, None when
+    too long.
+    """
     begun, target = time.monotonic(), cpu_seconds(pid) + seconds
     while cpu_seconds(pid) < target:
         if time.monotonic() - begun > timeout_s:

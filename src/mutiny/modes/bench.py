@@ -71,6 +71,10 @@ class Bench:
             write_failure(outcome, self.target.contract(), replay, self.target.name)
         return outcome
 
+    def engine(self, directory: RunDirectory, seed: int) -> Engine:
+        """The loop, ready to run in a directory."""
+        return Engine(self.target.contract(), self.target.make_live, directory, seed=seed)
+
     def try_once(
         self, operations: Sequence[Operation], seed: int, directory: RunDirectory
     ) -> Outcome:

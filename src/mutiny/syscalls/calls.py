@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from mutiny.syscalls import tables
 
@@ -37,7 +38,7 @@ class Call:
     flags: int = 0
     """For opens: the flags. For renames: those of ``renameat2``. For ``unlinkat``: its flags."""
     length: int = 0
-    """For writes: how many bytes were to be written (vectors: how many vectors)."""
+    """For writes: how many bytes (vectors: how many vectors); for truncations: the new length."""
     task: int = 0
     """The thread that called."""
 
@@ -72,6 +73,7 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
 )
 
 
+@lru_cache(maxsize=4096)
 def normalise(path: str, own_numbers: frozenset[str] = frozenset()) -> str:
     """Replace what differs between runs: hashes, unique ids, temporary names, numbers of processes.
 

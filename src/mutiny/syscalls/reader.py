@@ -13,7 +13,7 @@ from pathlib import Path
 from mutiny.syscalls import tables
 from mutiny.syscalls.calls import Call, normalise
 from mutiny.syscalls.identity import Identities
-from mutiny.syscalls.listeners import Listener, Trapped
+from mutiny.syscalls.listeners import Trapped
 from mutiny.syscalls.memory import read_memory, real
 from mutiny.syscalls.policies import is_below
 
@@ -36,13 +36,13 @@ class CallReader:
         """Start to number processes anew."""
         self._identities = Identities()
 
-    def forget_tasks(self, listener: Listener) -> None:
-        """Nothing is kept for a listener beyond its own sight."""
-
     def read(self, trapped: Trapped, index: int) -> Call | None:
         """Return the call if it counts, else None. Raises Gone when the caller has ended."""
         kind, task, arguments = trapped.kind, trapped.task, trapped.arguments
         if not self.roots:
+            return None
+        if kind.group is tables.Group.EXEC:
+            self._identities.executes(task)
             return None
         flags = self._flags(trapped)
         if kind.name == "openat2" and not (self._reads or flags & tables.CHANGING_OPEN_FLAGS):
@@ -72,7 +72,7 @@ class CallReader:
             ),
             files=tuple(files),
             flags=flags,
-            length=arguments[kind.data[1]] if kind.data is not None else 0,
+            length=_length(trapped),
             task=task,
         )
 
@@ -91,6 +91,12 @@ class CallReader:
             return int(_OPEN_HOW_FLAGS.unpack(data)[0]) if len(data) == 8 else 0
         place = _FLAGS_ARGUMENT.get(kind.name)
         return arguments[place] & 0xFFFFFFFF if place is not None else 0
+
+
+def _length(trapped: Trapped) -> int:
+    if trapped.kind.data is not None:
+        return trapped.arguments[trapped.kind.data[1]]
+    return trapped.arguments[1] if trapped.kind.name in ("truncate", "ftruncate") else 0
 
 
 def _exclusive(flags: int) -> bool:

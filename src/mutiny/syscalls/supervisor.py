@@ -32,7 +32,6 @@ from mutiny.syscalls import effects, tables
 from mutiny.syscalls.calls import Call
 from mutiny.syscalls.filter import Wanted, build, packed
 from mutiny.syscalls.listeners import (
-    Ended,
     Event,
     Listeners,
     NotStarted,
@@ -291,8 +290,6 @@ class Supervisor:
             self._listeners.go(event)
         elif isinstance(event, NotStarted):
             self._not_started[event.tag] = event.reason
-        elif isinstance(event, Ended):
-            self._reader.forget_tasks(event.listener)
 
     def _decide(self, trapped: Trapped) -> None:
         previous = self._previous

@@ -34,6 +34,8 @@ class Group(Enum):
     """Changes files or says when changes are durable."""
     LOCK = "lock"
     """Takes or gives back an advisory lock."""
+    EXEC = "exec"
+    """Makes another program of the process; trapped only to keep names of processes right."""
     BLIND_SPOT = "blind spot"
     """Opens a way to change files without any further call (a shared mapping)."""
 
@@ -144,6 +146,9 @@ KINDS: tuple[Kind, ...] = (
     # locks
     Kind("flock", 73, 32, _FD0, Group.LOCK),
     Kind("fcntl", 72, 25, _FD0, Group.LOCK),
+    # other programs
+    Kind("execve", 59, 221, (), Group.EXEC),
+    Kind("execveat", 322, 281, (), Group.EXEC),
     # blind spots
     Kind("mmap", 9, 222, (DescriptorArgument(4),), Group.BLIND_SPOT),
 )

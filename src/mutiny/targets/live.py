@@ -17,7 +17,7 @@ from typing import Any
 
 from mutiny.box.box import Box
 from mutiny.box.isolation import Network
-from mutiny.box.results import CommandResult, Spawned
+from mutiny.box.results import Command, CommandResult, Spawned
 from mutiny.contracts.base import Evidence, StepContext
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.observation import Observation, ProcessView
@@ -56,14 +56,8 @@ class WorkersLive:
         program = options.program
         if not os.access(program, os.X_OK):
             raise TargetMissing(f"target {spec.name}: {program} is not an executable program")
-        self.box = Box.create(
-            directory,
-            technique=options.technique,
-            network=options.network,
-            read_only=(program.resolve().parent, program.parent),
-            environment=self._environment(options),
-            doubles=options.agents == "double",
-        )
+        self._directory = directory
+        self.box = self._raise_walls()
         self._values = {
             "program": str(program),
             "box": self.box.inside_root,
@@ -72,15 +66,36 @@ class WorkersLive:
             "tmp": f"{self.box.inside_root}/tmp",
             "plant": options.plant,
         }
-        self.observer = Observer(
-            self.box, spec, self._values, double_agents=options.agents == "double"
-        )
+        self.observer = self._look_into(self.box)
         self._environment_values = {
             key: fill(value, self._values) for key, value in spec.environment.items()
         }
         self._script: dict[str, list[str]] = {}
         self._sessions: dict[str, str] = {}
         self._background: list[Spawned] = []
+
+    def _raise_walls(self) -> Box:
+        options = self.options
+        return Box.create(
+            self._directory,
+            technique=options.technique,
+            network=options.network,
+            read_only=(options.program.resolve().parent, options.program.parent),
+            environment=self._environment(options),
+            doubles=options.agents == "double",
+        )
+
+    def _look_into(self, box: Box) -> Observer:
+        return Observer(box, self.spec, self._values, double_agents=self.options.agents == "double")
+
+    def _reopen(self) -> None:
+        """The world has ended; a new box goes on from the files that it left."""
+        marker = self.observer.edit_marker
+        self.observer.close()
+        self.box.close()
+        self.box = self._raise_walls()
+        self.observer = self._look_into(self.box)
+        self.observer.edit_marker = marker
 
     def _environment(self, options: LiveOptions) -> dict[str, str]:
         if options.agents == "double":
@@ -144,6 +159,10 @@ class WorkersLive:
             return replace(inner, inner=(inner,))
         if isinstance(operation, op.Parallel):
             return self._parallel(operation, context)
+        if isinstance(operation, op.SweepPoint):
+            return self._sweep_point(operation, context)
+        if isinstance(operation, op.Trace):
+            return self._trace(operation, context)
         handler = _HANDLERS.get(type(operation))
         if handler is not None:
             return handler(self, operation, context)
@@ -275,6 +294,69 @@ class WorkersLive:
             tokens=tuple(token for part in parts for token in part.tokens),
             target_ms=max(part.target_ms for part in parts),
         )
+
+    def _sweepable(
+        self, operation: Operation, context: StepContext
+    ) -> tuple[Command, tuple[str, ...]] | OperationResult:
+        """The command that an operation means, ready for the system-call engine."""
+        spoken = self.spec.commands.get(_COMMAND_NAMES.get(type(operation), ""))
+        if spoken is None or spoken.background:
+            return _unable(f"{operation.type} is no command of {self.spec.name} that can be swept")
+        values, tokens = self._operation_values(operation, context)
+        command = Command(
+            tuple(fill(word, values) for word in spoken.argv),
+            spoken.timeout_s or self.limits.command_s,
+            self._values["source"],
+            self._environment_values,
+            spoken.stdin.encode(),
+        )
+        return command, tokens
+
+    def _sweep_point(self, operation: op.SweepPoint, context: StepContext) -> OperationResult:
+        """Run a command under the system-call engine and break it at one call."""
+        from mutiny.targets.points import break_at
+
+        ready = self._sweepable(operation.operation, context)
+        if isinstance(ready, OperationResult):
+            return ready
+        command, tokens = ready
+        broken = break_at(operation, self.box, self.roots(), command)
+        if not self.box.alive:
+            self._reopen()
+        argv = tuple(command.argv)
+        answer = OperationResult(None, signal=9, argv=argv)
+        if broken.answer is not None:
+            answer = _as_result(broken.answer, argv)
+        return OperationResult(
+            0 if broken.fired else 1,
+            stdout=broken.where,
+            stderr="" if broken.fired else broken.where,
+            fired=broken.fired,
+            technique=broken.technique,
+            inner=(replace(answer, tokens=tokens),),
+            tokens=tokens,
+        )
+
+    def _trace(self, operation: op.Trace, context: StepContext) -> OperationResult:
+        """Run a command under the system-call engine, unharmed."""
+        from mutiny.targets.points import trace
+
+        ready = self._sweepable(operation.operation, context)
+        if isinstance(ready, OperationResult):
+            return ready
+        command, tokens = ready
+        traced = trace(operation, self.box, self.roots(), command, self.box.directory.parent)
+        answer = replace(_as_result(traced.answer, tuple(command.argv)), tokens=tokens)
+        return replace(
+            answer,
+            inner=(answer,),
+            technique=traced.technique,
+            details={"calls": traced.calls, "blind_spots": list(traced.blind_spots)},
+        )
+
+    def roots(self) -> tuple[Path, ...]:
+        """The directories whose changes count: the target's state and the user's repository."""
+        return (self.observer.state_path.parent, self.box.directory / "source")
 
     # --- waits and assertions --------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mutiny.contracts.base import Answered, Checked
 from mutiny.contracts.workers import generate, judge, operations, simplify
@@ -41,9 +41,9 @@ class WorkersContract:
         """Rules that the target does not promise, with the reason."""
         return self.profile.not_applicable
 
-    def initial(self) -> WorkersModel:
+    def initial(self) -> Beliefs:
         """Beliefs about an empty box."""
-        return WorkersModel(self.profile)
+        return Beliefs((WorkersModel(self.profile),))
 
     def nothing_seen(self) -> Observation:
         """The picture before the first look."""
@@ -61,22 +61,47 @@ class WorkersContract:
 
     def judge(
         self,
-        model: WorkersModel,
+        model: Beliefs,
         operation: Operation,
         result: OperationResult,
         before: Observation,
         seen: Observation,
         now: float,
     ) -> Answered:
-        """Classify an answer and advance the beliefs."""
-        answer = judge.judge_answer(model, operation, result, before, seen, self.patterns, now)
-        judgement = answer.judgement
-        violation = judgement.violation
+        """Classify an answer and advance the beliefs; an alternative that it refutes is dropped."""
+        answers = [
+            judge.judge_answer(one, operation, result, before, seen, self.patterns, now)
+            for one in model.alternatives
+        ]
+        right = [answer for answer in answers if not answer.judgement.verdict.stops_run]
+        chosen = right or answers[:1]
+        after = Beliefs(tuple(one for answer in chosen for one in (answer.model, *answer.others)))
+        judgement = chosen[0].judgement
+        violation, reason = judgement.violation, chosen[0].expectation.reason
         if violation is not None and violation.rule in self.not_applicable:
-            return Answered(Verdict.SUCCESS, answer.model, None, answer.expectation.reason)
-        return Answered(judgement.verdict, answer.model, violation, answer.expectation.reason)
+            return Answered(Verdict.SUCCESS, after, None, reason)
+        return Answered(judgement.verdict, after, violation, reason)
 
     def check(
+        self,
+        model: Beliefs,
+        operation: Operation,
+        succeeded: bool,
+        before: Observation,
+        seen: Observation,
+    ) -> Checked:
+        """All state rules and the ledger, under the alternative that they suit best."""
+        results = [
+            (self._check_one(one, operation, succeeded, before, seen), one)
+            for one in model.alternatives
+        ]
+        clean = [pair for pair in results if not pair[0].broken and not pair[0].settling]
+        possible = [pair for pair in results if not pair[0].broken]
+        chosen = clean or possible or results[:1]
+        kept = Beliefs(tuple(one for _, one in chosen))
+        return replace(chosen[0][0], model=kept)
+
+    def _check_one(
         self,
         model: WorkersModel,
         operation: Operation,
@@ -84,7 +109,6 @@ class WorkersContract:
         before: Observation,
         seen: Observation,
     ) -> Checked:
-        """All state rules and the ledger."""
         broken, unreadable = judge.check_state(
             model, operation, succeeded, before, seen, self.not_applicable
         )
@@ -94,37 +118,23 @@ class WorkersContract:
             unreadable,
         )
 
-    def see(self, model: WorkersModel, seen: Observation) -> WorkersModel:
+    def see(self, model: Beliefs, seen: Observation) -> Beliefs:
         """Narrow the beliefs by a new picture."""
-        return model.see(seen)
+        return Beliefs(tuple(one.see(seen) for one in model.alternatives))
 
-    def pending(self, model: WorkersModel, seen: Observation) -> tuple[str, ...]:
-        """What has still to happen by itself."""
-        return model.pending(seen)
+    def pending(self, model: Beliefs, seen: Observation) -> tuple[str, ...]:
+        """What has still to happen by itself, under the alternative that waits for least."""
+        return min((one.pending(seen) for one in model.alternatives), key=len)
 
-    def disturbed(self, model: WorkersModel) -> tuple[str, ...]:
+    def disturbed(self, model: Beliefs) -> tuple[str, ...]:
         """Faults whose consequences may still be felt."""
-        return model.faults
+        return model.alternatives[0].faults
 
     def coverage(
-        self, operation: Operation, before: Observation, verdict: Verdict, model: WorkersModel
+        self, operation: Operation, before: Observation, verdict: Verdict, model: Beliefs
     ) -> dict[str, object]:
         """The cell of the coverage table that a step fills: (status, operation, fault, outcome)."""
-        inner = (
-            operation.children()[0] if isinstance(operation, operations.ExpectError) else operation
-        )
-        worker = operations.worker_of(inner)
-        if worker is None and isinstance(inner, operations.Reject):
-            worker = model.last_reviewed
-        last = model.faults[-1].partition("(")[0] if model.faults else "none"
-        fault = inner.type if inner.kind is Kind.FAULT else last
-        status = before.status_of(worker) if worker else None
-        return {
-            "status": status or ("absent" if worker else "-"),
-            "operation": inner.type,
-            "fault": fault,
-            "outcome": verdict.value,
-        }
+        return _cell(operation, before, verdict, model.alternatives[0])
 
     def generate(self, seed: int, length: int) -> tuple[Operation, ...]:
         """An explored sequence: chaos, then recovery."""
@@ -137,3 +147,29 @@ class WorkersContract:
     def simpler(self, sequence: Sequence[Operation]) -> Iterator[tuple[str, tuple[Operation, ...]]]:
         """Simpler forms of a sequence: fewer workers, shorter texts, smaller waits."""
         return simplify.simpler(sequence)
+
+
+@dataclass(frozen=True)
+class Beliefs:
+    """What may be the case. More than one alternative after a command whose outcome nobody learned."""
+
+    alternatives: tuple[WorkersModel, ...]
+
+
+def _cell(
+    operation: Operation, before: Observation, verdict: Verdict, model: WorkersModel
+) -> dict[str, object]:
+    wrapped = isinstance(operation, operations.ExpectError | operations.SweepPoint)
+    inner = operation.children()[0] if wrapped else operation
+    worker = operations.worker_of(inner)
+    if worker is None and isinstance(inner, operations.Reject):
+        worker = model.last_reviewed
+    last = model.faults[-1].partition("(")[0] if model.faults else "none"
+    fault = operation.type if operation.kind is Kind.FAULT else last
+    status = before.status_of(worker) if worker else None
+    return {
+        "status": status or ("absent" if worker else "-"),
+        "operation": inner.type,
+        "fault": fault,
+        "outcome": verdict.value,
+    }

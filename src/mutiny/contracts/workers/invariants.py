@@ -532,6 +532,8 @@ def touched_workers(
     for part in walk(operation):
         everyone |= isinstance(part, ENDS_ALL_AGENTS) or (up_restarts and isinstance(part, op.Up))
         daemon |= isinstance(part, op.Down | op.KillDaemon | op.Reset)
+        if isinstance(part, op.SweepPoint) and part.ends_world:
+            everyone = daemon = True
         name = op.worker_of(part)
         if name and isinstance(part, ENDS_ONE_AGENT):
             names.add(name)

@@ -35,6 +35,8 @@ class Answer:
     judgement: Judgement
     model: WorkersModel
     expectation: Expectation
+    others: tuple[WorkersModel, ...] = ()
+    """Other beliefs that the answer leaves possible."""
 
 
 def judge_answer(
@@ -49,6 +51,13 @@ def judge_answer(
     """Classify an answer and advance the beliefs."""
     if isinstance(operation, op.Parallel):
         return _judge_parallel(model, operation, result, before, seen, patterns, now)
+    if isinstance(operation, op.Trace):
+        if not result.inner:
+            return Answer(Judgement(Verdict.INCONCLUSIVE), model, Expectation(True))
+        traced = result.inner[0]
+        return judge_answer(model, operation.operation, traced, before, seen, patterns, now)
+    if isinstance(operation, op.SweepPoint):
+        return _judge_sweep_point(model, operation, result, before, seen, patterns, now)
     if isinstance(operation, op.ExpectError):
         return _judge_refusal(model, operation, result, before, seen, patterns, now)
     if isinstance(operation, op.PauseProcess) and operation.during is not None:
@@ -120,6 +129,48 @@ def _judge_during(
         seen=seen,
     )
     return Answer(judgement, after, widened)
+
+
+def _judge_sweep_point(
+    model: WorkersModel,
+    operation: op.SweepPoint,
+    result: OperationResult,
+    before: Observation,
+    seen: Observation,
+    patterns: Patterns,
+    now: float,
+) -> Answer:
+    """A command that was broken in the middle has happened or it has not; half is wrong.
+
+    An answer of success is an acknowledgement: then it has happened. A refusal or a death leaves both open.
+    """
+    inner = operation.operation
+    expectation = expect(model, inner, before)
+    if not result.fired or not result.inner:
+        return Answer(Judgement(Verdict.INCONCLUSIVE), model, expectation)
+    answer = result.inner[0]
+    done = step(model, inner, OK, tokens=answer.tokens, now=now)
+    hit_done = _after_point(done, operation, now)
+    hit_not = _after_point(model, operation, now)
+    if not operation.ends_world and answer.signal is None:
+        crash = classify(inner, answer, expectation, patterns, PREFIX)
+        if crash.violation is not None and crash.violation.rule.endswith("no_crash"):
+            return Answer(crash, hit_not.see(seen), expectation, (hit_done.see(seen),))
+        if answer.exit_code == 0:
+            return Answer(Judgement(Verdict.SUCCESS), hit_done.see(seen), expectation)
+    if not expectation.success:
+        return Answer(Judgement(Verdict.SUCCESS), hit_not.see(seen), expectation)
+    return Answer(Judgement(Verdict.SUCCESS), hit_not.see(seen), expectation, (hit_done.see(seen),))
+
+
+def _after_point(model: WorkersModel, operation: op.SweepPoint, now: float) -> WorkersModel:
+    """What the point itself does to the beliefs."""
+    name = operation.type
+    if not operation.ends_world:
+        worker = op.worker_of(operation.operation) or model.last_reviewed
+        return model.disturb(name, (worker,) if worker else (), now)
+    hit = model.disturb(name, tuple(model.workers), now)
+    return replace(hit, daemon=frozenset({False}), daemon_killed=True)
 
 
 def _judge_parallel(

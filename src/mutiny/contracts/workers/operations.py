@@ -353,6 +353,101 @@ class MoveSource(Operation):
     kind: ClassVar[Kind] = Kind.FAULT
 
 
+# --- sweep points: a command broken at one exact system call -----------------------------------
+
+ERRNOS = ("ENOSPC", "EIO", "EACCES", "EROFS", "EMFILE", "EINTR")
+TEARS = ("kill", "short", "lie")
+
+
+@dataclass(frozen=True)
+class SweepPoint(Operation):
+    """A command that is broken before its n-th state-changing system call, counted from 0."""
+
+    operation: Operation
+    call: int
+    kind: ClassVar[Kind] = Kind.FAULT
+    ends_world: ClassVar[bool] = True
+    """Every process of the box dies at the point; the target has to come back from its files alone."""
+
+    def __post_init__(self) -> None:
+        if self.call < 0:
+            raise ValueError("call must not be negative")
+
+    def children(self) -> tuple[Operation, ...]:
+        return (self.operation,)
+
+
+@dataclass(frozen=True)
+class Trace(Operation):
+    """A command under the system-call engine, unharmed: its calls are written down, its states kept."""
+
+    operation: Operation
+    keep: str = ""
+    """What to keep before each call: nothing, `files` (as they are) or `synced` (as a power loss leaves them)."""
+    kind: ClassVar[Kind] = Kind.COMBINATION
+
+    def __post_init__(self) -> None:
+        if self.keep not in ("", "files", "synced"):
+            raise ValueError(f"keep {self.keep!r} is neither 'files' nor 'synced'")
+
+    def children(self) -> tuple[Operation, ...]:
+        return (self.operation,)
+
+
+@dataclass(frozen=True)
+class CrashAt(SweepPoint):
+    """Everything dies before the call."""
+
+
+@dataclass(frozen=True)
+class KillAt(SweepPoint):
+    """Only the process that makes the call dies; daemon, tmux and agents go on."""
+
+    ends_world: ClassVar[bool] = False
+
+
+@dataclass(frozen=True)
+class FailAt(SweepPoint):
+    """The call fails with an error of the operating system."""
+
+    errno: str = "ENOSPC"
+    ends_world: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.errno not in ERRNOS:
+            raise ValueError(f"errno {self.errno!r} is none of {', '.join(ERRNOS)}")
+
+
+@dataclass(frozen=True)
+class TearAt(SweepPoint):
+    """Half of a write: then everything dies, or the caller learns the short count, or it is lied to."""
+
+    mode: str = "kill"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.mode not in TEARS:
+            raise ValueError(f"mode {self.mode!r} is none of {', '.join(TEARS)}")
+
+
+@dataclass(frozen=True)
+class PowerLossAt(SweepPoint):
+    """Everything dies before the call, and only what was synced is still there."""
+
+
+@dataclass(frozen=True)
+class Interleave(Operation):
+    """Commands at once in one exact order of their file operations: `schedule` says who moves next."""
+
+    operations: tuple[Operation, ...]
+    schedule: tuple[int, ...] = ()
+    kind: ClassVar[Kind] = Kind.COMBINATION
+
+    def children(self) -> tuple[Operation, ...]:
+        return self.operations
+
+
 # --- combinations --------------------------------------------------------------------------------
 
 
@@ -415,6 +510,7 @@ OPERATIONS: dict[str, type[Operation]] = {
         *(AssertState, AssertWorkerExists, AssertSessionAlive),
         *(KillDaemon, KillTmuxSession, KillTmuxServer, KillAgent, PauseProcess),
         *(CorruptState, DirtySource, MoveSource),
+        *(Trace, CrashAt, KillAt, FailAt, TearAt, PowerLossAt, Interleave),
         *(ExpectError, Choice, Parallel),
     )
 }

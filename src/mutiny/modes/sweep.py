@@ -1,0 +1,263 @@
+"""Sweeps: one operation broken at every point.
+
+The scenario runs up to the operation. Then, for a crash sweep, the operation runs once under the system-call
+engine and the box's files are kept before each of its state-changing calls: one pass gives every crash state, and each of them is
+recovered by the target's own means in a box of its own and judged with all rules and the ledger. Errors and
+torn writes need a run a point. The first bug is run once more as an ordinary sequence with its exact point, so it has a
+report, a replay and a journal like any other.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mutiny.contracts.workers import operations as op
+from mutiny.engine.loop import Engine, Outcome
+from mutiny.engine.rundir import RunDirectory
+from mutiny.errors import UsageError
+from mutiny.model.operation import Operation, walk
+from mutiny.model.result import OperationResult
+from mutiny.model.verdict import Verdict, worst
+from mutiny.modes.bench import Assignment, Bench
+from mutiny.targets.keepers import own, state_name
+from mutiny.targets.points import points_directory
+
+KINDS = ("crash", "errno", "torn", "fsync", "preempt")
+WORLD_RECOVERY: tuple[Operation, ...] = (op.Up(), op.Settle(), op.Doctor(), op.Down())
+RECOVERY: tuple[Operation, ...] = (op.Settle(), op.Doctor(), op.Down())
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point of a sweep and what came of it."""
+
+    operation: Operation
+    index: int
+    label: str
+    process: str
+    verdict: Verdict
+    rule: str | None = None
+    message: str = ""
+    seconds: float = 0.0
+
+
+@dataclass
+class Sweep:
+    """A finished sweep."""
+
+    kind: str
+    target: str
+    at: Operation
+    calls: list[dict[str, Any]] = field(default_factory=list)
+    points: list[Point] = field(default_factory=list)
+    first_bug: Outcome | None = None
+    trace_s: float = 0.0
+    judge_s: float = 0.0
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of all points; a sweep without points has tested nothing."""
+        return worst(point.verdict for point in self.points)
+
+    def as_json(self) -> dict[str, object]:
+        """For programs."""
+        return {
+            "kind": self.kind,
+            "target": self.target,
+            "at": self.at.as_json(),
+            "verdict": self.verdict.value,
+            "points": [
+                {
+                    "operation": point.operation.as_json(),
+                    "index": point.index,
+                    "process": point.process,
+                    "call": point.label,
+                    "verdict": point.verdict.value,
+                    "rule": point.rule,
+                    "message": point.message,
+                }
+                for point in self.points
+            ],
+            "trace_s": round(self.trace_s, 3),
+            "judge_s": round(self.judge_s, 3),
+            "first_bug": None if self.first_bug is None else str(self.first_bug.directory.path),
+        }
+
+
+def split(operations: Sequence[Operation], at: str) -> tuple[tuple[Operation, ...], Operation]:
+    """The operations before the one that is swept, and that one; `at` is a type, or a type and a worker."""
+    name, _, worker = at.partition(":")
+    for index, operation in enumerate(operations):
+        if operation.type == name and worker in ("", op.worker_of(operation)):
+            return tuple(operations[:index]), operation
+    known = dict.fromkeys(part.type for operation in operations for part in walk(operation))
+    raise UsageError(f"the scenario has no operation {at!r}; it has {', '.join(known)}")
+
+
+Watch = Callable[[int, int, Sequence[Point]], None]
+
+
+class Sweeper:
+    """Sweeps one operation of one scenario."""
+
+    def __init__(
+        self, bench: Bench, prefix: Sequence[Operation], at: Operation, *, jobs: int
+    ) -> None:
+        self._bench = bench
+        self._prefix = tuple(prefix)
+        self._at = at
+        self._jobs = jobs
+
+    def run(self, kind: str, choices: Sequence[str], limit: int | None, watch: Watch) -> Sweep:
+        """Trace once, judge every point, and run the first bug again as an ordinary sequence."""
+        sweep = Sweep(kind, self._bench.target.name, self._at)
+        if kind in ("crash", "fsync"):
+            self._one_pass(sweep, "files" if kind == "crash" else "synced", limit, watch)
+        else:
+            self._point_by_point(sweep, kind, choices, limit, watch)
+        bug = next((point for point in sweep.points if point.verdict.is_bug), None)
+        if bug is not None:
+            sweep.first_bug = self._bench.run(
+                Assignment(
+                    self.sequence(bug.operation), f"sweep {kind} at {self._at.type}", 1, "sweep"
+                )
+            )
+        return sweep
+
+    def sequence(self, point: Operation) -> tuple[Operation, ...]:
+        """The whole run that goes through one point."""
+        world = isinstance(point, op.SweepPoint) and point.ends_world
+        world = world and not (isinstance(point, op.TearAt) and point.mode != "kill")
+        return (*self._prefix, point, *(WORLD_RECOVERY if world else RECOVERY))
+
+    # --- one pass ------------------------------------------------------------------------------
+
+    def _one_pass(self, sweep: Sweep, keep: str, limit: int | None, watch: Watch) -> None:
+        directory = RunDirectory.create(self._bench.root, latest=False)
+        started = time.monotonic()
+        engine = self._bench.engine(directory, 1)
+        outcome = engine.run((*self._prefix, op.Trace(self._at, keep)))
+        sweep.trace_s = time.monotonic() - started
+        if outcome.verdict is not Verdict.SUCCESS:
+            sweep.first_bug = outcome
+            sweep.points.append(_failed_trace(self._at, outcome))
+            return
+        result = outcome.steps[-1].result
+        sweep.calls = list(result.details["calls"])  # type: ignore[call-overload]
+        indices = _spread(len(sweep.calls) + 1, limit)
+        states = points_directory(directory.path)
+        started = time.monotonic()
+        with ThreadPoolExecutor(self._jobs) as pool:
+            jobs = [
+                pool.submit(self._judge_state, states, index, keep, outcome, sweep.calls)
+                for index in indices
+            ]
+            for done, job in enumerate(jobs, 1):
+                sweep.points.append(job.result())
+                watch(done, len(jobs), sweep.points)
+        sweep.judge_s = time.monotonic() - started
+        directory.discard()
+
+    def _judge_state(
+        self, states: Path, index: int, keep: str, traced: Outcome, calls: Sequence[dict[str, Any]]
+    ) -> Point:
+        """Recover one kept state in a box of its own."""
+        started = time.monotonic()
+        point = (op.CrashAt if keep == "files" else op.PowerLossAt)(self._at, index)
+        directory = RunDirectory.create(states.parent / "judged", latest=False)
+        own(states / state_name(index), directory.box_path)
+        engine = self._bench.engine(directory, 1)
+        inner = OperationResult(None, signal=9, tokens=traced.steps[-1].result.tokens)
+        broken = OperationResult(0, fired=True, inner=(inner,), tokens=inner.tokens)
+        outcome = engine.resume(traced.before_last, point, broken, WORLD_RECOVERY)
+        directory.discard()
+        label = str(calls[index]["text"]) if index < len(calls) else "(after the last call)"
+        process = str(calls[index]["process"]) if index < len(calls) else ""
+        return _point(point, index, label, process, outcome, time.monotonic() - started)
+
+    # --- a run a point -------------------------------------------------------------------------
+
+    def _point_by_point(
+        self, sweep: Sweep, kind: str, choices: Sequence[str], limit: int | None, watch: Watch
+    ) -> None:
+        directory = RunDirectory.create(self._bench.root, latest=False)
+        started = time.monotonic()
+        outcome = self._bench.engine(directory, 1).run((*self._prefix, op.Trace(self._at)))
+        sweep.trace_s = time.monotonic() - started
+        if outcome.verdict is not Verdict.SUCCESS:
+            sweep.first_bug = outcome
+            sweep.points.append(_failed_trace(self._at, outcome))
+            return
+        sweep.calls = list(outcome.steps[-1].result.details["calls"])  # type: ignore[call-overload]
+        directory.discard()
+        candidates = list(_points(kind, self._at, sweep.calls, choices))
+        chosen = [candidates[index] for index in _spread(len(candidates), limit)]
+        started = time.monotonic()
+        with ThreadPoolExecutor(self._jobs) as pool:
+            jobs = [pool.submit(self._judge_run, point, sweep.calls) for point in chosen]
+            for done, job in enumerate(jobs, 1):
+                sweep.points.append(job.result())
+                watch(done, len(jobs), sweep.points)
+        sweep.judge_s = time.monotonic() - started
+
+    def _judge_run(self, point: op.SweepPoint, calls: Sequence[dict[str, Any]]) -> Point:
+        started = time.monotonic()
+        directory = RunDirectory.create(self._bench.root / "points", latest=False)
+        outcome = self._bench.try_once(self.sequence(point), 1, directory)
+        directory.discard()
+        call = calls[point.call]
+        return _point(
+            point,
+            point.call,
+            str(call["text"]),
+            str(call["process"]),
+            outcome,
+            time.monotonic() - started,
+        )
+
+
+def _points(
+    kind: str, at: Operation, calls: Sequence[dict[str, Any]], choices: Sequence[str]
+) -> Iterator[op.SweepPoint]:
+    for call in calls:
+        index = int(call["index"])
+        if kind == "errno":
+            for name in choices or op.ERRNOS:
+                yield op.FailAt(at, index, name)
+        elif kind == "torn" and str(call["name"]) in ("write", "pwrite64", "writev", "pwritev"):
+            for mode in choices or op.TEARS:
+                yield op.TearAt(at, index, mode)
+
+
+def _spread(count: int, limit: int | None) -> list[int]:
+    """All places, or `limit` of them evenly spread from the first to the last."""
+    if limit is None or limit >= count:
+        return list(range(count))
+    return sorted({round(i * (count - 1) / max(limit - 1, 1)) for i in range(limit)})
+
+
+def _point(
+    operation: Operation, index: int, label: str, process: str, outcome: Outcome, seconds: float
+) -> Point:
+    step = outcome.failed_step
+    message = ""
+    if step is not None:
+        said = [violation.message for violation in step.violations] or list(step.inconclusive)
+        message = said[0] if said else step.result.stderr.strip()
+    return Point(operation, index, label, process, outcome.verdict, outcome.rule, message, seconds)
+
+
+def _failed_trace(at: Operation, outcome: Outcome) -> Point:
+    point = _point(at, -1, "the unbroken run did not pass", "", outcome, outcome.duration_s)
+    return point
+
+
+def forget(path: Path) -> None:
+    """Throw away what a sweep kept beside its run directories."""
+    shutil.rmtree(path, ignore_errors=True)

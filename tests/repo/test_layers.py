@@ -1,0 +1,141 @@
+"""Imports go one way: what is low knows nothing of what is high."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[2] / "src"
+
+LAYERS = (
+    *("model", "errors", "codec", "seeds"),
+    *("oracle.classify", "contracts"),
+    *("system", "doubles", "box", "syscalls", "oracle.probes", "faults"),
+    *("engine", "targets", "report", "modes", "web", "cli"),
+)
+"""From low to high: a layer imports only from those before it."""
+
+ONLY = {
+    "model": set(),
+    "errors": set(),
+    "seeds": set(),
+    "codec": {"model", "errors"},
+    "oracle.classify": {"model"},
+    "contracts": {"model", "errors", "seeds", "codec", "oracle.classify"},
+    "doubles": set(),
+    "system": {"errors"},
+    "engine": {"model", "errors", "codec", "seeds", "contracts"},
+    "report": {"model", "errors", "codec", "contracts", "engine"},
+}
+"""Layers that may use less than everything below them."""
+
+
+@cache
+def modules() -> dict[str, Path]:
+    """Every module of both packages by its dotted name."""
+    found = {}
+    for path in sorted(SOURCE.rglob("*.py")):
+        parts = path.relative_to(SOURCE).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+@cache
+def imports(module: str) -> frozenset[str]:
+    """Every module that a module imports, wherever in it the import stands."""
+    path = modules()[module]
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module}: imports are absolute"
+            assert node.module is not None
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= {name if name in modules() else node.module for name in names}
+    return frozenset(found)
+
+
+def layer(module: str) -> str | None:
+    """The layer of a Mutiny module; None for everything else."""
+    parts = module.split(".")
+    if parts[0] != "mutiny" or len(parts) == 1:
+        return None
+    return ".".join(parts[1:3]) if parts[1] == "oracle" and len(parts) > 2 else parts[1]
+
+
+def mutiny_modules() -> list[str]:
+    return [name for name in modules() if layer(name) not in (None, "oracle")]
+
+
+def test_there_is_something_to_check() -> None:
+    assert len(mutiny_modules()) > 60
+    assert "mutiny.model.operation" in imports("mutiny.engine.loop")
+
+
+def test_every_layer_has_its_place() -> None:
+    """A new package belongs into `LAYERS` before anything imports it."""
+    assert {layer(name) for name in mutiny_modules()} - set(LAYERS) == set()
+
+
+@pytest.mark.parametrize("module", mutiny_modules())
+def test_imports_go_down(module: str) -> None:
+    own = layer(module)
+    assert own is not None
+    below = set(LAYERS[: LAYERS.index(own)]) & ONLY.get(own, set(LAYERS))
+    used = {layer(name) for name in imports(module)} - {None, own}
+    assert used <= below, f"{module} ({own}) may not import {sorted(used - below)}"  # type: ignore[type-var]
+
+
+def test_contracts_know_no_target_and_targets_know_no_mode() -> None:
+    """The two sentences of the design, spelled out."""
+    for module in mutiny_modules():
+        used = {layer(name) for name in imports(module)}
+        if layer(module) == "contracts":
+            assert not used & {"targets", "engine", "box", "faults", "modes", "cli"}, module
+        if layer(module) == "targets":
+            assert not used & {"modes", "cli", "report", "engine"}, module
+        if layer(module) == "engine":
+            assert not used & {"targets", "modes", "cli", "box", "faults", "doubles"}, module
+
+
+def test_the_engine_knows_contracts_only_by_their_protocol() -> None:
+    for module in mutiny_modules():
+        if layer(module) == "engine":
+            used = {name for name in imports(module) if name.startswith("mutiny.contracts")}
+            assert used <= {"mutiny.contracts.base"}, module
+
+
+@pytest.mark.parametrize("package", ["model", "doubles"])
+def test_some_layers_use_the_standard_library_alone(package: str) -> None:
+    for module in mutiny_modules():
+        if layer(module) != package:
+            continue
+        foreign = {name for name in imports(module) if layer(name) != package}
+        roots = {name.split(".")[0] for name in foreign}
+        assert roots <= set(sys.stdlib_module_names), f"{module} imports {sorted(roots)}"
+
+
+def test_only_known_libraries_are_used() -> None:
+    roots = {name.split(".")[0] for module in modules() for name in imports(module)}
+    assert roots - set(sys.stdlib_module_names) <= {
+        "mutiny",
+        "longboat",
+        "click",
+        "rich",
+        "pydantic",
+    }
+
+
+def test_longboat_is_a_program_of_its_own() -> None:
+    for module in modules():
+        roots = {name.split(".")[0] for name in imports(module)}
+        if module.split(".")[0] == "longboat":
+            assert roots <= {*sys.stdlib_module_names, "longboat"}, module
+        else:
+            used = {name for name in imports(module) if name.split(".")[0] == "longboat"}
+            assert used <= {"longboat.plants"}, module

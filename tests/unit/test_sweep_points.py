@@ -1,0 +1,89 @@
+"""A command broken at one system call has happened or it has not; half is wrong."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from builders import CONTRACT, TOKEN, belief, beliefs, model, ok, picture, refused, view
+from mutiny.contracts.base import Answered
+from mutiny.contracts.workers import operations as op
+from mutiny.contracts.workers.observation import Observation
+from mutiny.model.operation import Operation
+from mutiny.model.result import OperationResult
+from mutiny.model.verdict import Verdict
+
+START = op.Start("alpha", "x")
+IDLE = picture(view())
+WORKING = picture(view("alpha", "working"))
+DEAD = OperationResult(None, signal=9, tokens=(TOKEN,))
+ENDING: list[Operation] = [op.CrashAt(START, 1), op.PowerLossAt(START, 1), op.TearAt(START, 1)]
+SPARING: list[Operation] = [op.KillAt(START, 1), op.FailAt(START, 1)]
+
+
+def judge(
+    operation: Operation, inner: OperationResult, seen: Observation = IDLE, **changes: object
+) -> Answered:
+    whole = replace(ok(fired=True, inner=(inner,)), **changes)  # type: ignore[arg-type]
+    return CONTRACT.judge(beliefs(model(belief())), operation, whole, IDLE, seen, 5.0)
+
+
+def tokens(answered: Answered) -> list[set[str]]:
+    return [set(one.work) for one in answered.model.alternatives]
+
+
+@pytest.mark.parametrize("operation", [*ENDING, *SPARING], ids=lambda item: item.type)
+def test_a_death_leaves_both_open(operation: Operation) -> None:
+    answered = judge(operation, DEAD)
+    assert answered.verdict is Verdict.SUCCESS
+    assert sorted(map(sorted, tokens(answered))) == [[], [TOKEN]]
+
+
+@pytest.mark.parametrize("operation", ENDING, ids=lambda item: item.type)
+def test_when_the_world_ends_the_daemon_is_gone_and_everybody_is_excused(
+    operation: Operation,
+) -> None:
+    for one in judge(operation, DEAD, picture(view(), daemons=())).model.alternatives:
+        assert one.daemon_certain is False
+        assert one.daemon_killed
+        assert "offline" in one.allowed("alpha")
+
+
+@pytest.mark.parametrize("operation", SPARING, ids=lambda item: item.type)
+def test_an_acknowledgement_means_that_it_has_happened(operation: Operation) -> None:
+    assert tokens(judge(operation, ok(tokens=(TOKEN,)), WORKING)) == [{TOKEN}]
+
+
+def test_a_failure_with_any_text_leaves_both_open() -> None:
+    answered = judge(op.FailAt(START, 1), refused("No space left on device", tokens=(TOKEN,)))
+    assert answered.verdict is Verdict.SUCCESS
+    assert sorted(map(sorted, tokens(answered))) == [[], [TOKEN]]
+
+
+def test_a_traceback_is_a_bug_all_the_same() -> None:
+    crash = refused("Traceback (most recent call last):\n  x\nOSError: [Errno 28]")
+    answered = judge(op.FailAt(START, 1), crash)
+    assert answered.verdict is Verdict.BUG
+    assert answered.violation is not None
+    assert answered.violation.rule == "workers.no_crash"
+
+
+def test_what_must_be_refused_has_not_happened() -> None:
+    answered = judge(op.CrashAt(op.Accept("alpha"), 2), DEAD)
+    assert len(answered.model.alternatives) == 1
+
+
+@pytest.mark.parametrize(
+    "changes", [{"fired": False}, {"inner": ()}, {"harness_error": "the engine is gone"}]
+)
+def test_a_point_that_was_not_reached_proves_nothing(changes: dict[str, object]) -> None:
+    for operation in (*ENDING, *SPARING):
+        assert judge(operation, DEAD, **changes).verdict is Verdict.INCONCLUSIVE
+
+
+def test_the_next_look_decides_which_it_was() -> None:
+    answered = judge(op.KillAt(START, 1), DEAD, WORKING)
+    checked = CONTRACT.check(answered.model, op.Sleep(), True, IDLE, WORKING)
+    assert checked.broken == ()
+    assert [set(one.work) for one in checked.model.alternatives] == [{TOKEN}]
