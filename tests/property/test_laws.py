@@ -68,6 +68,9 @@ operations: st.SearchStrategy[Operation] = st.one_of(
     st.builds(op.ExpectError, commands),
     st.builds(op.Choice, st.lists(simple, min_size=1, max_size=3).map(tuple)),
     st.builds(op.Parallel, st.lists(commands, min_size=2, max_size=3).map(tuple)),
+    st.builds(op.CrashAt, commands, st.integers(0, 99)),
+    st.builds(op.KillAt, commands, st.integers(0, 99)),
+    st.builds(op.FailAt, commands, st.integers(0, 99), st.sampled_from(op.ERRNOS)),
     st.builds(
         op.PauseProcess,
         st.sampled_from(("daemon", "tmux", "agent")),

@@ -49,6 +49,7 @@ SAMPLES: tuple[Operation, ...] = (
     op.ExpectError(op.Start("nobody", "x")),
     op.Choice((op.Up(), op.KillTmuxSession("beta"))),
     op.Parallel((op.Accept("alpha"), op.Accept("alpha"))),
+    op.Trace(op.Accept("alpha"), "files"),
     op.CrashAt(op.Accept("alpha"), 3),
     op.KillAt(op.Start("alpha", "x"), 0),
     op.FailAt(op.Accept("alpha"), 2, "EIO"),

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from builders import CONTRACT, TOKEN, belief, beliefs, model, ok, picture, refused, view
+from builders import AT, CONTRACT, TOKEN, belief, beliefs, model, ok, picture, refused, view
 from mutiny.contracts.base import Answered
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.observation import Observation
@@ -23,10 +23,10 @@ SPARING: list[Operation] = [op.KillAt(START, 1), op.FailAt(START, 1)]
 
 
 def judge(
-    operation: Operation, inner: OperationResult, seen: Observation = IDLE, **changes: object
+    operation: Operation, answer: OperationResult, seen: Observation = IDLE, **changes: object
 ) -> Answered:
-    whole = replace(ok(fired=True, inner=(inner,)), **changes)  # type: ignore[arg-type]
-    return CONTRACT.judge(beliefs(model(belief())), operation, whole, IDLE, seen, 5.0)
+    whole = replace(ok(fired=True, inner=(answer,)), **changes)  # type: ignore[arg-type]
+    return CONTRACT.judge(beliefs(model(belief())), operation, whole, IDLE, seen, AT)
 
 
 def tokens(answered: Answered) -> list[set[str]]:
@@ -44,7 +44,8 @@ def test_a_death_leaves_both_open(operation: Operation) -> None:
 def test_when_the_world_ends_the_daemon_is_gone_and_everybody_is_excused(
     operation: Operation,
 ) -> None:
-    for one in judge(operation, DEAD, picture(view(), daemons=())).model.alternatives:
+    ended = picture(view(), daemons=(), agents=(), sessions=frozenset())
+    for one in judge(operation, DEAD, ended).model.alternatives:
         assert one.daemon_certain is False
         assert one.daemon_killed
         assert "offline" in one.allowed("alpha")

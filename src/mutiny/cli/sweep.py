@@ -43,7 +43,8 @@ def command(
     jobs: int | None,
     as_json: bool,
 ) -> int:
-    """Break one operation of a scenario at every state-changing system call, and judge what is left.
+    """Break one operation of a scenario at every state-changing system call, and judge what is
+    left.
 
     \b
       crash   everything dies before the call; one pass gives every state
@@ -51,8 +52,9 @@ def command(
       errno   the call fails: ENOSPC EIO EACCES EROFS EMFILE EINTR
       torn    half of a write, then death, a short count, or a lie
 
-    The scenario runs up to the operation; after the point the target recovers by its own means and is judged with all
-    rules and the ledger. The first bug gets a report and a replay that names the exact point.
+    The scenario runs up to the operation; after the point the target recovers by its own means and
+    is judged with all rules and the ledger. The first bug gets a report and a replay that names the
+    exact point.
 
     \b
     Examples:
@@ -76,11 +78,25 @@ def command(
             line.update(done, f"{bugs} bugs")
 
         sweep = sweeper.run(kind, only, points, watch)
+    page = _write(sweep, root)
     if as_json:
-        click.echo(json.dumps(sweep.as_json(), indent=2))
+        click.echo(json.dumps({**sweep.as_json(), "page": str(page)}, indent=2))
     else:
         _print(sweep)
+        click.echo(f"Picture: {page}")
     return sweep.verdict.exit_code
+
+
+def _write(sweep: Sweep, root: Path) -> Path:
+    """Keep the sweep as JSON and as a picture."""
+    from mutiny.engine.rundir import RunDirectory
+    from mutiny.report.sweep_page import render
+
+    directory = RunDirectory.create(root / "sweeps", latest=True)
+    directory.write_json(directory.path / "sweep.json", sweep.as_json())
+    page = directory.path / "sweep.html"
+    directory.write_text(page, render(sweep))
+    return page
 
 
 def _print(sweep: Sweep) -> None:

@@ -199,7 +199,8 @@ class ClockPage:
 
     def _wall_at(self, real_ns: int) -> int:
         used = self._newest
-        return int(used.faked_wall + (real_ns - used.real_wall) * used.rate)
+        # The product alone is rounded: a float cannot hold a whole date in nanoseconds.
+        return int(used.faked_wall) + int((real_ns - used.real_wall) * used.rate)
 
     def _switch(
         self,
@@ -217,7 +218,7 @@ class ClockPage:
             gained = round(jump_s * _SECOND)
             spare.rate = rate
             spare.real_mono = mono
-            spare.faked_mono = int(used.faked_mono + (mono - used.real_mono) * used.rate)
+            spare.faked_mono = used.faked_mono + int((mono - used.real_mono) * used.rate)
             spare.faked_mono += gained if monotonic else 0
             spare.real_wall = wall
             if offset_s is None:

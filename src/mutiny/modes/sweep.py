@@ -1,10 +1,11 @@
 """Sweeps: one operation broken at every point.
 
-The scenario runs up to the operation. Then, for a crash sweep, the operation runs once under the system-call
-engine and the box's files are kept before each of its state-changing calls: one pass gives every crash state, and each of them is
-recovered by the target's own means in a box of its own and judged with all rules and the ledger. Errors and
-torn writes need a run a point. The first bug is run once more as an ordinary sequence with its exact point, so it has a
-report, a replay and a journal like any other.
+The scenario runs up to the operation. Then, for a crash sweep, the operation runs once under the
+system-call engine and the box's files are kept before each of its state-changing calls: one pass
+gives every crash state, and each of them is recovered by the target's own means in a box of its own
+and judged with all rules and the ledger. Errors and torn writes need a run a point. The first bug
+is run once more as an ordinary sequence with its exact point, so it has a report, a replay and a
+journal like any other.
 """
 
 from __future__ import annotations
@@ -91,7 +92,9 @@ class Sweep:
 
 
 def split(operations: Sequence[Operation], at: str) -> tuple[tuple[Operation, ...], Operation]:
-    """The operations before the one that is swept, and that one; `at` is a type, or a type and a worker."""
+    """The operations before the one that is swept, and that one; `at` is a type, or a type and a
+    worker.
+    """
     name, _, worker = at.partition(":")
     for index, operation in enumerate(operations):
         if operation.type == name and worker in ("", op.worker_of(operation)):

@@ -191,6 +191,9 @@ class Conductor:
             command.handle = os.pidfd_open(command.pid)
             command.status = Status.AT_POINT
         elif isinstance(event, Ended):
+            # Newer kernels let the filter go early in an exit, before files and locks.
+            if not handle_ended(command.handle, max(0.0, self._deadline - time.monotonic())):
+                raise MutinyError(f"command {command.number} does not finish its exit")
             command.status = Status.ENDED
         elif isinstance(event, Trapped):
             self._trap(command, event)

@@ -12,7 +12,6 @@ imports, because each traced command pays for them.
 
 from __future__ import annotations
 
-import _signal
 import _socket
 import os
 import sys
@@ -20,14 +19,14 @@ from binascii import a2b_base64
 
 TYPE_CHECKING = False  # the real one would import typing, which costs more than this module
 if TYPE_CHECKING:
-    from typing import NoReturn
+    from typing import Any, NoReturn
 
 _PR_SET_NO_NEW_PRIVS = 38
 _SECCOMP_SET_MODE_FILTER = 1
 _NEW_LISTENER, _WAIT_KILLABLE_RECV = 1 << 3, 1 << 5
 _CONNECT_LIMIT_S = 10.0
 _BYTES_PER_INSTRUCTION = 8
-_NOT_STARTED = 127
+NOT_STARTED = 127
 GO = b"G"
 
 BOOT = (
@@ -38,46 +37,27 @@ BOOT = (
 
 def install(program: bytes, seccomp_number: int) -> int:
     """Put the filter on this process and all that it will start; return the listener."""
-    # The parts of ctypes that are needed, without the seven milliseconds that the whole costs.
-    from _ctypes import (
-        FUNCFLAG_CDECL,
-        FUNCFLAG_USE_ERRNO,
-        Array,
-        CFuncPtr,
-        _SimpleCData,
-        addressof,
-        dlopen,
-        dlsym,
-        get_errno,
-    )
-
-    class Long(_SimpleCData[int]):
-        _type_ = "l"
-
-    class Byte(_SimpleCData[bytes]):
-        _type_ = "c"
-
-    class Code(Array[Byte]):
-        _type_ = Byte
-        _length_ = len(program)
-
-    class Function(CFuncPtr):
-        _flags_ = FUNCFLAG_CDECL | FUNCFLAG_USE_ERRNO
-        _restype_ = Long
-
-    libc = dlopen(None, 0)
-    prctl, syscall = Function(dlsym(libc, "prctl")), Function(dlsym(libc, "syscall"))
-    if prctl(_PR_SET_NO_NEW_PRIVS, Long(1), Long(0), Long(0), Long(0)) != 0:
-        raise OSError(get_errno(), "prctl(PR_SET_NO_NEW_PRIVS) failed")
-    code = Code()
+    # The core of ctypes without its comfort, which costs as much as half an interpreter start.
+    core: Any = __import__("_ctypes")
+    long: Any = type("Long", (core._SimpleCData,), {"_type_": "l"})
+    byte: Any = type("Byte", (core._SimpleCData,), {"_type_": "c"})
+    array = {"_type_": byte, "_length_": len(program)}
+    code: Any = type("Code", (core.Array,), array)()
     code.raw = program
+    calling = {"_flags_": core.FUNCFLAG_CDECL | core.FUNCFLAG_USE_ERRNO, "_restype_": long}
+    function: Any = type("Function", (core.CFuncPtr,), calling)
+    library = core.dlopen(None, 0)
+    prctl = function(core.dlsym(library, "prctl"))
+    syscall = function(core.dlsym(library, "syscall"))
+    if prctl(_PR_SET_NO_NEW_PRIVS, long(1), long(0), long(0), long(0)) != 0:
+        raise OSError(core.get_errno(), "prctl(PR_SET_NO_NEW_PRIVS) failed")
     # struct sock_fprog: a length, a gap, a pointer
     count = len(program) // _BYTES_PER_INSTRUCTION
-    packed = count.to_bytes(8, sys.byteorder) + addressof(code).to_bytes(8, sys.byteorder)
-    flags = Long(_NEW_LISTENER | _WAIT_KILLABLE_RECV)
-    found = int(syscall(Long(seccomp_number), Long(_SECCOMP_SET_MODE_FILTER), flags, packed))
+    packed = count.to_bytes(8, sys.byteorder) + core.addressof(code).to_bytes(8, sys.byteorder)
+    flags = long(_NEW_LISTENER | _WAIT_KILLABLE_RECV)
+    found = int(syscall(long(seccomp_number), long(_SECCOMP_SET_MODE_FILTER), flags, packed))
     if found < 0:
-        number = get_errno()
+        number = core.get_errno()
         reasons = {
             16: "this process is already under another listener; do not wrap a command twice",
             22: "the kernel refuses the filter; WAIT_KILLABLE_RECV needs Linux 5.19 or later",
@@ -107,22 +87,26 @@ def main(words: list[str]) -> None:
     try:
         listener = install(a2b_base64(program), int(seccomp_number))
     except OSError as error:
-        line.send(b"!" + os.fsencode(str(error.strerror)))
-        _give_up(str(error.strerror))
+        _tell(line, tag, str(error.strerror))
     rights = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, listener.to_bytes(4, sys.byteorder))]
     line.sendmsg([b"L" + os.fsencode(tag)], rights)
     os.close(listener)
     if line.recv(1) != GO:
         _give_up("the supervisor does not want this command to start")
-    for number in (_signal.SIGPIPE, _signal.SIGXFSZ):  # the interpreter ignores them, we must not
-        _signal.signal(number, _signal.SIG_DFL)
+    signals: Any = __import__("_signal")  # the comfortable one imports enum
+    for number in (signals.SIGPIPE, signals.SIGXFSZ):  # the interpreter ignores them, we must not
+        signals.signal(number, signals.SIG_DFL)
     try:
         os.execvpe(command[0], command, environment)
     except OSError as error:
-        line.send(b"!" + os.fsencode(f"cannot start {command[0]!r}: {error.strerror}"))
-        _give_up(f"cannot start {command[0]!r}: {error.strerror}")
+        _tell(line, tag, f"cannot start {command[0]!r}: {error.strerror}")
+
+
+def _tell(line: _socket.socket, tag: str, reason: str) -> NoReturn:
+    line.send(b"!" + os.fsencode(f"{tag}\0{reason}"))
+    _give_up(reason)
 
 
 def _give_up(reason: str) -> NoReturn:
     os.write(2, os.fsencode(f"mutiny launcher: {reason}\n"))
-    os._exit(_NOT_STARTED)
+    os._exit(NOT_STARTED)

@@ -101,6 +101,7 @@ class _Line:
     socket: socket.socket
     door: _Door
     tag: str = ""
+    has_listener: bool = False
 
 
 class Listeners:
@@ -209,11 +210,14 @@ class Listeners:
         except ConnectionResetError:
             data, received = b"", []
         if data[:1] == b"L" and received:
-            line.tag = os.fsdecode(data[1:])
+            line.tag, line.has_listener = os.fsdecode(data[1:]), True
             return self._started(line, received[0])
         self._drop_line(line)
         if data[:1] == b"!":
-            return NotStarted(line.tag, os.fsdecode(data[1:]))
+            tag, _, reason = os.fsdecode(data[1:]).partition("\0")
+            return NotStarted(tag, reason)
+        if not line.has_listener:
+            return NotStarted(line.tag, "the launcher ended before it had a filter")
         return None  # closed by a successful exec
 
     def _started(self, line: _Line, descriptor: int) -> Started:

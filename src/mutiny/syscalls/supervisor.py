@@ -31,6 +31,7 @@ from mutiny.box.results import CommandResult
 from mutiny.syscalls import effects, tables
 from mutiny.syscalls.calls import Call
 from mutiny.syscalls.filter import Wanted, build, packed
+from mutiny.syscalls.launcher import NOT_STARTED
 from mutiny.syscalls.listeners import (
     Event,
     Listeners,
@@ -87,6 +88,8 @@ class Supervisor:
         self._world_dead = False
         self._failure: BaseException | None = None
         self._ending = False
+        self._rounds = 0
+        self._round_done = threading.Condition()
         self._thread: threading.Thread | None = None
 
     # --- life
@@ -251,11 +254,26 @@ class Supervisor:
         return self._checked(result, tag)
 
     def _checked(self, result: CommandResult, tag: str) -> CommandResult:
+        if result.exit_code == NOT_STARTED:
+            self._catch_up()
         self._raise_failure()
-        reason = self._not_started.pop(tag, None)
+        reason = self._not_started.pop(tag, None) or self._not_started.pop("", None)
         if reason is not None:
             raise CommandNotStarted(reason)
         return result
+
+    def _catch_up(self) -> None:
+        """Wait until the thread has heard everything that was said before this moment."""
+        deadline = time.monotonic() + JOIN_LIMIT_S
+        with self._round_done:
+            # The round that is under way may have looked already; the one after it has not.
+            wanted = self._rounds + 2
+            while self._rounds < wanted and self._serving() and time.monotonic() < deadline:
+                self._listeners.wake()
+                self._round_done.wait(0.05)
+
+    def _serving(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
 
     def _raise_failure(self) -> None:
         failure, self._failure = self._failure, None
@@ -271,6 +289,9 @@ class Supervisor:
                     with self._lock:
                         self._handle(event)
                 self._answer_due()
+                with self._round_done:
+                    self._rounds += 1
+                    self._round_done.notify_all()
                 if self._ending:
                     self._listeners.close_doors()
         except BaseException as error:  # noqa: BLE001 - raised again in the thread that asks

@@ -1,7 +1,8 @@
-"""Keeping the box's files before every call of a traced command, so that one pass gives every crash state.
+"""Keeping the box's files before every call of a traced command, so that one pass gives every crash
+state.
 
-Each state is a complete box directory in which a new box can go on: the files as they were (`files`), or as a power
-loss would have left them (`synced`).
+Each state is a complete box directory in which a new box can go on: the files as they were
+(`files`), or as a power loss would have left them (`synced`).
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ def state_name(index: int) -> str:
 
 
 class FileKeeper:
-    """Copies the box as it is. Unchanged files are linked from the state before: a state is never written to
-    by the target that made it, and whoever goes on from one makes it its own first (`own`).
+    """Copies the box as it is. Unchanged files are linked from the state before: a state is never
+    written to by the target that made it, and whoever goes on from one makes it its own first
+    (`own`).
     """
 
     def __init__(self, box: Path, states: Path) -> None:
@@ -55,7 +57,9 @@ class FileKeeper:
 
 
 def mirror(source: Path, destination: Path, previous: Path | None) -> None:
-    """Copy a tree; a file that is the same as in `previous` (size, time, inode kept aside) is hard-linked."""
+    """Copy a tree; a file that is the same as in `previous` (size, time, inode kept aside) is
+    hard-linked.
+    """
     destination.mkdir(parents=True)
     with os.scandir(source) as entries:
         for entry in entries:

@@ -146,7 +146,7 @@ def _judge_sweep_point(
     """
     inner = operation.operation
     expectation = expect(model, inner, before)
-    if not result.fired or not result.inner:
+    if result.harness_error is not None or not result.fired or not result.inner:
         return Answer(Judgement(Verdict.INCONCLUSIVE), model, expectation)
     answer = result.inner[0]
     done = step(model, inner, OK, tokens=answer.tokens, now=now)

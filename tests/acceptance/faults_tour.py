@@ -1,0 +1,318 @@
+"""Every fault once, in one real box, as whoever runs this: did it fire, was it felt inside, was it healed?
+
+Prints one JSON object. The tests run it twice: as they are, and as a user without any privilege.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from mutiny.box.box import Box
+from mutiny.doubles.model_api import ModelApi
+from mutiny.faults import disk, network, resources
+from mutiny.faults.base import Fault
+from mutiny.faults.catalogue import survey
+from mutiny.faults.clock import BoxClocks, SkewClock
+from mutiny.faults.namespaces import host_pid
+
+PYTHON = str(Path(sys.executable).resolve())
+LIMIT_S = 20.0
+
+VICTIM = """
+import os, sys
+place = sys.argv[1]
+os.mkfifo(place + ".in")
+answers = os.open(place + ".out", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+orders = os.open(place + ".in", os.O_RDWR)
+held = []
+os.write(answers, b"ready\\n")
+while True:
+    order = os.read(orders, 100).decode().strip()
+    try:
+        if order == "open":
+            held.append(os.open("/dev/null", os.O_RDONLY))
+        elif order == "memory":
+            held.append(bytearray(64 << 20))
+        elif order == "write":
+            with open(place + ".file", "wb", buffering=0) as file:
+                file.write(b"x" * 1000)
+                file.write(b"x" * 1000)
+        elif order == "fork":
+            child = os.fork()
+            if child == 0:
+                os._exit(0)
+            os.waitpid(child, 0)
+        told = "ok"
+    except MemoryError:
+        told = "MemoryError"
+    except OSError as error:
+        told = os.strerror(error.errno)
+    os.write(answers, told.encode() + b"\\n")
+"""
+
+CLIENT = """
+import socket, sys
+size = int(sys.argv[2])
+line = socket.socket()
+line.settimeout(float(sys.argv[3]))
+try:
+    line.connect(("127.0.0.1", int(sys.argv[1])))
+    line.sendall(b"x" * size)
+    while size > 0:
+        got = len(line.recv(65536))
+        size -= got
+        if not got:
+            print("closed")
+            break
+    else:
+        print("ok")
+except OSError as error:
+    print(type(error).__name__)
+"""
+
+
+class Tour:
+    """One box, and what was seen in it."""
+
+    def __init__(self, box: Box) -> None:
+        self.box = box
+        self.root = box.inside_root
+        self.seen: dict[str, dict[str, object]] = {}
+
+    def shell(self, script: str) -> str:
+        """What a shell of the box says."""
+        done = self.box.run(["sh", "-c", script], timeout_s=LIMIT_S)
+        return (done.stdout + done.stderr).strip()
+
+    def visit(
+        self, name: str, fault: Fault, feel: Callable[[], str], expected: str, healthy: str
+    ) -> None:
+        """Inject, feel, heal, feel again."""
+        reason = fault.why_not()
+        if reason is not None:
+            self.seen[name] = {"unavailable": reason}
+            return
+        with fault:
+            assert fault.injected is not None
+            felt = feel()
+        after = feel()
+        self.seen[name] = {
+            "fired": fault.injected.fired,
+            "technique": fault.injected.technique,
+            "said": fault.injected.stdout + fault.injected.stderr,
+            "felt": felt if expected not in felt else True,
+            "healed": after if healthy not in after else True,
+        }
+
+
+def visit_disk(tour: Tour) -> None:
+    root = tour.root
+    tour.shell(f"mkdir {root}/home/small {root}/home/fixed && echo old > {root}/home/small/old")
+    tour.shell(f": > {root}/home/file && : > {root}/home/base")
+    small = disk.SmallDisk(tour.box, f"{root}/home/small", size_bytes=1 << 20, inodes=100)
+    fill = f"head -c 20000 /dev/zero > {root}/home/small/new && cat {root}/home/small/old"
+    full = "No space left on device"
+    tour.visit("full, bytes", disk.FillDisk(small), lambda: tour.shell(fill), full, "old")
+    make = f"cd {root}/home/small && rm -f a b && : > a && : > b && echo made"
+    tour.visit(
+        "full, inodes", disk.FillDisk(small, "inodes", spare=1), lambda: tour.shell(make), full, "made"
+    )
+    small.collect()
+    assert (tour.box.directory / "home/small/old").read_text() == "old\n"
+    for place in ("small", "fixed"):
+        write = f"echo x > {root}/home/{place}/x && echo written"
+        fault = disk.ReadOnly(tour.box, f"{root}/home/{place}")
+        tour.visit(
+            f"read-only, {place}", fault, lambda w=write: tour.shell(w), "Read-only", "written"
+        )
+    use = f"cat {root}/home/file && echo read"
+    fault = disk.Forbid(tour.box, f"{root}/home/file")
+    tour.visit("permission", fault, lambda: tour.shell(use), "Permission denied", "read")
+    lock = f"flock -n {root}/home/file echo locked || echo busy"
+    held = disk.HoldLock(tour.box, f"{root}/home/file", "flock")
+    tour.visit("lock, flock", held, lambda: tour.shell(lock), "busy", "locked")
+    posix = (
+        "import fcntl,sys\nf=open(sys.argv[1],'r+')\n"
+        "try:\n fcntl.lockf(f,fcntl.LOCK_EX|fcntl.LOCK_NB);print('locked')\n"
+        "except OSError: print('busy')"
+    )
+    sqlite = (
+        "import sqlite3,sys\nd=sqlite3.connect(sys.argv[1],timeout=0)\n"
+        "try:\n d.execute('create table if not exists t(a)');print('locked')\n"
+        "except sqlite3.OperationalError as e: print('busy', e)"
+    )
+    for kind, program, name in (("posix", posix, "file"), ("sqlite", sqlite, "base")):
+        argv = [PYTHON, "-IS", "-c", program, f"{root}/home/{name}"]
+        holder = disk.HoldLock(tour.box, f"{root}/home/{name}", kind)  # type: ignore[arg-type]
+        tour.visit(
+            f"lock, {kind}",
+            holder,
+            lambda a=argv: tour.box.run(a, timeout_s=LIMIT_S).stdout,
+            "busy",
+            "locked",
+        )
+
+
+def visit_clock(tour: Tour) -> None:
+    clocks = BoxClocks(tour.box, ["alpha"])
+
+    def ahead(worker: str) -> str:
+        return f"{round((clocks.seen_s(worker) - time.time()) / 100)}"
+
+    tour.visit(
+        "clock, offset", SkewClock(clocks, offset_s=500), lambda: ahead("default"), "5", "0"
+    )
+    tour.visit(
+        "clock, one worker",
+        SkewClock(clocks, "alpha", jump_s=-700),
+        lambda: f"{ahead('alpha')} {ahead('default')}",
+        "-7 0",
+        "0 0",
+    )
+
+    def nap() -> str:
+        program = ["sh", "-c", "sleep 1.2; timeout 1.2 sleep 600"]
+        done = tour.box.run(program, env=clocks.environment, timeout_s=LIMIT_S)
+        return "fast" if done.duration_s < 1.2 else "slow"
+
+    tour.visit("clock, rate", SkewClock(clocks, rate=60), nap, "fast", "slow")
+    clocks.close()
+
+
+def visit_network(tour: Tour) -> None:
+    box = tour.box
+    echo = socket.create_server(("127.0.0.1", 0))
+    for listener in (echo, network.listen_inside(box, 8080)):
+        threading.Thread(target=_echo, args=(listener,), daemon=True).start()
+
+    def talk(port: int, size: int = 10, limit_s: float = 0.3) -> str:
+        argv = [PYTHON, "-IS", "-c", CLIENT, str(port), str(size), str(limit_s)]
+        return box.run(argv, timeout_s=LIMIT_S).stdout
+
+    api = network.Party("api", "127.0.0.1", 8080)
+    cut: dict[str, tuple[network.Partition, str]] = {
+        "partition": (network.Partition(box, api), "TimeoutError"),
+        "partition, to": (network.Partition(box, api, direction="to"), "TimeoutError"),
+        "partition, from": (network.Partition(box, api, direction="from"), "TimeoutError"),
+        "partition, reject": (network.Partition(box, api, how="reject"), "ConnectionRefusedError"),
+        "loss, all": (network.Partition(box, api, loss=1), "TimeoutError"),
+    }
+    for name, (partition, felt) in cut.items():
+        tour.visit(name, partition, lambda: talk(8080), felt, "ok")
+    narrow = network.SlowLink(box, kilobits_per_s=100)
+    tour.visit("slow link", narrow, lambda: talk(8080, 200_000, 0.5), "TimeoutError", "ok")
+    door = network.listen_inside(box, 9000)
+    with network.FaultProxy(echo.getsockname()[:2], listener=door) as proxy:
+        for name, rules, felt in (
+            ("proxy, latency", network.LinkRules(latency_s=0.5), "TimeoutError"),
+            ("proxy, rate", network.LinkRules(bytes_per_s=1000), "TimeoutError"),
+            ("proxy, stall", network.LinkRules(stalled="both"), "TimeoutError"),
+            ("proxy, one-way", network.LinkRules(stalled="down"), "TimeoutError"),
+            ("proxy, refuse", network.LinkRules(refuse=True), "ConnectionRefusedError"),
+            ("proxy, reset", network.LinkRules(reset_after_bytes=100), "ConnectionResetError"),
+        ):
+            link = network.DegradeLink(proxy, rules)
+            tour.visit(name, link, lambda: talk(9000, 2000), felt, "ok")
+        tour.seen["proxy, counted"] = {"fired": proxy.affected >= 5}
+    with ModelApi() as model:
+        model.listen(network.listen_inside(box, 8081))
+        ask = (
+            "import urllib.request as u;print(u.urlopen(u.Request('http://127.0.0.1:8081/v1/messages',"
+            'b\'{"model":"m"}\')).read().decode())'
+        )
+        told = box.run([PYTHON, "-IS", "-c", ask], timeout_s=LIMIT_S)
+        tour.seen["model API in a box"] = {"fired": "Done." in told.stdout}
+    echo.close()
+
+
+def _echo(listener: socket.socket) -> None:
+    def serve(line: socket.socket) -> None:
+        try:
+            while data := line.recv(65536):
+                line.sendall(data)
+        except OSError:
+            pass  # a broken link is what this is about
+        line.close()
+
+    while True:
+        try:
+            line, _ = listener.accept()
+        except OSError:
+            return
+        threading.Thread(target=serve, args=(line,), daemon=True).start()
+
+
+def visit_resources(tour: Tour) -> None:
+    box = tour.box
+    victim = box.spawn([PYTHON, "-IS", "-c", VICTIM, f"{tour.root}/tmp/victim"])
+    answers = box.directory / "tmp" / "victim.out"
+    count = 0
+
+    def answer() -> str:
+        nonlocal count
+        count += 1
+        deadline = time.monotonic() + LIMIT_S
+        while time.monotonic() < deadline:
+            lines = answers.read_text().splitlines() if answers.exists() else []
+            if len(lines) >= count:
+                return lines[count - 1]
+            time.sleep(0.005)
+        return "no answer"
+
+    def order(text: str) -> str:
+        (box.directory / "tmp" / "victim.in").write_text(text)
+        return answer()
+
+    assert answer() == "ready"
+    who = (box, victim.pid, victim.start)
+    for name, fault, text, felt in (
+        ("descriptors", resources.LowerLimit(*who, "descriptors"), "open", "Too many open files"),
+        ("memory", resources.LowerLimit(*who, "memory", spare=1 << 20), "memory", "MemoryError"),
+        ("file size", resources.LowerLimit(*who, "file_size", to=1500), "write", "ok"),
+        ("processes", resources.LimitProcesses(box), "fork", "Resource temporarily unavailable"),
+    ):
+        tour.visit(name, fault, lambda t=text: order(t), felt, "ok")
+    busy = box.spawn([PYTHON, "-IS", "-c", "while True: pass"])
+    number = host_pid(box, busy.pid, busy.start)
+    assert number is not None
+    for way in ("cgroup", "signals"):
+        starve = resources.StarveCpu(box, 0.1, way=way)  # type: ignore[arg-type]
+        if starve.why_not() is not None:
+            tour.seen[f"processor, {way}"] = {"unavailable": starve.why_not()}
+            continue
+        with starve:
+            took = resources.wait_for_cpu(number, 0.05, LIMIT_S)
+            held_up = starve.throttled()
+        assert starve.injected is not None
+        slow = took is not None and took > 0.15 and held_up > 0
+        tour.seen[f"processor, {way}"] = {
+            "fired": starve.injected.fired,
+            "felt": slow or f"{took} s, held up {held_up} times",
+            "healed": resources.wait_for_cpu(number, 0.05, LIMIT_S) is not None,
+        }
+    box.signal(busy.pid, busy.start, 9)
+
+
+def main() -> None:
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        Box.create(Path(directory) / "boxes" / "box", doubles=False) as box,
+    ):
+        tour = Tour(box)
+        catalogue = {item.fault: item.reason for item in survey(box)}
+        visit_disk(tour)
+        visit_clock(tour)
+        visit_network(tour)
+        visit_resources(tour)
+    print(json.dumps({"seen": tour.seen, "catalogue": catalogue}))
+
+
+if __name__ == "__main__":
+    main()
