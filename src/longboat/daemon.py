@@ -276,8 +276,10 @@ def stop(home: Home, config: Config) -> list[str]:
     """End the daemon and all agents; returns the workers whose agents were ended."""
     if not daemon_is_alive(home):
         return _stop_without_daemon(home, config)
-    answer = control.ask(home, "stop", timeout_s=config.lock_timeout_secs)
+    answer = _ask_to_stop(home, config.lock_timeout_secs)
     if answer is None:
+        if not daemon_is_alive(home):
+            return _stop_without_daemon(home, config)
         _end_silent_daemon(home)
         return _stop_without_daemon(home, config, was_running=True)
     if answer.startswith("failed"):
@@ -288,15 +290,38 @@ def stop(home: Home, config: Config) -> list[str]:
     return answer.split()[1:]
 
 
+def _ask_to_stop(home: Home, timeout_s: float) -> str | None:
+    """Ask until there is an answer: a daemon that is just starting does not listen yet."""
+    deadline = time.monotonic() + timeout_s
+    while daemon_is_alive(home):
+        left_s = deadline - time.monotonic()
+        if left_s <= 0:
+            return None
+        answer = control.ask(home, "stop", left_s)
+        if answer is not None:
+            return answer
+        time.sleep(0.02)
+    return None
+
+
 def _end_silent_daemon(home: Home) -> None:
     """A daemon that does not answer is ended by its handle, if it is really our daemon."""
-    daemon = read_state(home).state.daemon
+    daemon = read_state(home).state.daemon or _daemon_by_its_file(home)
     if daemon is None or not is_alive(daemon.identity):
         raise LongboatError(f"The daemon does not answer and is not known; see {home.log}")
     write_log(home, f"daemon {daemon.pid} does not answer; ending it")
     send(daemon.identity, signal.SIGKILL)
     if wait_dead([daemon.identity], 5.0):
         raise LongboatError(f"The daemon (process {daemon.pid}) does not die")
+
+
+def _daemon_by_its_file(home: Home) -> Daemon | None:
+    try:
+        with open(home.file("daemon.json"), encoding="utf-8") as file:
+            about = json.load(file)
+        return Daemon(int(about["pid"]), int(about["start"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def _stop_without_daemon(home: Home, config: Config, *, was_running: bool = False) -> list[str]:

@@ -1,4 +1,6 @@
-"""The fault library in real boxes: fired, felt inside, healed; as root and as a user without any privilege."""
+"""The fault library in real boxes: fired, felt inside, healed; as root and as a user without any
+privilege.
+"""
 
 from __future__ import annotations
 
@@ -87,7 +89,11 @@ def a_python_for_everybody() -> str | None:
     for python in (str(Path(sys.executable).resolve()), "/usr/bin/python3"):
         done = subprocess.run(
             [*NOBODY, python, "-c", test],
-            env={"PYTHONPATH": str(ROOT / "src"), "PYTHONDONTWRITEBYTECODE": "1", "PATH": os.environ["PATH"]},
+            env={
+                "PYTHONPATH": str(ROOT / "src"),
+                "PYTHONDONTWRITEBYTECODE": "1",
+                "PATH": os.environ["PATH"],
+            },
             capture_output=True,
             check=False,
             timeout=LIMIT_S,
@@ -130,7 +136,10 @@ def test_a_box_without_walls_says_what_cannot_be_done_and_nothing_is_touched(
             ReadOnly(box, home),
             Partition(box, Party("api", "127.0.0.1", 80)),
         ):
-            with pytest.raises(FaultUnavailable, match=r"namespace of its own|not installed"), fault:
+            with (
+                pytest.raises(FaultUnavailable, match=r"namespace of its own|not installed"),
+                fault,
+            ):
                 raise AssertionError("it was let in")
         assert Path("/proc/self/mountinfo").read_text() == before
         reasons = {item.fault: item.reason for item in survey(box)}

@@ -374,7 +374,7 @@ def test_two_trees_in_a_box_race_for_the_lock_of_git(tmp_path: Path) -> None:
             ["sh", "-c", f"git commit --quiet --allow-empty --message {name}"] for name in "ab"
         ]
         race = Interleaver(commands, roots=[source], prepare=prepare, judge=judge)
-        found = race.explore(limit=5)
+        found = race.explore(limit=10)
         assert [problem.text for problem in found.problems] == ["exit codes [0, 128]"]
 
 
@@ -494,7 +494,7 @@ def test_in_a_box_of_any_technique(tmp_path: Path, technique: str) -> None:
 def test_a_tmux_tree_in_a_box_is_one_order(tmp_path: Path) -> None:
     need("tmux", "git")
     need_box()
-    inner = "git commit --quiet --allow-empty --message x; mkdir /box/source/done"
+    inner = "git commit --quiet --allow-empty --message x; mkdir /box/source/done; sleep 1000"
     with Box.create(tmp_path / "box", doubles=False) as box:
         source = box.directory / "source"
         with Supervisor(Record(), roots=[source]) as supervisor:

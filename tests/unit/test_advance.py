@@ -384,6 +384,13 @@ def test_settling_ends_what_was_due() -> None:
     assert made.workers["alpha"].due_at is None
 
 
+def test_settling_ends_every_excuse() -> None:
+    hit = after(model(belief()), op.KillAgent("alpha"))
+    made = after(hit, op.Settle())
+    assert made.allowed("alpha") == {"idle"}
+    assert made.workers["alpha"].disturbed is None
+
+
 def test_settling_leaves_alone_what_was_never_due() -> None:
     hanging = replace(busy(), workers={"alpha": belief("alpha", "working", behaviours=("hang",))})
     assert alpha(after(hanging, op.Settle())) == {"working"}

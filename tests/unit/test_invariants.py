@@ -197,6 +197,29 @@ def test_a_rule_that_crashes_is_reported_and_the_others_still_run(
     assert "KeyError" in said
 
 
+IMMEDIATE = {
+    f"workers.{name}"
+    for name in (
+        *("idle_has_no_prompt", "working_has_prompt", "status_follows_model", "state_atomic"),
+        *("recovers", "completes", "refusal_changes_nothing", "daemon_survives"),
+        *("live_agent_kept", "source_untouched"),
+        *("delivered_once", "merged_once", "nothing_invented", "accepted_is_merged"),
+        *("merged_stays",),
+    )
+}
+"""Rules that no lag excuses; all others may be broken until the target's next patrol."""
+
+
+@each_case
+def test_only_some_rules_wait_for_the_targets_lag(case: Case) -> None:
+    looked = case.broken
+    broken, _ = check_state(
+        looked.model, looked.operation, looked.succeeded, looked.before, looked.seen, {}
+    )
+    lags = {item.eventual for item in broken if item.violation.rule == case.rule}
+    assert lags <= {case.rule not in IMMEDIATE}
+
+
 def test_eventual_rules_are_marked() -> None:
     seen = picture(view(), state_in_place=True, daemons=(DAEMON, replace(DAEMON, pid=101)))
     broken, _ = check_state(ONE, op.Sleep(), True, seen, seen, {})

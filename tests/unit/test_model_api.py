@@ -1,4 +1,6 @@
-"""The fake model API over real sockets: what clients see of answers and of every fault, byte by byte."""
+"""The fake model API over real sockets: what clients see of answers and of every fault, byte by
+byte.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,9 @@ def raw(api: ModelApi, path: str, *, stream: bool, until_s: float = LIMIT_S) -> 
     assert api.address is not None
     asked = body(stream=stream)
     with socket.create_connection(api.address, timeout=until_s) as line:
-        line.sendall(b"POST %b HTTP/1.1\r\ncontent-length: %d\r\n\r\n" % (path.encode(), len(asked)))
+        line.sendall(
+            b"POST %b HTTP/1.1\r\ncontent-length: %d\r\n\r\n" % (path.encode(), len(asked))
+        )
         line.sendall(asked)
         seen = bytearray()
         try:
@@ -111,7 +115,11 @@ def test_tool_calls_have_their_arguments_in_every_shape(api: ModelApi) -> None:
     message = json.loads(post(api, PATHS[0])[1])
     assert message["stop_reason"] == "tool_use"
     assert message["content"][1]["input"] == {"path": "a.txt"}
-    parts = [item["delta"].get("partial_json") for item in events(post(api, PATHS[0], stream=True)[1]) if "delta" in item]
+    parts = [
+        item["delta"].get("partial_json")
+        for item in events(post(api, PATHS[0], stream=True)[1])
+        if "delta" in item
+    ]
     assert wanted in parts
     chat = json.loads(post(api, PATHS[1])[1])["choices"][0]
     assert chat["message"]["tool_calls"][0]["function"]["arguments"] == wanted
@@ -264,7 +272,9 @@ def test_requests_in_pieces_chunked_and_announced() -> None:
     for byte in b"POST /x?a=b HTTP/1.1\r\nContent-Length: 3\r\n\r\nab":
         parser.feed(bytes((byte,)))
         assert parser.next() is None
-    parser.feed(b"cPOST /y HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n2;x\r\nde\r\n0\r\n\r\n")
+    parser.feed(
+        b"cPOST /y HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n2;x\r\nde\r\n0\r\n\r\n"
+    )
     first, second = parser.next(), parser.next()
     assert first is not None
     assert second is not None

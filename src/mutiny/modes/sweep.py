@@ -10,7 +10,6 @@ journal like any other.
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,14 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from mutiny.contracts.workers import operations as op
-from mutiny.engine.loop import Engine, Outcome
+from mutiny.engine.loop import Outcome
 from mutiny.engine.rundir import RunDirectory
 from mutiny.errors import UsageError
 from mutiny.model.operation import Operation, walk
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict, worst
 from mutiny.modes.bench import Assignment, Bench
-from mutiny.targets.keepers import own, state_name
+from mutiny.targets.keepers import state_name
 from mutiny.targets.points import points_directory
 
 KINDS = ("crash", "errno", "torn", "fsync", "preempt")
@@ -174,7 +173,7 @@ class Sweeper:
         started = time.monotonic()
         point = (op.CrashAt if keep == "files" else op.PowerLossAt)(self._at, index)
         directory = RunDirectory.create(states.parent / "judged", latest=False)
-        own(states / state_name(index), directory.box_path)
+        (states / state_name(index)).rename(directory.box_path)
         engine = self._bench.engine(directory, 1)
         inner = OperationResult(None, signal=9, tokens=traced.steps[-1].result.tokens)
         broken = OperationResult(0, fired=True, inner=(inner,), tokens=inner.tokens)
@@ -259,8 +258,3 @@ def _point(
 def _failed_trace(at: Operation, outcome: Outcome) -> Point:
     point = _point(at, -1, "the unbroken run did not pass", "", outcome, outcome.duration_s)
     return point
-
-
-def forget(path: Path) -> None:
-    """Throw away what a sweep kept beside its run directories."""
-    shutil.rmtree(path, ignore_errors=True)

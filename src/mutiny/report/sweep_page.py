@@ -25,11 +25,14 @@ UNTRIED = "#d8dde3"
 _ORDER = list(Verdict)
 
 _STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; color: #1d2733; padding: 0 1rem }
+body { font: 15px/1.5 system-ui, sans-serif; color: #1d2733 }
+body { margin: 2rem auto; max-width: 70rem; padding: 0 1rem }
 h1 { font-size: 1.4rem } table { border-collapse: collapse; width: 100%; font-size: 13px }
 td, th { text-align: left; padding: .2rem .6rem; border-bottom: 1px solid #e6eaee; vertical-align: top }
-td.call { font-family: ui-monospace, monospace; word-break: break-all } .bug { color: #c8322b; font-weight: 600 }
-.legend span { display: inline-block; width: 12px; height: 12px; margin: 0 .3rem 0 1rem; border-radius: 2px }
+td.call { font-family: ui-monospace, monospace; word-break: break-all }
+.bug { color: #c8322b; font-weight: 600 }
+.legend span { display: inline-block; width: 12px; height: 12px; border-radius: 2px }
+.legend span { margin: 0 .3rem 0 1rem }
 svg text { font: 12px ui-monospace, monospace; fill: #1d2733 } .picture { overflow-x: auto }
 """
 

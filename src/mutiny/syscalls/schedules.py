@@ -141,22 +141,27 @@ class Interleaver:
                 if stop_at_first:
                     break
             for cost, alternative in self._alternatives(outcome, len(prefix)):
-                pushed -= 1  # the deepest first: they are nearest to an order that was just seen
+                pushed += 1
                 heapq.heappush(waiting, (cost, pushed, alternative))
         return Exploration(number, not waiting, tuple(problems), diverged)
 
     def _alternatives(self, outcome: Outcome, after: int) -> list[tuple[int, tuple[int, ...]]]:
-        found: list[tuple[int, tuple[int, ...]]] = []
+        """The schedules next to one that was executed, the most promising first: commands begin
+        with reading and end with tidying up, so that switching in the middle finds races soonest.
+        """
+        found: list[tuple[int, int, int]] = []
         cost, last = 0, None
         for place, step in enumerate(outcome.steps):
             if place >= after:
                 for other in step.enabled:
                     total = cost + _costs(last, step.enabled, other)
                     if other != step.command and total <= self._bound:
-                        found.append((total, (*outcome.schedule[:place], other)))
+                        found.append((total, place, other))
             cost += _costs(last, step.enabled, step.command)
             last = step.command
-        return found
+        middle = found[len(found) // 2][1] if found else 0
+        found.sort(key=lambda each: abs(each[1] - middle))
+        return [(total, (*outcome.schedule[:place], other)) for total, place, other in found]
 
     def _verdict(self, outcome: Outcome) -> str | None:
         if outcome.ending == "deadlock":

@@ -195,6 +195,9 @@ class Supervisor:
             if self._world_dead:
                 return None
             raise
+        if self._world_dead:  # some boxes die from the leaves, and tell of it on the way
+            self._raise_failure()
+            return None
         return self._checked(replace(result, argv=tuple(argv)), tag)
 
     def run(

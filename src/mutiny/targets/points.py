@@ -93,7 +93,7 @@ def trace(
     if answer is None:
         raise BoxDied("the box died while a command was traced")
     if keeper is not None:
-        keeper.finish(len(calls))
+        keeper.finish()
     return Traced(answer, [describe(call) for call in calls], blind)
 
 
