@@ -102,6 +102,7 @@ class Tour:
         if reason is not None:
             self.seen[name] = {"unavailable": reason}
             return
+        begun = time.monotonic()
         with fault:
             assert fault.injected is not None
             felt = feel()
@@ -109,6 +110,7 @@ class Tour:
         self.seen[name] = {
             "fired": fault.injected.fired,
             "technique": fault.injected.technique,
+            "took_s": round(time.monotonic() - begun, 2),
             "said": fault.injected.stdout + fault.injected.stderr,
             "felt": felt if expected not in felt else True,
             "healed": after if healthy not in after else True,
@@ -183,9 +185,9 @@ def visit_clock(tour: Tour) -> None:
     )
 
     def nap() -> str:
-        program = ["sh", "-c", "sleep 1.2; timeout 1.2 sleep 600"]
+        program = ["sh", "-c", "sleep 0.5; timeout 0.5 sleep 600"]
         done = tour.box.run(program, env=clocks.environment, timeout_s=LIMIT_S)
-        return "fast" if done.duration_s < 1.2 else "slow"
+        return "fast" if done.duration_s < 0.5 else "slow"
 
     tour.visit("clock, rate", SkewClock(clocks, rate=60), nap, "fast", "slow")
     clocks.close()

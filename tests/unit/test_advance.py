@@ -314,7 +314,7 @@ def test_killing_the_daemon_disturbs_no_worker() -> None:
         (op.KillTmuxServer(), {"alpha", "beta"}),
         (op.KillAgent("nobody"), set()),
     ],
-    ids=str,
+    ids=["session", "agent", "server", "nobody"],
 )
 def test_a_fault_disturbs_whom_it_hits(fault: Operation, hit: set[str]) -> None:
     before = model(belief("alpha", "working", due_at=1.0), belief("beta", "idle"))

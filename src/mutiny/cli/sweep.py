@@ -12,7 +12,7 @@ import click
 from mutiny.cli.options import make_bench, target_options
 
 if TYPE_CHECKING:
-    from mutiny.modes.sweep import Sweep
+    from mutiny.engine.sweeping import Sweep
 
 
 @click.command("sweep")
@@ -105,10 +105,8 @@ def _print(sweep: Sweep) -> None:
 
     width = max([len(point.label) for point in sweep.points] + [20])
     for point in sweep.points:
-        what = f"{point.rule or ''} {point.message}".strip()
-        click.echo(
-            f"{point.index:4d}  {point.label:<{min(width, 80)}.80} {point.verdict.value:<13} {what}".rstrip()
-        )
+        what = f"{point.verdict.value:<13} {point.rule or ''} {point.message}".rstrip()
+        click.echo(f"{point.index:4d}  {point.label:<{min(width, 80)}.80} {what}")
     counts = Counter(point.verdict.value for point in sweep.points)
     shown = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
     rate = len(sweep.points) / sweep.judge_s if sweep.judge_s else 0.0

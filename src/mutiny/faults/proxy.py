@@ -188,7 +188,7 @@ class FaultProxy:
         both: frozenset[asyncio.StreamWriter],
     ) -> None:
         """Carry one direction: a reader that stamps each piece with its time, and this writer."""
-        pieces: deque[tuple[float, bytes]] = deque()
+        pieces: deque[tuple[float, bytes | None]] = deque()
         arrived, taken = asyncio.Event(), asyncio.Event()
         reading = self._loop.create_task(self._read(reader, pieces, arrived, taken))
         passed = 0
@@ -201,6 +201,8 @@ class FaultProxy:
                 await self._hold(direction, due)
                 pieces.popleft()
                 taken.set()
+                if data is None:
+                    raise ConnectionResetError
                 if not data:
                     break
                 limit = self.rules.reset_after_bytes if direction == "down" else None
@@ -214,7 +216,7 @@ class FaultProxy:
                 await self._write(writer, data)
                 passed += len(data)
             writer.write_eof()
-        except (ConnectionError, OSError):
+        except OSError:
             for each in both:
                 _reset(each)  # a side that broke must look broken from the other side too
         finally:
@@ -223,19 +225,19 @@ class FaultProxy:
     async def _read(
         self,
         reader: asyncio.StreamReader,
-        pieces: deque[tuple[float, bytes]],
+        pieces: deque[tuple[float, bytes | None]],
         arrived: asyncio.Event,
         taken: asyncio.Event,
     ) -> None:
-        data = b"-"
+        data: bytes | None = b"-"
         while data:
             try:
                 data = await reader.read(_CHUNK_BYTES)
-            except (ConnectionError, OSError):
-                data = b""
+            except OSError:
+                data = None  # broken, which is not the same as ended
             pieces.append((self._loop.time(), data))
             arrived.set()
-            while sum(len(piece) for _, piece in pieces) > _QUEUE_BYTES:
+            while sum(len(piece or b"") for _, piece in pieces) > _QUEUE_BYTES:
                 taken.clear()
                 await taken.wait()
 

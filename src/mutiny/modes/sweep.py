@@ -13,17 +13,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from mutiny.contracts.workers import operations as op
 from mutiny.engine.loop import Outcome
 from mutiny.engine.rundir import RunDirectory
+from mutiny.engine.sweeping import Point, Sweep
 from mutiny.errors import UsageError
 from mutiny.model.operation import Operation, walk
 from mutiny.model.result import OperationResult
-from mutiny.model.verdict import Verdict, worst
+from mutiny.model.verdict import Verdict
 from mutiny.modes.bench import Assignment, Bench
 from mutiny.targets.keepers import state_name
 from mutiny.targets.points import points_directory
@@ -31,63 +31,6 @@ from mutiny.targets.points import points_directory
 KINDS = ("crash", "errno", "torn", "fsync", "preempt")
 WORLD_RECOVERY: tuple[Operation, ...] = (op.Up(), op.Settle(), op.Doctor(), op.Down())
 RECOVERY: tuple[Operation, ...] = (op.Settle(), op.Doctor(), op.Down())
-
-
-@dataclass(frozen=True)
-class Point:
-    """One point of a sweep and what came of it."""
-
-    operation: Operation
-    index: int
-    label: str
-    process: str
-    verdict: Verdict
-    rule: str | None = None
-    message: str = ""
-    seconds: float = 0.0
-
-
-@dataclass
-class Sweep:
-    """A finished sweep."""
-
-    kind: str
-    target: str
-    at: Operation
-    calls: list[dict[str, Any]] = field(default_factory=list)
-    points: list[Point] = field(default_factory=list)
-    first_bug: Outcome | None = None
-    trace_s: float = 0.0
-    judge_s: float = 0.0
-
-    @property
-    def verdict(self) -> Verdict:
-        """The worst of all points; a sweep without points has tested nothing."""
-        return worst(point.verdict for point in self.points)
-
-    def as_json(self) -> dict[str, object]:
-        """For programs."""
-        return {
-            "kind": self.kind,
-            "target": self.target,
-            "at": self.at.as_json(),
-            "verdict": self.verdict.value,
-            "points": [
-                {
-                    "operation": point.operation.as_json(),
-                    "index": point.index,
-                    "process": point.process,
-                    "call": point.label,
-                    "verdict": point.verdict.value,
-                    "rule": point.rule,
-                    "message": point.message,
-                }
-                for point in self.points
-            ],
-            "trace_s": round(self.trace_s, 3),
-            "judge_s": round(self.judge_s, 3),
-            "first_bug": None if self.first_bug is None else str(self.first_bug.directory.path),
-        }
 
 
 def split(operations: Sequence[Operation], at: str) -> tuple[tuple[Operation, ...], Operation]:
@@ -256,5 +199,4 @@ def _point(
 
 
 def _failed_trace(at: Operation, outcome: Outcome) -> Point:
-    point = _point(at, -1, "the unbroken run did not pass", "", outcome, outcome.duration_s)
-    return point
+    return _point(at, -1, "the unbroken run did not pass", "", outcome, outcome.duration_s)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+from mutiny.engine.sweeping import Point, Sweep
 from mutiny.model.verdict import Verdict
-from mutiny.modes.sweep import Point, Sweep
 
 CELL, GAP, LABEL, TOP = 14, 2, 190, 40
 COLOURS = {

@@ -94,19 +94,24 @@ def _signed(value: int) -> int:
     return value - (1 << 64) if value >> 63 else value
 
 
-def kill_tree(pid: int, tag: str) -> None:
-    """Kill a process, its descendants and everything that carries its tag, until none is left."""
+def kill_tree(pid: int | None, tag: str) -> None:
+    """Kill a process, its descendants and everything that carries its tag, until none is left.
+
+    ``pid``: None when it has been waited for, because then the number may be somebody else's.
+    """
+    root = set() if pid is None else {pid}
     deadline = time.monotonic() + KILL_LIMIT_S
     empty_looks = 0
     while empty_looks < 2:
-        found = {pid, *procfs.descendants_of(pid), *procfs.tagged_with(tag)}
+        found = root | set(procfs.tagged_with(tag))
+        found |= {each for top in tuple(found) for each in procfs.descendants_of(top)}
         living = {each for each in found if procfs.start_ticks(each) is not None}
         empty_looks = 0 if living else empty_looks + 1
 
         def belongs(each: int, known: set[int] = living) -> bool:
             stat = procfs.read_stat(each)
-            child = stat is not None and int(stat[0][1]) in {pid, *known}
-            return child or procfs.has_tag(each, tag)
+            child = stat is not None and int(stat[0][1]) in root | known
+            return child or each in root or procfs.has_tag(each, tag)
 
         for each in living:
             procfs.kill_by_handle(each, belongs)

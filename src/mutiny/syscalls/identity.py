@@ -12,7 +12,7 @@ import os
 from dataclasses import dataclass
 
 from mutiny.syscalls.calls import label_of
-from mutiny.syscalls.memory import Gone
+from mutiny.syscalls.memory import gone
 from mutiny.system.procfs import split_stat
 
 _START = 19
@@ -78,7 +78,7 @@ def _inode(task: int) -> int:
     try:
         return os.stat(f"/proc/{task}").st_ino  # noqa: PTH116 - for each counted call
     except OSError as error:
-        raise Gone(f"task {task}: {error.strerror}") from error
+        raise gone(f"task {task}", error) from error
 
 
 def _read(path: str) -> str:
@@ -89,4 +89,4 @@ def _read(path: str) -> str:
         finally:
             os.close(descriptor)
     except OSError as error:
-        raise Gone(f"{path}: {error.strerror}") from error
+        raise gone(path, error) from error

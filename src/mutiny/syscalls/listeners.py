@@ -34,6 +34,8 @@ _ID = struct.Struct("=Q")
 _CREDENTIALS = struct.Struct("3i")
 _CONTINUE = 1
 _MESSAGE_BYTES = 65536
+DOOR_PREFIX = ".mutiny-"
+"""How names of our own sockets in a box begin."""
 _EMPTY = bytes(_NOTIFICATION.size)
 
 
@@ -139,7 +141,7 @@ class Listeners:
             paths = PathMap()
         else:
             directory, inside, paths = box.directory, box.inside_root, PathMap.of_box(box)
-        name = f".mutiny-{secrets.token_hex(4)}.sock"
+        name = f"{DOOR_PREFIX}{secrets.token_hex(4)}.sock"
         server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         # Names of sockets have about 100 bytes, directories of boxes may be longer than that.
         with _opened_directory(directory) as short:

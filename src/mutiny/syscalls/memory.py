@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import ctypes
 import os
+import stat
 import struct
 import threading
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -27,6 +29,8 @@ _DELETED = " (deleted)"
 _AF_UNIX = 1
 _FAMILY = struct.Struct("=H")
 _SOCKET_PATH_LIMIT = 108
+_REMEMBERED_S = 0.05
+_PARENTS_LIMIT = 1024
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _syscall = _libc.syscall
@@ -41,6 +45,10 @@ class Gone(Exception):
     """The process ended, or what it pointed at is not there; the call cannot be understood."""
 
 
+class Denied(Gone):
+    """The process is there, but the kernel does not let us look into it."""
+
+
 def read_memory(task: int, address: int, length: int) -> bytes:
     """Read up to ``length`` bytes of a process; fewer when the rest is not mapped."""
     try:
@@ -50,7 +58,7 @@ def read_memory(task: int, address: int, length: int) -> bytes:
         finally:
             os.close(descriptor)
     except (OSError, OverflowError) as error:
-        raise Gone(f"memory of task {task}: {error}") from error
+        raise gone(f"memory of task {task}", error) from error
 
 
 class _Window(threading.local):
@@ -93,7 +101,7 @@ def read_link(path: str) -> str:
     try:
         return os.readlink(path)  # noqa: PTH115 - called for each trapped call
     except OSError as error:
-        raise Gone(f"{path}: {error.strerror}") from error
+        raise gone(path, error) from error
 
 
 def take_descriptor(process: int, descriptor: int) -> int:
@@ -101,7 +109,7 @@ def take_descriptor(process: int, descriptor: int) -> int:
     try:
         handle = os.pidfd_open(process)
     except OSError as error:
-        raise Gone(f"process {process}: {error.strerror}") from error
+        raise gone(f"process {process}", error) from error
     try:
         found = int(_syscall(tables.PIDFD_GETFD, handle, descriptor, 0))
         if found < 0:
@@ -111,6 +119,13 @@ def take_descriptor(process: int, descriptor: int) -> int:
         return found
     finally:
         os.close(handle)
+
+
+def gone(what: str, error: BaseException) -> Gone:
+    """The right kind of failure for an error of the kernel."""
+    if isinstance(error, PermissionError):
+        return Denied(f"{what}: {error}")
+    return Gone(f"{what}: {error}")
 
 
 class PathMap:
@@ -144,6 +159,7 @@ class Sight:
     def __init__(self, task: int, paths: PathMap) -> None:
         self._paths = paths
         self._root: int | None = None
+        self._parents: dict[str, tuple[str, float]] = {}
         try:
             self._root = os.open(f"/proc/{task}/root", os.O_PATH | os.O_CLOEXEC)
         except OSError:  # it has already ended: then there will be no call to resolve
@@ -183,18 +199,36 @@ class Sight:
         if not text.startswith("/"):
             place = "cwd" if directory == tables.AT_FDCWD else f"fd/{directory}"
             text = f"{read_link(f'/proc/{task}/{place}')}/{text}"
-        if follow:
-            found = self._resolve(text)
-            if found is not None:
-                return self._paths.to_host(found)
         parent, _, name = text.rstrip("/").rpartition("/")
         if name in ("", ".", ".."):
-            found = self._resolve(text)
-            return self._paths.to_host(found or os.path.normpath(text))
-        found = self._resolve(parent or "/")
-        if found is None:  # no such directory: the call will fail, its name is all there is
+            return self._paths.to_host(self._resolve(text) or os.path.normpath(text))
+        directory_found = self._parent(parent or "/")
+        if directory_found is None:  # no such directory: the call will fail, its name is all
             return self._paths.to_host(os.path.normpath(text))
-        return self._paths.to_host(f"{found.rstrip('/')}/{name}")
+        path = f"{directory_found}/{name}"
+        if follow and _is_link(path):
+            found = self._resolve(text)
+            return path if found is None else self._paths.to_host(found)
+        return path
+
+    def names_changed(self) -> None:
+        """A link or a directory got another name: what was learned about parents may be wrong."""
+        self._parents.clear()
+
+    def _parent(self, directory: str) -> str | None:
+        """The host path of a directory, remembered for a moment: calls come in bursts."""
+        now = time.monotonic()
+        known = self._parents.get(directory)
+        if known is not None and known[1] > now:
+            return known[0]
+        found = self._resolve(directory)
+        if found is None:
+            return None
+        if len(self._parents) > _PARENTS_LIMIT:
+            self._parents.clear()
+        path = self._paths.to_host(found).rstrip("/")
+        self._parents[directory] = (path, now + _REMEMBERED_S)
+        return path
 
     def _of_socket(self, task: int, address: int) -> str | None:
         data = read_memory(task, address, _FAMILY.size + _SOCKET_PATH_LIMIT)
@@ -216,6 +250,13 @@ class Sight:
             return os.readlink(f"/proc/self/fd/{found}")  # noqa: PTH115 - for each trapped call
         finally:
             os.close(found)
+
+
+def _is_link(path: str) -> bool:
+    try:
+        return stat.S_ISLNK(os.lstat(path).st_mode)
+    except OSError:
+        return False
 
 
 def _signed(value: int) -> int:

@@ -6,6 +6,8 @@ question, the path, comes first; who called is asked only for calls that count.
 
 from __future__ import annotations
 
+import os
+import stat
 import struct
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +21,7 @@ from mutiny.syscalls.policies import is_below
 
 _OPEN_HOW_FLAGS = struct.Struct("=Q")
 _CREAT_FLAGS = tables.O_WRONLY | tables.O_CREAT | tables.O_TRUNC
+_LINKING = frozenset({"symlink", "symlinkat"})
 _FLAGS_ARGUMENT = {"unlinkat": 2, "renameat2": 4, "fallocate": 1}
 
 
@@ -54,6 +57,8 @@ class CallReader:
             found = sight.of_argument(task, argument, arguments, no_follow)
             if found is not None:
                 files.append(found)
+        if kind.name in _LINKING or (kind.name in tables.RENAMES and not _is_plain(files[0])):
+            sight.names_changed()
         roots = [self._root_of(file) for file in files]
         if not any(roots):
             return None
@@ -91,6 +96,14 @@ class CallReader:
             return int(_OPEN_HOW_FLAGS.unpack(data)[0]) if len(data) == 8 else 0
         place = _FLAGS_ARGUMENT.get(kind.name)
         return arguments[place] & 0xFFFFFFFF if place is not None else 0
+
+
+def _is_plain(file: str) -> bool:
+    """Whether moving this cannot change where any other path leads to."""
+    try:
+        return stat.S_ISREG(os.lstat(file).st_mode)
+    except OSError:
+        return False
 
 
 def _length(trapped: Trapped) -> int:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mutiny.syscalls.calls import Call
+from mutiny.syscalls.listeners import DOOR_PREFIX
 from mutiny.syscalls.memory import real
 
 IN_MEMORY_BYTES = 1024 * 1024
@@ -163,13 +164,18 @@ class Snapshots:
         self._entries: dict[str, Entry] = {}
         self._touched: set[str] = set()
         self._kept = 0
+        self._changed = True
+        self._shared: dict[str, Entry] = {}
         self.states: list[State] = []
         self._look(everything=True)
 
     def capture(self, call: Call) -> None:
         """Keep the state before a call."""
         self._look(everything=self._thorough)
-        self.states.append(State(call, dict(self._entries)))
+        if self._changed or not self.states:
+            self._shared = dict(self._entries)
+            self._changed = False
+        self.states.append(State(call, self._shared))
         # What this call changes has to be looked at next time, even if no stamp shows it.
         prefix = len(self._root) + 1
         below = (file for file in call.files if file.startswith(self._root + "/"))
@@ -202,7 +208,8 @@ class Snapshots:
         except (FileNotFoundError, NotADirectoryError):
             return  # gone while we looked: somebody who is not traced
         for entry in entries:
-            if not prefix and entry.name in self._leave_out:
+            left_out = entry.name in self._leave_out or entry.name.startswith(DOOR_PREFIX)
+            if not prefix and left_out:
                 continue
             try:
                 status = entry.stat(follow_symlinks=False)
@@ -233,10 +240,12 @@ class Snapshots:
         return {name: status}
 
     def _forget(self, name: str) -> None:
+        self._changed = True
         self._entries.pop(name, None)
         self._stamps.pop(name, None)
 
     def _take(self, name: str, status: os.stat_result, stamp: Stamp) -> None:
+        self._changed = True
         path = f"{self._root}/{name}"
         group = status.st_ino if status.st_nlink > 1 and modes.S_ISREG(status.st_mode) else 0
         content, target = None, None

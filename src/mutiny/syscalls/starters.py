@@ -99,7 +99,7 @@ class OnHost:
     def kill(self) -> None:
         """Kill all trees."""
         for process, _, _ in self._running:
-            effects.kill_tree(process.pid, self._tag)
+            effects.kill_tree(process.pid if process.poll() is None else None, self._tag)
 
 
 class InBox:

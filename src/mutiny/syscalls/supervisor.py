@@ -10,24 +10,27 @@ that what is on disk at call k is what calls 0 to k-1 have done.
 from __future__ import annotations
 
 import contextlib
+import functools
 import heapq
 import os
 import secrets
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import IO, Self
 
 from mutiny.box.box import Box
 from mutiny.box.errors import BoxDied, CommandNotStarted
 from mutiny.box.mounts import SOURCE_ROOT
 from mutiny.box.results import CommandResult
+from mutiny.errors import MutinyError
 from mutiny.syscalls import effects, tables
 from mutiny.syscalls.calls import Call
 from mutiny.syscalls.filter import Wanted, build, packed
@@ -40,7 +43,7 @@ from mutiny.syscalls.listeners import (
     Trapped,
     launcher_argv,
 )
-from mutiny.syscalls.memory import Gone
+from mutiny.syscalls.memory import Denied, Gone
 from mutiny.syscalls.policies import (
     Answer,
     Continue,
@@ -57,6 +60,7 @@ from mutiny.syscalls.reader import CallReader
 
 SETTLE_LIMIT_S = 0.005
 JOIN_LIMIT_S = 10.0
+PROBE_LIMIT_S = 5.0
 
 
 class Supervisor:
@@ -80,11 +84,13 @@ class Supervisor:
         self._kill_world = kill_world
         self._listeners = Listeners()
         self._lock = threading.Lock()
+        self._own: dict[str, subprocess.Popen[bytes]] = {}
         self._calls: list[Call] = []
         self._fired: list[Call] = []
         self._not_started: dict[str, str] = {}
         self._delayed: list[tuple[float, int, Trapped]] = []
         self._previous: Trapped | None = None
+        self._denied = 0
         self._world_dead = False
         self._failure: BaseException | None = None
         self._ending = False
@@ -145,6 +151,13 @@ class Supervisor:
     def blind_spots(self) -> tuple[str, ...]:
         """Files below the roots that were mapped for shared writing: their stores are not seen."""
         return tuple(sorted(self._reader.mapped))
+
+    @property
+    def denied(self) -> int:
+        """How many calls were let go unseen because the kernel forbids to look at their process
+        (set-uid programs, processes that made themselves private).
+        """
+        return self._denied
 
     @property
     def world_dead(self) -> bool:
@@ -215,29 +228,36 @@ class Supervisor:
         """
         tag = secrets.token_hex(4)
         wrapped = self.wrap_argv(argv, tag=tag)
-        environment = {**(os.environ if env is None else env), effects.TAG: tag}
+        if self._kill_world is None:
+            self._kill_world = self._kill_own
         started = time.monotonic()
-        process = subprocess.Popen(
-            wrapped,
-            cwd=cwd,
-            env=environment,
-            stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
-        own_end = self._kill_world is None
-        if own_end:
-            self._kill_world = lambda: effects.kill_tree(process.pid, tag)
-        timed_out = False
-        try:
-            output, errors = process.communicate(stdin or None, timeout_s)
-        except subprocess.TimeoutExpired:
-            timed_out = True
-            effects.kill_tree(process.pid, tag)
-            output, errors = process.communicate()
-        if own_end:
-            self._kill_world = None
+        # Files and no pipes: what stays in the background may hold them open for ever.
+        with (
+            tempfile.TemporaryFile() as given,
+            tempfile.TemporaryFile() as output,
+            tempfile.TemporaryFile() as errors,
+        ):
+            given.write(stdin)
+            given.seek(0)
+            process = subprocess.Popen(
+                wrapped,
+                cwd=cwd,
+                env={**(os.environ if env is None else env), effects.TAG: tag},
+                stdin=given,
+                stdout=output,
+                stderr=errors,
+                start_new_session=True,
+            )
+            self._own[tag] = process
+            timed_out = False
+            try:
+                process.wait(timeout_s)
+            except subprocess.TimeoutExpired:
+                timed_out = True
+                effects.kill_tree(process.pid, tag)
+                process.wait(JOIN_LIMIT_S)
+            duration_s = time.monotonic() - started
+            texts = [_text_of(file) for file in (output, errors)]
         self._raise_failure()
         if self._world_dead:
             return None
@@ -246,15 +266,19 @@ class Supervisor:
             argv=tuple(argv),
             exit_code=code if code >= 0 else None,
             signal=-code if code < 0 else None,
-            stdout=output.decode("utf-8", "backslashreplace"),
-            stderr=errors.decode("utf-8", "backslashreplace"),
-            duration_s=time.monotonic() - started,
+            stdout=texts[0],
+            stderr=texts[1],
+            duration_s=duration_s,
             timed_out=timed_out,
             pid=process.pid,
             start=0,
             truncated=False,
         )
         return self._checked(result, tag)
+
+    def _kill_own(self) -> None:
+        for tag, process in self._own.items():
+            effects.kill_tree(process.pid if process.returncode is None else None, tag)
 
     def _checked(self, result: CommandResult, tag: str) -> CommandResult:
         if result.exit_code == NOT_STARTED:
@@ -322,6 +346,9 @@ class Supervisor:
             self._previous = None
         try:
             call = self._reader.read(trapped, len(self._calls))
+        except Denied:
+            self._denied += 1
+            call = None
         except Gone:
             call = None
         if call is None or not self._listeners.waits(trapped):
@@ -392,6 +419,24 @@ class Supervisor:
         now = time.monotonic()
         while self._delayed and (self._delayed[0][0] <= now or self._ending):
             self._listeners.answer(heapq.heappop(self._delayed)[2], go_on=True)
+
+
+def _text_of(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode("utf-8", "backslashreplace")
+
+
+@functools.cache
+def why_not() -> str | None:
+    """Try the whole engine in miniature; return why this machine cannot do it, or None."""
+    try:
+        with Supervisor(roots=[Path("/nonexistent")]) as supervisor:
+            done = supervisor.run(["true"], timeout_s=PROBE_LIMIT_S)
+    except (MutinyError, OSError) as error:
+        return str(error)
+    if done is None or done.exit_code != 0:
+        return f"a traced 'true' ended with {done}"
+    return None
 
 
 def settle(previous: Trapped) -> None:

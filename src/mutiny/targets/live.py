@@ -30,6 +30,7 @@ from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.targets.observer import Observer
 from mutiny.targets.spec import CommandSpec, TargetSpec, fill
+from mutiny.targets.waits import WAITS
 
 PROMPT_REFERENCE = "{text} (ref {token})"
 DYING_S = 1.0
@@ -163,6 +164,9 @@ class WorkersLive:
             return self._sweep_point(operation, context)
         if isinstance(operation, op.Trace):
             return self._trace(operation, context)
+        wait = WAITS.get(type(operation))
+        if wait is not None:
+            return wait(self.observer, self.limits, operation, context)
         handler = _HANDLERS.get(type(operation))
         if handler is not None:
             return handler(self, operation, context)
@@ -358,75 +362,6 @@ class WorkersLive:
         """The directories whose changes count: the target's state and the user's repository."""
         return (self.observer.state_path.parent, self.box.directory / "source")
 
-    # --- waits and assertions --------------------------------------------------------------------
-
-    def _wait_status(self, operation: Any, context: StepContext) -> OperationResult:
-        status, worker = operation.status, operation.worker
-        limit = operation.timeout_seconds or self._limit_for(status)
-        if context.before.status_of(worker) == status and status in op.STATUSES:
-            return OperationResult(stdout=f"{worker} is {status}")
-        deadline = time.monotonic() + limit
-        while True:
-            reading = self.observer.state()
-            view = reading.workers.get(worker)
-            if view is not None and view.status == status:
-                return OperationResult(stdout=f"{worker} is {status}", target_ms=0)
-            if view is not None and view.status == "error" and status != "error":
-                return OperationResult(
-                    1, stderr=f"{worker} entered the error state: {view.error_reason}"
-                )
-            remaining = deadline - time.monotonic()
-            if remaining <= 0:
-                shown = view.status if view else "missing"
-                return OperationResult(
-                    None,
-                    stderr=f"{worker} is {shown}, not {status}, after {limit:g}s",
-                    timed_out=True,
-                )
-            self.wait_change(remaining)
-
-    def _limit_for(self, status: str) -> float:
-        if status in ("needs_review", "no_changes"):
-            return self.limits.complete_s
-        return self.limits.rebase_s if status == "rebasing" else self.limits.idle_s
-
-    def _settle(self, operation: Operation, context: StepContext) -> OperationResult:
-        deadline = time.monotonic() + self.limits.recover_s
-        while True:
-            seen = self.observe()
-            waiting = context.pending(seen)
-            if not waiting:
-                return OperationResult(stdout="settled")
-            remaining = deadline - time.monotonic()
-            if remaining <= 0:
-                return OperationResult(None, stderr="; ".join(waiting), timed_out=True)
-            self.wait_change(remaining)
-
-    def _assert_state(self, operation: Any, context: StepContext) -> OperationResult:
-        view = self.observer.state().workers.get(operation.worker)
-        if view is not None and view.status == operation.status:
-            return OperationResult()
-        shown = view.status if view else "missing"
-        return OperationResult(
-            1, stderr=f"worker {operation.worker} is {shown}, not {operation.status}"
-        )
-
-    def _assert_exists(self, operation: Any, context: StepContext) -> OperationResult:
-        if operation.worker in self.observer.state().workers:
-            return OperationResult()
-        return OperationResult(1, stderr=f"worker {operation.worker} is not in the state")
-
-    def _assert_session(self, operation: Any, context: StepContext) -> OperationResult:
-        deadline = time.monotonic() + self.limits.recover_s
-        while True:
-            seen = self.observe()
-            view = seen.workers.get(operation.worker)
-            if view is not None and seen.sessions is not None and view.session in seen.sessions:
-                return OperationResult(stdout=view.session)
-            if time.monotonic() >= deadline:
-                return OperationResult(1, stderr=f"no session for worker {operation.worker}")
-            self.wait_change(0.05)
-
     # --- control and faults ----------------------------------------------------------------------
 
     def _sleep(self, operation: Any, context: StepContext) -> OperationResult:
@@ -545,13 +480,6 @@ Handler = Callable[[WorkersLive, Any, StepContext], OperationResult]
 _HANDLERS: dict[type[Operation], Handler] = {
     op.Sleep: WorkersLive._sleep,
     op.Behave: WorkersLive._behave,
-    op.Settle: WorkersLive._settle,
-    op.WaitForIdle: WorkersLive._wait_status,
-    op.WaitForNeedsReview: WorkersLive._wait_status,
-    op.WaitForState: WorkersLive._wait_status,
-    op.AssertState: WorkersLive._assert_state,
-    op.AssertWorkerExists: WorkersLive._assert_exists,
-    op.AssertSessionAlive: WorkersLive._assert_session,
     op.KillDaemon: WorkersLive._kill_daemon,
     op.KillTmuxSession: WorkersLive._kill_session,
     op.KillTmuxServer: WorkersLive._kill_server,

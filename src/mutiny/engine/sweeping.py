@@ -1,0 +1,67 @@
+"""What a sweep gave: its points and their outcomes, as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from mutiny.engine.loop import Outcome
+from mutiny.model.operation import Operation
+from mutiny.model.verdict import Verdict, worst
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point of a sweep and what came of it."""
+
+    operation: Operation
+    index: int
+    label: str
+    process: str
+    verdict: Verdict
+    rule: str | None = None
+    message: str = ""
+    seconds: float = 0.0
+
+
+@dataclass
+class Sweep:
+    """A finished sweep."""
+
+    kind: str
+    target: str
+    at: Operation
+    calls: list[dict[str, Any]] = field(default_factory=list)
+    points: list[Point] = field(default_factory=list)
+    first_bug: Outcome | None = None
+    trace_s: float = 0.0
+    judge_s: float = 0.0
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of all points; a sweep without points has tested nothing."""
+        return worst(point.verdict for point in self.points)
+
+    def as_json(self) -> dict[str, object]:
+        """For programs."""
+        return {
+            "kind": self.kind,
+            "target": self.target,
+            "at": self.at.as_json(),
+            "verdict": self.verdict.value,
+            "points": [
+                {
+                    "operation": point.operation.as_json(),
+                    "index": point.index,
+                    "process": point.process,
+                    "call": point.label,
+                    "verdict": point.verdict.value,
+                    "rule": point.rule,
+                    "message": point.message,
+                }
+                for point in self.points
+            ],
+            "trace_s": round(self.trace_s, 3),
+            "judge_s": round(self.judge_s, 3),
+            "first_bug": None if self.first_bug is None else str(self.first_bug.directory.path),
+        }
