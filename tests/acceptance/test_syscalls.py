@@ -523,6 +523,12 @@ def test_a_daemon_goes_on_when_its_command_and_its_supervisor_have_ended(tmp_pat
             argv = python(payload.DAEMON, box.inside(place))
             assert supervisor.run_in(box, argv, timeout_s=LIMIT_S) is not None
             assert wait_for(lambda: len(supervisor.calls) > 20)
+            # its calls need not disturb the count of another command
+            supervisor.use(Record(), only={"mine"})
+            script = f"mkdir {box.inside(place)}/x; mkdir {box.inside(place)}/y"
+            supervisor.run_in(box, ["sh", "-c", script], timeout_s=LIMIT_S, tag="mine")
+            assert [call.paths for call in supervisor.calls] == [("x",), ("y",)]
+            assert {call.command for call in supervisor.calls} == {"mine"}
         before = int((place / "beat").read_text())
         assert wait_for(lambda: int((place / "beat").read_text()) > before + 5)
 

@@ -86,6 +86,22 @@ def test_a_shorter_sequence_that_needs_luck_is_no_reproduction(shorter: Run, ori
     assert CONTRACT.plausible(shorter, shorter), "the original needed the same luck"
 
 
+@pytest.mark.parametrize(
+    ("turns", "certain"), [(("slow:900", "obey"), True), (("hang",), True), (("obey",), False)]
+)
+def test_an_agent_that_is_scripted_to_stay_busy_is_no_luck(
+    turns: tuple[str, ...], certain: bool
+) -> None:
+    busy = (*IDLE, op.Behave("alpha", turns), START, op.KillAgent("alpha"))
+    assert CONTRACT.plausible(busy, (*READY, op.KillAgent("alpha"))) is certain
+
+
+def test_a_worker_that_is_ready_is_not_held_busy_by_its_script() -> None:
+    script = op.Behave("alpha", ("slow:900",))
+    away = (*IDLE, script, op.KillTmuxSession("alpha"), START)
+    assert not CONTRACT.plausible(away, (*IDLE, script, START))
+
+
 def test_a_command_that_must_succeed_is_not_expected_to_fail() -> None:
     assert not CONTRACT.plausible((*IDLE, op.ExpectError(START)), ())
     assert CONTRACT.plausible((*IDLE, op.ExpectError(op.Accept("alpha"))), ())

@@ -361,6 +361,24 @@ def test_placeholders_are_checked_everywhere(file: Path, table: str) -> None:
     assert found.startswith("line ")
 
 
+def test_the_targets_own_words_for_statuses(file: Path) -> None:
+    words = '\n[statuses]\n"in-progress" = "working"\n'
+    assert load_spec(put(file, GOOD + words)).statuses == {"in-progress": "working"}
+    wrong = '\n[statuses]\n"in-progress" = "wroking"\n'
+    (found,) = problems(file, GOOD + wrong)
+    assert found.endswith(
+        "statuses.in-progress: unknown status 'wroking' (did you mean 'working'?)"
+    )
+
+
+def test_which_commands_need_the_daemon(file: Path) -> None:
+    assert load_spec(put(file)).make_profile().needs_daemon == NEEDS_DAEMON
+    own = changed('dirty_source = "refuse"', 'needs_daemon = ["Start"]')
+    assert load_spec(put(file, own)).make_profile().needs_daemon == ("Start",)
+    none = changed('dirty_source = "refuse"', "needs_daemon = []")
+    assert load_spec(put(file, none)).make_profile().needs_daemon == ()
+
+
 # --- finding targets ------------------------------------------------------------------------------
 
 

@@ -304,6 +304,10 @@ def arguments(tool: Tool) -> str:
     return json.dumps(tool.input, ensure_ascii=False)
 
 
+# Made once: json.dumps would make a new encoder for each event.
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
 def compact(data: Json) -> bytes:
     """JSON as the services write it: UTF-8, no spaces."""
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode()
+    return _encode(data).encode()

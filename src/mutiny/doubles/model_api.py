@@ -36,6 +36,11 @@ MODELS = ("claude-sonnet-4-5", "claude-opus-4-1", "gpt-5", "gpt-5-mini")
 SPLIT_TEXT = "Café, naïve, 世界, 🏴."
 """What is said under `split-utf8` when the script's own text has no long character to split."""
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
+_STREAM_HEAD = (
+    b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\n"
+    b"cache-control: no-cache\r\ntransfer-encoding: chunked\r\n\r\n"
+)
+_LAST_CHUNK = b"0\r\n\r\n"
 _HEADER_LIMIT_BYTES = 64 * 1024
 _BODY_LIMIT_BYTES = 64 * 1024 * 1024
 _CONTROL_LIMIT_S = 10.0
@@ -381,10 +386,9 @@ class _Connection(asyncio.Protocol):
             self._wait(_for_ever())
         elif fault is None and not step.delay_ms and not step.event_delay_ms:
             if stream:
-                self._begin_stream()
-                for item in answer.events():
-                    self._chunk(item)
-                self._write(b"0\r\n\r\n")
+                # Nothing lies between the events, so one write carries them, as the kernel would.
+                chunks = (_as_chunk(item) for item in answer.events())
+                self._write(b"".join((_STREAM_HEAD, *chunks, _LAST_CHUNK)))
             else:
                 self._plain(200, answer.body())
         else:
@@ -456,7 +460,7 @@ class _Connection(asyncio.Protocol):
                 await self._byte_by_byte(item, chunked=True)
             else:
                 self._chunk(item)
-        self._write(b"0\r\n\r\n")
+        self._write(_LAST_CHUNK)
 
     async def _byte_by_byte(self, data: bytes, *, chunked: bool) -> None:
         for number in data:
@@ -473,13 +477,10 @@ class _Connection(asyncio.Protocol):
         self._write(_head(status, len(body), extra) + body)
 
     def _begin_stream(self) -> None:
-        self._write(
-            b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\n"
-            b"cache-control: no-cache\r\ntransfer-encoding: chunked\r\n\r\n"
-        )
+        self._write(_STREAM_HEAD)
 
     def _chunk(self, data: bytes) -> None:
-        self._write(b"%x\r\n%b\r\n" % (len(data), data))
+        self._write(_as_chunk(data))
 
     def _write(self, data: bytes) -> None:
         assert self._transport is not None
@@ -496,6 +497,10 @@ class _Connection(asyncio.Protocol):
         with contextlib.suppress(OSError):  # already broken by the client
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
         self._transport.abort()
+
+
+def _as_chunk(data: bytes) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(data), data)
 
 
 def _head(status: int, length: int, extra: str = "") -> bytes:

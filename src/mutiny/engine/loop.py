@@ -253,7 +253,7 @@ class Engine:
         """Check all rules; give the target its lag to heal what may be healed."""
         model = answered.model
         waiting_since: float | None = None
-        deadline = time.monotonic() + self.contract.lag_s
+        lag = _Lag(self.contract.lag_s)
         while True:
             checked = self._check(model, operation, result, before, seen)
             model = model if checked.model is None else checked.model
@@ -261,7 +261,7 @@ class Engine:
             hopeless = (
                 checked.broken or answered.violation or answered.verdict is Verdict.INCONCLUSIVE
             )
-            over = time.monotonic() >= deadline
+            over = lag.over(checked.settling, doubts)
             if hopeless or over or (not checked.settling and not doubts):
                 break
             assert self._live is not None
@@ -334,6 +334,23 @@ class Engine:
     def _emit(self, event: Event) -> None:
         for listener in self._listeners:
             listener(event)
+
+
+class _Lag:
+    """Every broken rule has the target's whole lag to heal, counted from when it was first seen."""
+
+    def __init__(self, lag_s: float) -> None:
+        self._lag_s = lag_s
+        self._started = time.monotonic()
+        self._since: dict[tuple[str, str], float] = {}
+
+    def over(self, settling: Sequence[Violation], doubts: Sequence[str]) -> bool:
+        """Has one of them lasted too long? Bounded even when they come and go by turns."""
+        now = time.monotonic()
+        keys = [violation.key for violation in settling] + [("doubt", text) for text in doubts]
+        self._since = {key: self._since.get(key, now) for key in keys}
+        lasted = any(now - since >= self._lag_s for since in self._since.values())
+        return lasted or now - self._started >= 4 * self._lag_s
 
 
 def _breakdown(error: Exception) -> str:

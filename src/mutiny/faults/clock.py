@@ -1,9 +1,9 @@
 """Clock faults: offset, jump, drift and rate, for a whole box or for one worker alone.
 
-Insight: the shim (`clock_shim.c`) takes its orders from a shared page of memory, so that a clock
-can be bent while the processes run, without a signal and without a system call. A change is written
-into the unused half of the page with the instant at which it begins, a few milliseconds ahead;
-every process switches at that same instant.
+Insight: the shim (`clock_shim.c`) takes its orders from a shared page of memory, so that a clock can
+be bent while the processes run, without a signal and without a system call. A change is written
+into the unused half of the page while the readers wait for a few microseconds; so it happens at one
+instant for all of them, and no clock that must not go back ever does.
 """
 
 from __future__ import annotations
@@ -34,8 +34,6 @@ SLOWEST, FASTEST = 0.001, 100_000.0
 _SOURCE = Path(__file__).with_name("clock_shim.c")
 _MAGIC = 0x31304B4C4359544D
 _PAGE_BYTES = 4096
-_LEAD_NS = 3_000_000
-"""How far ahead a change begins: long enough to write it, short enough not to be noticed."""
 _BUILD_LIMIT_S = 60.0
 _PROBE_LIMIT_S = 20.0
 _LOOK_AT_CLOCK = 'date +%s.%N && grep -qF -- "$(readlink -f "$1")" /proc/self/maps'
@@ -129,7 +127,6 @@ class ClockPage:
         self._page = _Page.from_buffer(self._memory)
         if self._page.magic != _MAGIC:
             raise ValueError(f"{path} is not a clock page")
-        self._begins_ns = 0
 
     @classmethod
     def create(cls, path: Path) -> Self:
@@ -194,7 +191,7 @@ class ClockPage:
 
     @property
     def _newest(self) -> _Mapping:
-        found: _Mapping = self._page.mappings[self._page.generation & 1]
+        found: _Mapping = self._page.mappings[self._page.generation >> 1 & 1]
         return found
 
     def _wall_at(self, real_ns: int) -> int:
@@ -210,11 +207,12 @@ class ClockPage:
         jump_s: float = 0.0,
         monotonic: bool = False,
     ) -> None:
-        self._wait_until_begun()  # the half that is about to be written may still be in use
-        while True:
-            used = self._newest
-            spare: _Mapping = self._page.mappings[~self._page.generation & 1]
-            mono, wall = time.monotonic_ns() + _LEAD_NS, time.time_ns() + _LEAD_NS
+        used = self._newest
+        spare: _Mapping = self._page.mappings[~(self._page.generation >> 1) & 1]
+        # Odd: from here on every reader waits, so that no one is ahead of the instant read below.
+        self._page.generation += 1
+        try:
+            mono, wall = time.monotonic_ns(), time.time_ns()
             gained = round(jump_s * _SECOND)
             spare.rate = rate
             spare.real_mono = mono
@@ -225,15 +223,10 @@ class ClockPage:
                 spare.faked_wall = self._wall_at(wall) + gained
             else:
                 spare.faked_wall = wall + round(offset_s * _SECOND)
-            if time.monotonic_ns() < mono:
-                break  # in time; otherwise this process was held up: begin again
+        except BaseException:
+            self._page.generation -= 1  # as if nothing had been
+            raise
         self._page.generation += 1
-        self._begins_ns = mono
-        self._wait_until_begun()
-
-    def _wait_until_begun(self) -> None:
-        while (remaining_ns := self._begins_ns - time.monotonic_ns()) > 0:
-            time.sleep(remaining_ns / _SECOND)
 
 
 # --- programs that do not listen

@@ -2,9 +2,9 @@
  *
  * Insight: faked time is only usable when reading a clock and waiting for a clock agree. So every
  * libc function that waits gets its time limit translated back to real time, by the same page that
- * its clock readings went through. The page holds two mappings and the instant at which the newer
- * one begins; a reader before that instant still uses the older one, so that a change of rate never
- * moves the monotonic clock backwards.
+ * its clock readings went through. A reading counts only if the page did not change from before the
+ * real clock was read until after; so a change happens at one instant for all processes, and a change
+ * of rate never moves the monotonic clock backwards.
  *
  *     faked = faked_base + (real - real_base) * rate        one pair of bases for each kind of clock
  *
@@ -20,6 +20,7 @@
 #include <mqueue.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -44,6 +45,7 @@ _Static_assert(sizeof(long) == 8 && sizeof(time_t) == 8, "64-bit systems only");
 #define MAGIC 0x31304b4c4359544dull /* "MTYCLK01" */
 #define PAGE_BYTES 4096
 #define SECOND 1000000000ll
+#define PATIENCE 200000  /* looks at a page that is being changed; its writer may have died there */
 #define FOREVER_S 4000000000ll /* limits beyond this mean "never": left alone, no overflow */
 
 struct mapping {
@@ -53,7 +55,7 @@ struct mapping {
 };
 struct page {
     uint64_t magic;
-    _Atomic uint64_t generation; /* its lowest bit names the newer mapping */
+    _Atomic uint64_t generation; /* odd: a change is being written; its second bit names the mapping */
     uint64_t reserved[6];
     struct mapping mappings[2];
 };
@@ -120,9 +122,13 @@ static enum kind kind_of(clockid_t clock) {
     }
 }
 
+static uint64_t generation(void) {
+    return atomic_load_explicit(&page->generation, memory_order_acquire);
+}
+
 static const struct mapping *newest(void) {
     if (!ready) set_up();
-    return &page->mappings[atomic_load_explicit(&page->generation, memory_order_acquire) & 1];
+    return &page->mappings[generation() >> 1 & 1]; /* during a change: still the old one */
 }
 
 static double rate(void) { return newest()->rate; }
@@ -134,22 +140,11 @@ static struct timespec from_ns(int64_t ns) {
     return (struct timespec){ns / SECOND, ns % SECOND};
 }
 
-static int64_t faked(int64_t real, enum kind kind) {
-    for (;;) {
-        uint64_t before = atomic_load_explicit(&page->generation, memory_order_acquire);
-        const struct mapping *used = &page->mappings[before & 1];
-        int64_t base = kind == WALL ? used->real_wall : used->real_mono;
-        if (real < base) { /* the newer mapping has not begun yet */
-            used = &page->mappings[~before & 1];
-            base = kind == WALL ? used->real_wall : used->real_mono;
-        }
-        int64_t start = kind == WALL ? used->faked_wall : used->faked_mono;
-        double factor = used->rate;
-        atomic_thread_fence(memory_order_acquire);
-        if (atomic_load_explicit(&page->generation, memory_order_relaxed) == before)
-            return factor == 1.0 ? start + (real - base)
-                                 : start + (int64_t)((double)(real - base) * factor);
-    }
+static int64_t faked(const struct mapping *used, int64_t real, enum kind kind) {
+    int64_t base = kind == WALL ? used->real_wall : used->real_mono;
+    int64_t start = kind == WALL ? used->faked_wall : used->faked_mono;
+    return used->rate == 1.0 ? start + (real - base)
+                             : start + (int64_t)((double)(real - base) * used->rate);
 }
 
 static int64_t real_of(int64_t wanted, enum kind kind) {
@@ -210,11 +205,23 @@ static struct timeval longer_timeval(struct timeval time) {
 int clock_gettime(clockid_t clock, struct timespec *out) {
     REAL(clock_gettime);
     if (!ready) set_up();
-    int result = real_clock_gettime(clock, out);
     enum kind kind = kind_of(clock);
-    if (result == 0 && kind != UNTOUCHED && page != &unchanged)
-        *out = from_ns(faked(to_ns(out), kind));
-    return result;
+    if (kind == UNTOUCHED || page == &unchanged) return real_clock_gettime(clock, out);
+    for (int looks = 0;; looks++) {
+        uint64_t before = generation();
+        if (before & 1 && looks < PATIENCE) {
+            sched_yield();
+            continue;
+        }
+        int result = real_clock_gettime(clock, out);
+        if (result != 0) return result;
+        int64_t seen = faked(&page->mappings[before >> 1 & 1], to_ns(out), kind);
+        atomic_thread_fence(memory_order_acquire);
+        if (generation() == before || looks > PATIENCE) {
+            *out = from_ns(seen);
+            return 0;
+        }
+    }
 }
 
 int gettimeofday(struct timeval *restrict out, void *restrict zone) {

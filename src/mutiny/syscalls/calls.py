@@ -41,6 +41,8 @@ class Call:
     """For writes: how many bytes (vectors: how many vectors); for truncations: the new length."""
     task: int = 0
     """The thread that called."""
+    command: str = ""
+    """The tag of the launched command that this process descends from."""
 
     def __str__(self) -> str:
         return f"{self.index} {self.process} {self.name} {' -> '.join(self.paths)}"

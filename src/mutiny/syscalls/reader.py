@@ -79,6 +79,7 @@ class CallReader:
             flags=flags,
             length=_length(trapped),
             task=task,
+            command=trapped.listener.tag,
         )
 
     def _root_of(self, file: str) -> str | None:

@@ -20,7 +20,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -91,6 +91,7 @@ class Supervisor:
         self._delayed: list[tuple[float, int, Trapped]] = []
         self._previous: Trapped | None = None
         self._denied = 0
+        self._only: frozenset[str] | None = None
         self._world_dead = False
         self._failure: BaseException | None = None
         self._ending = False
@@ -164,9 +165,15 @@ class Supervisor:
         """Whether the policy has killed everything."""
         return self._world_dead
 
-    def use(self, policy: Policy) -> tuple[Call, ...]:
-        """Change the policy and start to count from 0; return what was recorded until now."""
+    def use(self, policy: Policy, *, only: Collection[str] | None = None) -> tuple[Call, ...]:
+        """Change the policy and start to count from 0; return what was recorded until now.
+
+        ``only``: tags of launched commands. Calls of all other traced processes (a daemon that
+        works in the background) are let through uncounted, so that points stay the same in each
+        run.
+        """
         with self._lock:
+            self._only = None if only is None else frozenset(only)
             recorded = tuple(self._calls)
             self._policy = policy
             self._calls.clear()
@@ -195,11 +202,15 @@ class Supervisor:
         cwd: str | None = None,
         env: Mapping[str, str] | None = None,
         stdin: bytes = b"",
+        tag: str = "",
     ) -> CommandResult | None:
-        """Run a command in a box under supervision; None when the policy killed the box."""
+        """Run a command in a box under supervision; None when the policy killed the box.
+
+        ``tag`` names it in the record (``Call.command``) and for ``use(..., only=...)``.
+        """
         if self._kill_world is None:
             self._kill_world = box.kill
-        tag = secrets.token_hex(4)
+        tag = tag or secrets.token_hex(4)
         wrapped = self.wrap_argv(argv, box=box, tag=tag)
         try:
             result = box.run(wrapped, cwd=cwd, env=env, stdin=stdin, timeout_s=timeout_s)
@@ -221,12 +232,13 @@ class Supervisor:
         cwd: Path | None = None,
         env: Mapping[str, str] | None = None,
         stdin: bytes = b"",
+        tag: str = "",
     ) -> CommandResult | None:
         """Run a command on the host, without any box; None when the policy killed it.
 
         What it leaves behind in the background stays there, and is served.
         """
-        tag = secrets.token_hex(4)
+        tag = tag or secrets.token_hex(4)
         wrapped = self.wrap_argv(argv, tag=tag)
         if self._kill_world is None:
             self._kill_world = self._kill_own
@@ -344,6 +356,9 @@ class Supervisor:
         if previous is not None and previous.task != trapped.task:
             settle(previous)
             self._previous = None
+        if self._only is not None and trapped.listener.tag not in self._only:
+            self._listeners.answer(trapped, go_on=True)
+            return
         try:
             call = self._reader.read(trapped, len(self._calls))
         except Denied:
