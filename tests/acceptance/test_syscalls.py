@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from tests.acceptance import syscalls_payload as payload
 
+import syscalls_payload as payload
 from mutiny.box.box import Box
 from mutiny.box.errors import CommandNotStarted
 from mutiny.box.isolation import TECHNIQUES, why_not
