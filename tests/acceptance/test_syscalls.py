@@ -21,6 +21,7 @@ from mutiny.box.errors import CommandNotStarted
 from mutiny.box.isolation import TECHNIQUES, why_not
 from mutiny.syscalls.calls import Call, difference
 from mutiny.syscalls.durability import Durability
+from mutiny.syscalls.filter import Wanted
 from mutiny.syscalls.policies import (
     BeforeEach,
     CrashAt,
@@ -458,6 +459,36 @@ def test_a_program_that_cannot_start_is_not_an_exit_code(tmp_path: Path) -> None
         pytest.raises(CommandNotStarted, match="no-such-program"),
     ):
         supervisor.run(["no-such-program"], timeout_s=LIMIT_S)
+
+
+def test_a_command_cannot_be_wrapped_twice(tmp_path: Path) -> None:
+    with (
+        Supervisor(Record(), roots=[tmp_path]) as supervisor,
+        pytest.raises(CommandNotStarted, match="do not wrap a command twice"),
+    ):
+        supervisor.run(supervisor.wrap_argv(["true"]), timeout_s=LIMIT_S)
+
+
+def test_writes_to_standard_output_are_seen_on_request(tmp_path: Path) -> None:
+    script = f"echo x > {tmp_path}/file"
+    for wanted, names in (
+        (Wanted(), ["openat"]),
+        (Wanted(standard_streams=True), ["openat", "write"]),
+    ):
+        with Supervisor(Record(), roots=[tmp_path], wanted=wanted) as supervisor:
+            supervisor.run(["sh", "-c", script], timeout_s=LIMIT_S)
+            assert [call.name for call in supervisor.calls] == names
+
+
+def test_an_error_of_our_own_is_raised_and_not_swallowed(tmp_path: Path) -> None:
+    def fail(call: Call) -> None:
+        raise RuntimeError("no room for the snapshot")
+
+    with (
+        pytest.raises(RuntimeError, match="no room"),
+        Supervisor(BeforeEach(fail), roots=[tmp_path]) as supervisor,
+    ):
+        supervisor.run(["mkdir", str(tmp_path / "x")], timeout_s=LIMIT_S)
 
 
 # --- boxes ----------------------------------------------------------------------------------------

@@ -383,7 +383,7 @@ class Trace(Operation):
 
     operation: Operation
     keep: str = ""
-    """What to keep before each call: nothing, `files` as they are, or what a power loss leaves: `synced`."""
+    """What to keep before each call: nothing, `files` as they are, or `synced`: what a power loss leaves."""
     kind: ClassVar[Kind] = Kind.COMBINATION
 
     def __post_init__(self) -> None:
