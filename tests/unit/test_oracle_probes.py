@@ -262,6 +262,19 @@ def test_who_had_the_prompt_before(earlier: tuple[Earlier, ...], alive: bool, sa
     assert (found.earlier_alive, found.same_agent) == (alive, same)
 
 
+def test_turns_are_counted_by_worker(tmp_path: Path) -> None:
+    path = tmp_path / "received.jsonl"
+    log = doubles.ReceivedLog(path)
+    assert log.refresh() == []
+    for event, worker in (("start", "alpha"), ("prompt", "alpha"), ("prompt", "beta")):
+        line = {"time": 1.0, "event": event, "pid": 1, "start": 7, "worker": worker, "session": "s"}
+        with path.open("a") as stream:
+            stream.write(json.dumps(line) + "\n")
+        log.refresh()
+    assert len(log.records) == 3
+    assert (log.turns("alpha"), log.turns("beta"), log.turns("gamma")) == (1, 1, 0)
+
+
 def test_agents_by_identity() -> None:
     records = [
         record("start", 1),

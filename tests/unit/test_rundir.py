@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import socket
 import threading
 from collections.abc import Callable
@@ -172,6 +173,18 @@ def test_a_file_where_the_root_should_be(tmp_path: Path) -> None:
     (tmp_path / "chaos_runs").write_text("")
     with pytest.raises(StoreError, match=r"cannot write .*chaos_runs: File exists"):
         RunDirectory.create(tmp_path / "chaos_runs")
+
+
+def test_a_disk_without_room_is_refused_before_anything_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = RunDirectory(tmp_path)
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=0))
+    with pytest.raises(StoreError, match="No space left on device"):
+        run.require_room()
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=2**40))
+    run.require_room()
 
 
 def test_something_else_called_latest(tmp_path: Path) -> None:

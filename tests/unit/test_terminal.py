@@ -126,6 +126,20 @@ def test_the_seeds_block_below_a_failure(tmp_path: Path) -> None:
     assert places == sorted(places)
 
 
+def test_paths_go_by_way_of_latest_when_that_is_this_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("run_1", "run_2"):
+        (tmp_path / "chaos_runs" / name).mkdir(parents=True)
+    (tmp_path / "chaos_runs" / "latest").symlink_to("run_2")
+    last = step(op.Up(), Verdict.BUG, 1, Violation("workers.no_crash", "x"))
+    latest = failure(tmp_path / "chaos_runs" / "run_2", last)
+    assert "Full report: chaos_runs/latest/error_report.md" in latest
+    older = failure(tmp_path / "chaos_runs" / "run_1", last)
+    assert "Full report: chaos_runs/run_1/error_report.md" in older
+
+
 def test_what_could_not_be_tested_does_not_look_like_an_error(tmp_path: Path) -> None:
     last = step(op.KillDaemon(), Verdict.INCONCLUSIVE, 2, inconclusive=("no daemon to kill",))
     lines = failure(tmp_path, last)

@@ -16,11 +16,14 @@ if TYPE_CHECKING:
 
 
 @click.command("sweep")
-@click.argument("kind", type=click.Choice(["crash", "errno", "torn", "fsync"]))
+@click.argument("kind", type=click.Choice(["crash", "errno", "torn", "fsync", "preempt"]))
 @target_options
 @click.option("--scenario", required=True, help="A scenario's name or a JSON file.")
 @click.option(
     "--at", required=True, metavar="OPERATION", help="Which operation: Accept, or Accept:alpha."
+)
+@click.option(
+    "--against", metavar="OPERATION", help="preempt: the other command; default: the same again."
 )
 @click.option(
     "--only", multiple=True, help="errno: which errors; torn: which modes. May be repeated."
@@ -38,6 +41,7 @@ def command(
     root: Path,
     scenario: str,
     at: str,
+    against: str | None,
     only: tuple[str, ...],
     points: int | None,
     jobs: int | None,
@@ -51,6 +55,7 @@ def command(
       fsync   the same, and only what was synced is still there
       errno   the call fails: ENOSPC EIO EACCES EROFS EMFILE EINTR
       torn    half of a write, then death, a short count, or a lie
+      preempt two commands at once, every order of their file operations (at most 2 preemptions)
 
     The scenario runs up to the operation; after the point the target recovers by its own means and
     is judged with all rules and the ledger. The first bug gets a report and a replay that names the
@@ -68,7 +73,9 @@ def command(
     bench = make_bench(target, program, plant, agents, isolation, root, None)
     operations = next(iter(chosen_scenarios(bench, [scenario], everything=False).values()))
     prefix, operation = split(operations, at)
-    sweeper = Sweeper(bench, prefix, operation, jobs=jobs or os.cpu_count() or 1)
+    other = split(operations, against)[1] if against else None
+    count = jobs or os.cpu_count() or 1
+    sweeper = Sweeper(bench, prefix, operation, jobs=count, against=other)
     with progress(f"Sweeping {operation.type}", 1, quiet=as_json) as line:
 
         def watch(done: int, total: int, found: object) -> None:
@@ -113,6 +120,7 @@ def _print(sweep: Sweep) -> None:
     click.echo(
         f"{sweep.kind} sweep of {sweep.at} on {sweep.target}: {len(sweep.calls)} calls, "
         f"{len(sweep.points)} points: {shown} ({rate:.1f} points/s)"
+        + (f"; {sweep.left_out} more were not tried" if sweep.left_out else "")
     )
     if sweep.first_bug is not None:
         click.echo(f"First bug: {sweep.first_bug.directory.path}/error_report.md")

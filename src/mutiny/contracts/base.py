@@ -41,6 +41,8 @@ class StepContext:
     """What has still to happen before the system is settled."""
     before: Any
     """What was seen last."""
+    impossible: Callable[[str, str], bool] = lambda _subject, _status: False
+    """Is this status of this subject one that nothing explains? Then waiting longer is no use."""
 
 
 @dataclass(frozen=True)
@@ -142,6 +144,8 @@ class Contract(Protocol):
     def see(self, model: Model, seen: Any) -> Model: ...
 
     def pending(self, model: Model, seen: Any) -> tuple[str, ...]: ...
+
+    def impossible(self, model: Model, subject: str, status: str) -> bool: ...
 
     def disturbed(self, model: Model) -> tuple[str, ...]: ...
 

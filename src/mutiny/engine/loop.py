@@ -208,6 +208,7 @@ class Engine:
             token=self._next_token,
             pending=lambda seen: self.contract.pending(model, seen),
             before=self._seen,
+            impossible=lambda subject, status: self.contract.impossible(model, subject, status),
         )
         started = time.perf_counter()
         try:

@@ -27,9 +27,9 @@ class Budget:
 
     runs: int = 120
     seconds: float = 180.0
-    confirm: int = 1
+    confirm: int = 2
     """A candidate must fail this many times ..."""
-    of: int = 1
+    of: int = 2
     """... out of this many runs."""
 
 

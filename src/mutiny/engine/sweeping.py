@@ -34,6 +34,8 @@ class Sweep:
     calls: list[dict[str, Any]] = field(default_factory=list)
     points: list[Point] = field(default_factory=list)
     first_bug: Outcome | None = None
+    left_out: int = 0
+    """Points that are known but were not tried, because of a limit or a bug."""
     trace_s: float = 0.0
     judge_s: float = 0.0
 
@@ -61,6 +63,7 @@ class Sweep:
                 }
                 for point in self.points
             ],
+            "left_out": self.left_out,
             "trace_s": round(self.trace_s, 3),
             "judge_s": round(self.judge_s, 3),
             "first_bug": None if self.first_bug is None else str(self.first_bug.directory.path),

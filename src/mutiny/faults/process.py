@@ -11,9 +11,11 @@ import signal
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 from mutiny.box.box import Box
 from mutiny.contracts.workers.observation import AgentView, ProcessView
+from mutiny.faults.namespaces import host_pid
 from mutiny.model.result import OperationResult
 
 TECHNIQUE = "SIGKILL by handle"
@@ -112,6 +114,34 @@ def paused(box: Box, processes: Sequence[ProcessView]) -> Iterator[Pause]:
         yield pause
     finally:
         pause.end()
+
+
+@contextmanager
+def quiesced(box: Box, processes: Sequence[ProcessView]) -> Iterator[None]:
+    """Stop processes at a moment when they hold no file lock, so that others can go on without them.
+
+    What they would write meanwhile is not followed by the system-call engine, and a follower that misses
+    writes would accuse the innocent.
+    """
+    deadline = time.monotonic() + 5.0
+    while processes:
+        pause = Pause(box, processes)
+        if not _holds_lock(box, processes) or time.monotonic() > deadline:
+            break
+        pause.end()
+        time.sleep(0.01)
+    try:
+        yield
+    finally:
+        if processes and box.alive:
+            pause.end()
+
+
+def _holds_lock(box: Box, processes: Sequence[ProcessView]) -> bool:
+    """Does one of them hold a flock or a POSIX lock now?"""
+    hosts = {str(host_pid(box, process.pid, process.start)) for process in processes}
+    lines = Path("/proc/locks").read_text(encoding="utf-8").splitlines()
+    return any(line.split()[4] in hosts for line in lines if "->" not in line)
 
 
 def _all_stopped(box: Box, processes: Sequence[ProcessView]) -> bool:

@@ -10,6 +10,8 @@ journal like any other.
 
 from __future__ import annotations
 
+import heapq
+import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -52,9 +54,16 @@ class Sweeper:
     """Sweeps one operation of one scenario."""
 
     def __init__(
-        self, bench: Bench, prefix: Sequence[Operation], at: Operation, *, jobs: int
+        self,
+        bench: Bench,
+        prefix: Sequence[Operation],
+        at: Operation,
+        *,
+        jobs: int,
+        against: Operation | None = None,
     ) -> None:
         self._bench = bench
+        self._against = against or at
         self._prefix = tuple(prefix)
         self._at = at
         self._jobs = jobs
@@ -62,7 +71,9 @@ class Sweeper:
     def run(self, kind: str, choices: Sequence[str], limit: int | None, watch: Watch) -> Sweep:
         """Trace once, judge every point, and run the first bug again as an ordinary sequence."""
         sweep = Sweep(kind, self._bench.target.name, self._at)
-        if kind in ("crash", "fsync"):
+        if kind == "preempt":
+            self._schedules(sweep, limit, watch)
+        elif kind in ("crash", "fsync"):
             self._one_pass(sweep, "files" if kind == "crash" else "synced", limit, watch)
         else:
             self._point_by_point(sweep, kind, choices, limit, watch)
@@ -165,6 +176,47 @@ class Sweeper:
             outcome,
             time.monotonic() - started,
         )
+
+    # --- schedules -----------------------------------------------------------------------------
+
+    def _schedules(self, sweep: Sweep, limit: int | None, watch: Watch) -> None:
+        """Every order of the file operations of two commands, fewest preemptions first."""
+        waiting: list[tuple[int, int, tuple[int, ...]]] = [(0, 0, ())]
+        pushed = 0
+        started = time.monotonic()
+        while waiting and (limit is None or len(sweep.points) < limit):
+            preemptions, _, schedule = heapq.heappop(waiting)
+            point, details = self._judge_schedule(len(sweep.points), preemptions, schedule)
+            sweep.points.append(point)
+            watch(len(sweep.points), len(sweep.points) + len(waiting), sweep.points)
+            if point.verdict.is_bug:
+                break
+            for cost, other in details.get("alternatives", ()):
+                pushed += 1
+                heapq.heappush(waiting, (int(cost), pushed, tuple(other)))
+        sweep.judge_s = time.monotonic() - started
+        sweep.left_out = len(waiting)
+
+    def _judge_schedule(
+        self, number: int, preemptions: int, schedule: tuple[int, ...]
+    ) -> tuple[Point, dict[str, Any]]:
+        started = time.monotonic()
+        point = op.Interleave((self._at, self._against), schedule)
+        directory = RunDirectory.create(self._bench.root / "points", latest=False)
+        outcome = self._bench.try_once((*self._prefix, point, *RECOVERY), 1, directory)
+        directory.discard()
+        place = len(self._prefix)
+        step = outcome.steps[place] if place < len(outcome.steps) else outcome.steps[-1]
+        details = dict(step.result.details)
+        whole = tuple(details.get("schedule", ())) or schedule  # type: ignore[arg-type]
+        exact = op.Interleave((self._at, self._against), whole)
+        label = f"{preemptions} preemptions: {_runs(whole)}"
+        return _point(exact, number, label, "", outcome, time.monotonic() - started), details
+
+
+def _runs(schedule: Sequence[int]) -> str:
+    """A schedule in short: `0x7 1x12 0x3`."""
+    return " ".join(f"{who}x{len(list(group))}" for who, group in itertools.groupby(schedule))
 
 
 def _points(

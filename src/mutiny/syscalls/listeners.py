@@ -17,6 +17,7 @@ import select
 import socket
 import struct
 import tempfile
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -118,6 +119,7 @@ class Listeners:
         self._listeners: dict[int, Listener] = {}
         self._buffer = bytearray(_NOTIFICATION.size)
         self._own_directory: tempfile.TemporaryDirectory[str] | None = None
+        self._wake_lock = threading.Lock()
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._poller.register(self._wake, select.POLLIN)
 
@@ -156,8 +158,10 @@ class Listeners:
     # --- events
 
     def wake(self) -> None:
-        """Let ``receive`` return at once. Any thread may call."""
-        os.eventfd_write(self._wake, 1)
+        """Let ``receive`` return at once. Any thread may call, also after the end."""
+        with self._wake_lock:
+            if self._wake >= 0:
+                os.eventfd_write(self._wake, 1)
 
     @property
     def live(self) -> int:
@@ -296,9 +300,11 @@ class Listeners:
             self._drop_line(line)
         for listener in list(self._listeners.values()):
             self._forget(listener)
-        if self._wake >= 0:
-            os.close(self._wake)
-            self._wake = -1
+        with self._wake_lock:
+            if self._wake >= 0:
+                self._poller.unregister(self._wake)
+                os.close(self._wake)
+                self._wake = -1
 
 
 @contextlib.contextmanager

@@ -140,12 +140,12 @@ class Interleaver:
                 problems.append(Problem(number, outcome, problem))
                 if stop_at_first:
                     break
-            for cost, alternative in self._alternatives(outcome, len(prefix)):
+            for cost, alternative in self.alternatives(outcome, len(prefix)):
                 pushed += 1
                 heapq.heappush(waiting, (cost, pushed, alternative))
         return Exploration(number, not waiting, tuple(problems), diverged)
 
-    def _alternatives(self, outcome: Outcome, after: int) -> list[tuple[int, tuple[int, ...]]]:
+    def alternatives(self, outcome: Outcome, after: int) -> list[tuple[int, tuple[int, ...]]]:
         """The schedules next to one that was executed, the most promising first: commands begin
         with reading and end with tidying up, so that switching in the middle finds races soonest.
         """

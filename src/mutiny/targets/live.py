@@ -164,6 +164,8 @@ class WorkersLive:
             return self._sweep_point(operation, context)
         if isinstance(operation, op.Trace):
             return self._trace(operation, context)
+        if isinstance(operation, op.Interleave):
+            return self._interleave(operation, context)
         wait = WAITS.get(type(operation))
         if wait is not None:
             return wait(self.observer, self.limits, operation, context)
@@ -324,7 +326,9 @@ class WorkersLive:
         if isinstance(ready, OperationResult):
             return ready
         command, tokens = ready
-        broken = break_at(operation, self.box, self.roots(), command)
+        quiet = self.observer.daemons() if isinstance(operation, op.PowerLossAt) else ()
+        with process_faults.quiesced(self.box, quiet):
+            broken = break_at(operation, self.box, self.roots(), command)
         if not self.box.alive:
             self._reopen()
         argv = tuple(command.argv)
@@ -349,13 +353,56 @@ class WorkersLive:
         if isinstance(ready, OperationResult):
             return ready
         command, tokens = ready
-        traced = trace(operation, self.box, self.roots(), command, self.box.directory.parent)
+        quiet = self.observer.daemons() if operation.keep == "synced" else ()
+        with process_faults.quiesced(self.box, quiet):
+            traced = trace(operation, self.box, self.roots(), command, self.box.directory.parent)
         answer = replace(_as_result(traced.answer, tuple(command.argv)), tokens=tokens)
         return replace(
             answer,
             inner=(answer,),
             technique=traced.technique,
             details={"calls": traced.calls, "blind_spots": list(traced.blind_spots)},
+        )
+
+    def _interleave(self, operation: op.Interleave, context: StepContext) -> OperationResult:
+        """Run commands at once in one exact order of their file operations."""
+        from mutiny.targets.points import interleave
+
+        commands: list[Command] = []
+        tokens: list[tuple[str, ...]] = []
+        for part in operation.operations:
+            ready = self._sweepable(part, context)
+            if isinstance(ready, OperationResult):
+                return ready
+            commands.append(ready[0])
+            tokens.append(ready[1])
+        done = interleave(commands, operation.schedule, self.box, self.roots())
+        if not self.box.alive:
+            self._reopen()
+        details: dict[str, object] = {
+            "schedule": list(done.schedule),
+            "alternatives": [[cost, list(other)] for cost, other in done.alternatives],
+        }
+        if done.ending == "diverged":
+            return replace(_unable("the commands did not follow the schedule"), details=details)
+        if done.ending != "done":
+            return OperationResult(None, stderr=done.problem, timed_out=True, details=details)
+        parts = tuple(
+            OperationResult(
+                end.exit_code,
+                end.stdout,
+                end.stderr,
+                signal=end.signal,
+                argv=tuple(command.argv),
+                tokens=carried,
+            )
+            for end, command, carried in zip(done.ends, commands, tokens, strict=True)
+        )
+        return OperationResult(
+            inner=parts,
+            tokens=tuple(token for carried in tokens for token in carried),
+            technique=done.technique,
+            details=details,
         )
 
     def roots(self) -> tuple[Path, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +15,9 @@ from mutiny.box.results import Command, CommandResult
 from mutiny.contracts.workers import operations as op
 from mutiny.syscalls import policies
 from mutiny.syscalls.calls import Call
+from mutiny.syscalls.durability import Durability
+from mutiny.syscalls.schedules import Interleaver
+from mutiny.syscalls.starters import CommandEnd, InBox
 from mutiny.syscalls.supervisor import Supervisor
 from mutiny.targets.keepers import keeper_of
 
@@ -42,9 +47,40 @@ def policy_of(point: op.SweepPoint) -> policies.Policy:
     return policies.CrashAt(point.call)
 
 
+@dataclass(frozen=True)
+class _PowerLoss:
+    """Follow what becomes durable, and stop the world before one call."""
+
+    index: int
+    followers: tuple[Durability, ...]
+
+    def decide(self, call: Call, fired: int) -> policies.Action:
+        return policies.KillWorld() if call.index == self.index else policies.Perform(self._follow)
+
+    def _follow(self, call: Call) -> None:
+        for follower in self.followers:
+            follower.follow(call)
+
+
 def break_at(point: op.SweepPoint, box: Box, roots: Sequence[Path], command: Command) -> Broken:
     """Run a command in the box under supervision and break it at its point."""
-    with Supervisor(policy_of(point), roots=roots) as supervisor:
+    if not isinstance(point, op.PowerLossAt):
+        return _run_broken(policy_of(point), box, roots, command)
+    with tempfile.TemporaryDirectory() as store:
+        followers = {root: Durability(root, Path(store) / root.name) for root in roots}
+        policy = _PowerLoss(point.call, tuple(followers.values()))
+        broken = _run_broken(policy, box, roots, command)
+        for root, follower in followers.items() if broken.fired else ():
+            durable = follower.finish()
+            shutil.rmtree(root)
+            durable.materialise(root)
+    return broken
+
+
+def _run_broken(
+    policy: policies.Policy, box: Box, roots: Sequence[Path], command: Command
+) -> Broken:
+    with Supervisor(policy, roots=roots) as supervisor:
         answer = supervisor.run_in(
             box,
             command.argv,
@@ -54,8 +90,10 @@ def break_at(point: op.SweepPoint, box: Box, roots: Sequence[Path], command: Com
             stdin=command.stdin,
         )
         fired, seen = supervisor.fired, len(supervisor.calls)
-    if fired:
-        return Broken(True, f"call {fired[0].index}: {fired[0]}", answer)
+        ended = supervisor.world_dead
+    harmful = [call for call in fired if call.result != "performed"] if not ended else fired[-1:]
+    if harmful:
+        return Broken(True, f"call {harmful[0]}", answer)
     return Broken(False, f"the command made only {seen} state-changing calls", answer)
 
 
@@ -100,3 +138,37 @@ def trace(
 def describe(call: Call) -> dict[str, object]:
     """A call for the journal and the picture."""
     return {"index": call.index, "process": call.process, "name": call.name, "text": str(call)}
+
+
+@dataclass(frozen=True)
+class Interleaved:
+    """Commands that ran at once in one exact order."""
+
+    schedule: tuple[int, ...]
+    ending: str
+    ends: tuple[CommandEnd, ...]
+    alternatives: tuple[tuple[int, tuple[int, ...]], ...]
+    """Schedules next to this one that are still to be tried, each with its preemptions."""
+    problem: str = ""
+    technique: str = "seccomp user notification, one command at a time"
+
+
+def interleave(
+    commands: Sequence[Command], schedule: Sequence[int], box: Box, roots: Sequence[Path]
+) -> Interleaved:
+    """Run commands at once; the schedule says who moves next, then everybody in turn."""
+    first = commands[0]
+    interleaver = Interleaver(
+        [tuple(command.argv) for command in commands],
+        roots=roots,
+        prepare=lambda: InBox(box, timeout_s=first.timeout_s, cwd=first.cwd, env=first.env),
+        judge=lambda _: None,
+    )
+    outcome, problem = interleaver.replay(schedule)
+    return Interleaved(
+        outcome.schedule,
+        outcome.ending,
+        outcome.ends,
+        tuple(interleaver.alternatives(outcome, len(schedule))),
+        problem or "",
+    )

@@ -30,6 +30,8 @@ def wait_status(
             return OperationResult(
                 1, stderr=f"{worker} entered the error state: {view.error_reason}"
             )
+        if view is not None and context.impossible(worker, view.status):
+            return _hopeless(worker, view.status)
         remaining = deadline - time.monotonic()
         if remaining <= 0:
             shown = view.status if view else "missing"
@@ -47,6 +49,22 @@ def _limit_for(limits: Limits, status: str) -> float:
     return limits.rebase_s if status == "rebasing" else limits.idle_s
 
 
+def wait_prompt(
+    observer: Observer, limits: Limits, operation: Any, context: StepContext
+) -> OperationResult:
+    """Until an agent of the worker is busy with a prompt."""
+    deadline = time.monotonic() + (operation.timeout_seconds or limits.complete_s)
+    while True:
+        agents = observer.observe().agents or ()
+        if any(agent.worker == operation.worker and agent.alive and agent.busy for agent in agents):
+            return OperationResult(stdout=f"the agent of {operation.worker} is busy")
+        remaining = deadline - time.monotonic()
+        if remaining <= 0:
+            text = f"no agent of {operation.worker} received a prompt"
+            return OperationResult(None, stderr=text, timed_out=True)
+        observer.wait_change(remaining)
+
+
 def settle(
     observer: Observer, limits: Limits, operation: Any, context: StepContext
 ) -> OperationResult:
@@ -57,10 +75,18 @@ def settle(
         waiting = context.pending(seen)
         if not waiting:
             return OperationResult(stdout="settled")
+        for name, view in seen.workers.items():
+            if context.impossible(name, view.status):
+                return _hopeless(name, view.status)
         remaining = deadline - time.monotonic()
         if remaining <= 0:
             return OperationResult(None, stderr="; ".join(waiting), timed_out=True)
         observer.wait_change(remaining)
+
+
+def _hopeless(worker: str, status: str) -> OperationResult:
+    """Nothing explains this status; the rules will say so, and waiting would change nothing."""
+    return OperationResult(1, stderr=f"{worker} is {status}, which nothing explains")
 
 
 def assert_state(
@@ -105,6 +131,7 @@ WAITS = {
     op.WaitForIdle: wait_status,
     op.WaitForNeedsReview: wait_status,
     op.WaitForState: wait_status,
+    op.WaitForPrompt: wait_prompt,
     op.AssertState: assert_state,
     op.AssertWorkerExists: assert_exists,
     op.AssertSessionAlive: assert_session,

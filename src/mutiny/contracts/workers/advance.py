@@ -69,6 +69,7 @@ _ABOUT_A_WORKER = (
     op.Review,
     op.Rebase,
     op.Accept,
+    op.WaitForPrompt,
 )
 
 
@@ -200,6 +201,7 @@ def _start(
             statuses=frozenset({"working"}) | before,
             tokens=tokens,
             hits=0,
+            received=False,
             stale_base=False,
             due_at=now if belief.will_complete else None,
         )
@@ -223,6 +225,7 @@ def _told(
             belief,
             statuses=statuses,
             tokens=(*belief.tokens, *tokens),
+            received=False,
             due_at=now if belief.will_complete else None,
         )
     )
@@ -332,6 +335,11 @@ def _waited(
     )
 
 
+def _received(model: WorkersModel, operation: Operation, *_: object) -> WorkersModel:
+    assert isinstance(operation, op.WaitForPrompt)
+    return model.with_worker(replace(model.workers[operation.worker], received=True))
+
+
 def _settle(model: WorkersModel, operation: Operation, *_: object) -> WorkersModel:
     after = replace(model, faults=(), state_damaged=False)
     if model.daemon_certain is not True:
@@ -413,6 +421,7 @@ _HANDLERS: dict[type[Operation], Handler] = {
     op.WaitForNeedsReview: _waited,
     op.WaitForState: _waited,
     op.Settle: _settle,
+    op.WaitForPrompt: _received,
     op.KillDaemon: _kill_daemon,
     op.KillTmuxSession: _hit_worker,
     op.KillAgent: _hit_worker,

@@ -126,6 +126,13 @@ class WorkersContract:
         """What has still to happen by itself, under the alternative that waits for least."""
         return min((one.pending(seen) for one in model.alternatives), key=len)
 
+    def impossible(self, model: Beliefs, subject: str, status: str) -> bool:
+        """Does no alternative allow a worker this status?"""
+        return all(
+            subject in one.workers and status not in one.allowed(subject)
+            for one in model.alternatives
+        )
+
     def disturbed(self, model: Beliefs) -> tuple[str, ...]:
         """Faults whose consequences may still be felt."""
         return model.alternatives[0].faults

@@ -40,6 +40,7 @@ from mutiny.contracts.workers.operations import (
     Up,
     WaitForIdle,
     WaitForNeedsReview,
+    WaitForPrompt,
     WaitForState,
 )
 from mutiny.model.operation import Operation
@@ -67,7 +68,7 @@ _BUSY: Sequence_ = (
     *_crew("alpha"),
     Behave("alpha", ("slow:900", "obey")),
     Start("alpha", "Create test.txt"),
-    WaitForState("alpha", "working"),
+    WaitForPrompt("alpha"),
 )
 _MERGED: Sequence_ = (WaitForNeedsReview("alpha"), Review("alpha"), Accept("alpha"), Settle())
 
@@ -124,7 +125,7 @@ DRILLS: dict[str, Sequence_] = {
         *_crew("alpha"),
         Behave("alpha", ("slow:5000", "obey")),
         Start("alpha", "Create test.txt"),
-        WaitForState("alpha", "working"),
+        WaitForPrompt("alpha"),
         Nuke("alpha"),
         ExpectError(Review("alpha")),
         Add("alpha"),

@@ -49,7 +49,7 @@ def judge_answer(
     now: float,
 ) -> Answer:
     """Classify an answer and advance the beliefs."""
-    if isinstance(operation, op.Parallel):
+    if isinstance(operation, op.Parallel | op.Interleave):
         return _judge_parallel(model, operation, result, before, seen, patterns, now)
     if isinstance(operation, op.Trace):
         if not result.inner:
@@ -175,7 +175,7 @@ def _after_point(model: WorkersModel, operation: op.SweepPoint, now: float) -> W
 
 def _judge_parallel(
     model: WorkersModel,
-    operation: op.Parallel,
+    operation: op.Parallel | op.Interleave,
     result: OperationResult,
     before: Observation,
     seen: Observation,
@@ -183,6 +183,10 @@ def _judge_parallel(
     now: float,
 ) -> Answer:
     """Is there an order in which these answers are right? At most four parts, so at most 24 orders."""
+    if result.timed_out:
+        text = f"{operation.type} never ended: {result.stderr}"
+        hung = Violation("workers.answers_in_time", text)
+        return Answer(Judgement(Verdict.TIMEOUT, hung), model, Expectation(True))
     parts = list(zip(operation.operations, result.inner, strict=False))
     if result.harness_error is not None or len(parts) < len(operation.operations):
         return Answer(Judgement(Verdict.INCONCLUSIVE), model, Expectation(True))

@@ -56,6 +56,8 @@ class WorkerBelief:
     """Prompts of the current task that were acknowledged."""
     due_at: float | None = None
     """Since when the agent has been due to finish; None when it is not due at all."""
+    received: bool = False
+    """Its agent is known to be busy with what it was told last."""
     stale_base: bool = False
     """The source moved since its branch began: a rebase, perhaps a conflict, lies ahead."""
 

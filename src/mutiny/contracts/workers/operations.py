@@ -226,6 +226,16 @@ class WaitForNeedsReview(Operation):
     status: ClassVar[str] = "needs_review"
 
 
+@dataclass(frozen=True)
+class WaitForPrompt(Operation):
+    """Until the worker's agent has received a prompt and is busy with it: the moment to break something."""
+
+    worker: str
+    timeout_seconds: float | None = None
+    kind: ClassVar[Kind] = Kind.WAIT
+    positional: ClassVar[bool] = True
+
+
 # --- assertions ----------------------------------------------------------------------------------
 
 
@@ -383,7 +393,7 @@ class Trace(Operation):
 
     operation: Operation
     keep: str = ""
-    """What to keep before each call: nothing, `files` as they are, or `synced`: what a power loss leaves."""
+    """What to keep before each call: nothing, `files`, or what a power loss leaves: `synced`."""
     kind: ClassVar[Kind] = Kind.COMBINATION
 
     def __post_init__(self) -> None:
@@ -506,7 +516,7 @@ OPERATIONS: dict[str, type[Operation]] = {
         *(Reset, Sleep, Behave, Settle),
         *(Init, Up, Down, Add, Nuke, Start, Message, Attach, Review, Accept, Reject, Rebase),
         *(ResetWorker, Doctor, Status),
-        *(WaitForState, WaitForIdle, WaitForNeedsReview),
+        *(WaitForState, WaitForIdle, WaitForNeedsReview, WaitForPrompt),
         *(AssertState, AssertWorkerExists, AssertSessionAlive),
         *(KillDaemon, KillTmuxSession, KillTmuxServer, KillAgent, PauseProcess),
         *(CorruptState, DirtySource, MoveSource),

@@ -34,6 +34,7 @@ from mutiny.contracts.workers.operations import (
     Up,
     WaitForIdle,
     WaitForNeedsReview,
+    WaitForPrompt,
     WaitForState,
 )
 from mutiny.model.operation import Operation
@@ -92,8 +93,7 @@ DAEMON_CRASH: tuple[Operation, ...] = (
     WaitForIdle("alpha"),
     Behave("alpha", ("slow:800", "obey")),
     Start("alpha", "Create test.txt"),
-    WaitForState("alpha", "working"),
-    Sleep(0.3),
+    WaitForPrompt("alpha"),
     KillDaemon(),
     Sleep(0.3),
     Up(),
@@ -111,8 +111,7 @@ TMUX_CRASH: tuple[Operation, ...] = (
     WaitForIdle("alpha"),
     Behave("alpha", ("slow:800", "obey")),
     Start("alpha", "Create test.txt"),
-    WaitForState("alpha", "working"),
-    Sleep(0.3),
+    WaitForPrompt("alpha"),
     KillTmuxSession("alpha"),
     Settle(),
     Doctor(),

@@ -74,11 +74,7 @@ def _certain(model: WorkersModel, worker: str) -> bool:
     """The worker has one status only, or its agent is scripted to stay busy for a while."""
     belief = model.workers[worker]
     held = belief.behaviours[0].partition(":")[0] in ("slow", "hang")
-    busy = (
-        held
-        and not belief.offline_allowed
-        and belief.statuses <= {"working", "rejected", "rebasing"}
-    )
+    busy = held and belief.received and belief.statuses <= {"working", "rejected", "rebasing"}
     return busy or len(model.allowed(worker)) == 1
 
 
@@ -105,6 +101,9 @@ def _sensible(model: WorkersModel, operation: Operation) -> bool:
         operation, op.KillTmuxSession | op.KillAgent | op.AssertSessionAlive | op.AssertState
     ):
         return worker in model.workers
+    if isinstance(operation, op.WaitForPrompt):
+        told = operation.worker in model.workers and model.workers[operation.worker].tokens
+        return bool(told) and True in model.daemon
     if isinstance(operation, op.KillDaemon):
         return True in model.daemon
     if isinstance(operation, op.KillTmuxServer):
