@@ -225,7 +225,7 @@ def test_monotone_failures_are_shrunk_to_one_minimal_sequence(causes: list[set[i
     def fails(candidate: tuple[Operation, ...]) -> bool:
         return any(contains(candidate, cause) for cause in causes)
 
-    found = minimise(ALL, fails, budget=Budget(10_000, 10_000))
+    found = minimise(ALL, fails, budget=Budget(10_000, 10_000, 1, 1))
     assert fails(found.operations)
     assert found.complete
     rest = iter(ALL)
@@ -242,7 +242,7 @@ def test_whatever_the_predicate_says_the_result_fails_and_is_not_longer(
     def fails(candidate: tuple[Operation, ...]) -> bool:
         return hash((salt, candidate)) % 3 == 0 or candidate == ALL
 
-    found = minimise(ALL, fails, budget=Budget(runs, 10_000))
+    found = minimise(ALL, fails, budget=Budget(runs, 10_000, 1, 1))
     assert fails(found.operations)
     assert len(found.operations) <= len(ALL)
     assert found.runs <= runs
@@ -261,7 +261,11 @@ def test_simplified_sequences_stay_plausible_and_get_no_longer(seed: int, keep: 
         return CONTRACT.plausible(candidate, sequence)
 
     found = minimise(
-        sequence, fails, plausible=plausible, simpler=CONTRACT.simpler, budget=Budget(60, 10_000)
+        sequence,
+        fails,
+        plausible=plausible,
+        simpler=CONTRACT.simpler,
+        budget=Budget(60, 10_000, 1, 1),
     )
     assert fails(found.operations)
     assert len(found.operations) <= len(sequence)

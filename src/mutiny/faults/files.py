@@ -19,10 +19,8 @@ def corrupt(path: Path, how: str) -> OperationResult:
     except FileNotFoundError:
         return OperationResult(1, stderr=f"{path.name} does not exist", fired=False, technique=how)
     if how == "delete":
-        path.unlink()
-        return OperationResult(
-            stdout=f"{path.name} deleted", fired=not path.exists(), technique="unlink"
-        )
+        path.unlink()  # the target may have put it back by now: that it was gone is what counts
+        return OperationResult(stdout=f"{path.name} deleted", fired=True, technique="unlink")
     damaged = {
         "garbage": b"\x00\xff{{{ not json " + os.urandom(0) + before[:40],
         "truncate": before[: len(before) // 2],

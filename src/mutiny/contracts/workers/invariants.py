@@ -457,6 +457,9 @@ def live_agent_kept(check: Check) -> Iterator[Violation]:
             continue
         if belief.disturbed is not None or not belief.will_complete or belief.hits:
             continue
+        waiting = check.before.status_of(agent.worker) in ("working", "rejected", "rebasing")
+        if waiting and not agent.busy:
+            continue  # whether its prompt arrived may be unknown; then replacing it is the safe way
         later = now.get(agent.identity)
         if later is None or not later.alive:
             yield Violation(
