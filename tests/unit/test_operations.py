@@ -35,6 +35,7 @@ SAMPLES: tuple[Operation, ...] = (
     op.WaitForState("alpha", "rebasing", 2.5),
     op.WaitForIdle("alpha"),
     op.WaitForNeedsReview("alpha", timeout_seconds=3.0),
+    op.WaitForPrompt("alpha"),
     op.AssertState("alpha", "idle"),
     op.AssertWorkerExists("alpha"),
     op.AssertSessionAlive("alpha"),

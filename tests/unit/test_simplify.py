@@ -50,6 +50,8 @@ def test_what_makes_sense(sequence: Run) -> None:
         (*UP, op.WaitForIdle("alpha")),
         (op.Reset(), op.Init(), op.Add("alpha"), op.WaitForIdle("alpha")),
         (*IDLE, op.WaitForNeedsReview("alpha")),
+        (*IDLE, op.WaitForPrompt("alpha")),
+        (*UP, op.WaitForPrompt("alpha")),
         (*IDLE, op.Down(), op.WaitForIdle("alpha")),
         (*READY, op.Accept("alpha"), op.WaitForNeedsReview("alpha")),
         (*UP, op.KillAgent("alpha")),
@@ -92,8 +94,11 @@ def test_a_shorter_sequence_that_needs_luck_is_no_reproduction(shorter: Run, ori
 def test_an_agent_that_is_scripted_to_stay_busy_is_no_luck(
     turns: tuple[str, ...], certain: bool
 ) -> None:
-    busy = (*IDLE, op.Behave("alpha", turns), START, op.KillAgent("alpha"))
-    assert CONTRACT.plausible(busy, (*READY, op.KillAgent("alpha"))) is certain
+    begun = (*IDLE, op.Behave("alpha", turns), START)
+    received = (*begun, op.WaitForPrompt("alpha"), op.KillAgent("alpha"))
+    original = (*READY, op.KillAgent("alpha"))
+    assert CONTRACT.plausible(received, original) is certain
+    assert not CONTRACT.plausible((*begun, op.KillAgent("alpha")), original), "is it there yet?"
 
 
 def test_a_worker_that_is_ready_is_not_held_busy_by_its_script() -> None:

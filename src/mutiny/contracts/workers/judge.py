@@ -183,7 +183,7 @@ def _judge_parallel(
     now: float,
 ) -> Answer:
     """Is there an order in which these answers are right? At most four parts, so at most 24 orders."""
-    if result.timed_out:
+    if result.timed_out and result.harness_error is None:
         text = f"{operation.type} never ended: {result.stderr}"
         hung = Violation("workers.answers_in_time", text)
         return Answer(Judgement(Verdict.TIMEOUT, hung), model, Expectation(True))
