@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from mutiny.cli.options import DEFAULT_ROOT, make_bench
+
+if TYPE_CHECKING:
+    from mutiny.engine.replay import Replay
 
 
 @click.command("replay")
@@ -59,7 +63,7 @@ def command(
     replay = load(file, OPERATIONS)
     name = target or replay.target or "longboat"
     chosen = replay.plant if plant is None else plant
-    bench = make_bench(name, program, chosen, "double", isolation, root, None)
+    bench = make_bench(name, program, chosen, "double", _isolation(isolation, replay), root, None)
     if expect is not None:
         _check_rule(expect, bench.target.contract().rules)
     wanted = expect or replay.expect
@@ -99,6 +103,18 @@ def command(
     if expect is not None:
         return 0 if same == times else (1 if worst_code == 0 else worst_code)
     return worst_code
+
+
+def _isolation(given: str | None, replay: Replay) -> str | None:
+    """The user's choice, else what the file asks for; refused when this machine cannot do it."""
+    from mutiny.box.isolation import why_not
+    from mutiny.errors import NotReproducible
+
+    wanted = given or replay.isolation
+    reason = why_not(wanted) if wanted else None
+    if reason is not None:
+        raise NotReproducible(f"this replay needs the box technique {wanted!r}: {reason}")
+    return wanted
 
 
 def _severity(code: int) -> int:

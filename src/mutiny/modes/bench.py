@@ -156,6 +156,7 @@ class Bench:
             self.target.options.plant,
             assignment.seed,
             outcome.rule,
+            self.target.options.technique,
         )
         if self.minimise_budget is None:
             return whole

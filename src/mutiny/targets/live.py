@@ -505,6 +505,9 @@ class WorkersLive:
         return self._tmux_servers() if role == "tmux" else self._agents_of(worker or "")
 
     def _corrupt(self, operation: Any, context: StepContext) -> OperationResult:
+        deadline = time.monotonic() + self.limits.recover_s
+        while not self.observer.state_path.exists() and time.monotonic() < deadline:
+            self.wait_change(0.05)  # an earlier fault took it away; the target is putting it back
         result = file_faults.corrupt(self.observer.state_path, operation.how)
         self.observer.forgive_writes()
         return result

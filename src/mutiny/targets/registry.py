@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import entry_points
 from importlib.resources import files
 from pathlib import Path
@@ -22,6 +22,11 @@ from mutiny.targets.live import LiveOptions, WorkersLive
 from mutiny.targets.spec import TargetSpec, load_spec
 
 ENTRY_POINTS = "mutiny.targets"
+_BY_RECORD = (
+    *("workers.delivered_once", "workers.nothing_lost", "workers.accepted_is_merged"),
+    *("workers.work_reachable", "workers.discarded_is_kept", "workers.review_means_done"),
+)
+"""Rules that need the doubles' own record."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +44,11 @@ class Target:
 
     def contract(self) -> WorkersContract:
         """The contract with this target's profile and words."""
-        return WorkersContract(self.spec.make_profile(), self.spec.rejections)
+        profile = self.spec.make_profile()
+        if self.options.agents == "real":
+            silent = dict.fromkeys(_BY_RECORD, "a real agent writes down nothing that it received")
+            profile = replace(profile, not_applicable={**profile.not_applicable, **silent})
+        return WorkersContract(profile, self.spec.rejections)
 
     def make_live(self, directory: Path) -> WorkersLive:
         """Start the target in a new box."""

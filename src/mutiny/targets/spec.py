@@ -124,7 +124,6 @@ class ProfileSpec:
     start_is_immediate: bool = True
     extra_moves: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     dirty_source: str = "refuse"
-    down_stops_daemon: bool = True
     keeps_discarded: bool = False
     not_applicable: Mapping[str, str] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
@@ -164,7 +163,6 @@ class TargetSpec:
             start_is_immediate=own.start_is_immediate,
             extra_moves=own.extra_moves,
             dirty_source=own.dirty_source,
-            down_stops_daemon=own.down_stops_daemon,
             keeps_discarded=own.keeps_discarded,
             not_applicable=own.not_applicable,
             limits=own.limits,

@@ -156,6 +156,8 @@ def _judge_sweep_point(
         crash = classify(inner, answer, expectation, patterns, PREFIX)
         if crash.violation is not None and crash.violation.rule.endswith("no_crash"):
             return Answer(crash, hit_not.see(seen), expectation, (hit_done.see(seen),))
+        if answer.timed_out or (answer.exit_code == 0 and not expectation.success):
+            return Answer(crash, hit_done.see(seen), expectation)
         if answer.exit_code == 0:
             return Answer(Judgement(Verdict.SUCCESS), hit_done.see(seen), expectation)
     if not expectation.success:
@@ -167,7 +169,8 @@ def _after_point(model: WorkersModel, operation: op.SweepPoint, now: float) -> W
     """What the point itself does to the beliefs."""
     name = operation.type
     if not operation.ends_world:
-        worker = op.worker_of(operation.operation) or model.last_reviewed
+        inner = operation.operation
+        worker = model.last_reviewed if isinstance(inner, op.Reject) else op.worker_of(inner)
         return model.disturb(name, (worker,) if worker else (), now)
     hit = model.disturb(name, tuple(model.workers), now)
     return replace(hit, daemon=frozenset({False}), daemon_killed=True)
@@ -242,11 +245,12 @@ def _judge_wait(
         return judgement
     name, status = op.worker_of(operation), op.awaited_status(operation)
     belief = model.workers.get(name or "")
+    if isinstance(operation, op.WaitForPrompt) and belief is not None and belief.due_at is not None:
+        text = f"Worker {belief.name!r} was given work but its agent never received it."
+        return _broken("workers.nothing_lost", text, operation, belief.name)
     if belief is None or status is None:
         return judgement
     now_status = seen.status_of(belief.name)
-    if result.details.get("passed_by"):
-        return Judgement(Verdict.INCONCLUSIVE)
     if now_status == "error" and status != "error":
         if "error" in model.allowed(belief.name):
             return judgement  # it gave up and said so, which it may: nothing is proved

@@ -58,7 +58,6 @@ class Profile:
     """Status changes that happen by themselves, beyond the contract's."""
     dirty_source: str = "refuse"
     """What accept does when the user's checkout is dirty: `refuse`, or `either`."""
-    down_stops_daemon: bool = True
     keeps_discarded: bool = False
     """Commits of nuked and reset workers are archived under some ref."""
     not_applicable: Mapping[str, str] = field(default_factory=dict)
