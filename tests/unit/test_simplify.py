@@ -170,7 +170,7 @@ def test_texts_are_shortened_together_and_one_by_one() -> None:
     }
 
 
-def test_sleeps_shrink_until_they_are_nothing() -> None:
+def test_long_sleeps_shrink_and_short_ones_stay() -> None:
     seconds, rounds = 8.0, 0
     while True:
         found = [form for word, form in forms((*UP, op.Sleep(seconds))) if word == "waits"]
@@ -181,7 +181,7 @@ def test_sleeps_shrink_until_they_are_nothing() -> None:
         assert last.seconds < seconds
         seconds, rounds = last.seconds, rounds + 1
     assert rounds <= 5
-    assert seconds <= 0.05
+    assert 0.2 <= seconds < 0.5
 
 
 def test_a_script_is_cut_to_its_first_turn() -> None:

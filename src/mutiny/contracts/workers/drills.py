@@ -274,6 +274,7 @@ DRILLS: dict[str, Sequence_] = {
     ),
     "completion_while_daemon_down": (
         *_BUSY,
+        Sleep(0.3),
         KillDaemon(),
         Sleep(1.2),
         Up(),

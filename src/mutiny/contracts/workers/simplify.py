@@ -18,6 +18,7 @@ from mutiny.contracts.workers.profile import Profile
 from mutiny.model.operation import Operation, walk
 
 SHORT_PROMPT = "Create a.txt"
+SHORT_SLEEP_S = 0.5
 WORKER_NAMES = ("alpha", "beta", "gamma", "delta")
 
 
@@ -203,10 +204,13 @@ def _shorter_texts(sequence: Sequence[Operation]) -> Iterator[tuple[str, tuple[O
             yield "texts", _with(sequence, index, short[index])
 
 
-def _smaller_waits(sequence: Sequence[Operation]) -> Iterator[tuple[str, tuple[Operation, ...]]]:
+def _smaller_waits(
+    sequence: Sequence[Operation],
+) -> Iterator[tuple[str, tuple[Operation, ...]]]:
+    """Halve long sleeps; short ones are left alone, or the result would depend on milliseconds."""
     for index, item in enumerate(sequence):
-        if isinstance(item, op.Sleep) and item.seconds > 0.05:
-            yield "waits", _with(sequence, index, replace(item, seconds=round(item.seconds / 4, 3)))
+        if isinstance(item, op.Sleep) and item.seconds >= SHORT_SLEEP_S:
+            yield "waits", _with(sequence, index, replace(item, seconds=round(item.seconds / 2, 3)))
 
 
 def _with(sequence: Sequence[Operation], index: int, item: Operation) -> tuple[Operation, ...]:
