@@ -24,6 +24,15 @@ from plants import NEEDS_A_SWEEP, known
 REPLAYS = 10
 FIND_LIMIT_S = 60.0
 names = pytest.mark.parametrize("name", list(known()))
+PATIENT = ("workers.recovers", "workers.completes")
+"""Rules that only break when a deadline has passed: ten seconds and more a run."""
+quick_first = pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if entry.rule in PATIENT else [])
+        for name, entry in known().items()
+    ],
+)
 
 
 def run(root: Path, plant: str, operations: object, *, budget: Budget | None = None) -> Outcome:
@@ -42,7 +51,7 @@ def test_every_rule_named_here_exists() -> None:
     assert {entry.rule for entry in known().values()} <= set(RULES)
 
 
-@names
+@quick_first
 def test_the_shortest_sequence_breaks_the_rule(tmp_path: Path, name: str) -> None:
     entry = known()[name]
     outcome = run(tmp_path, name, entry.operations)

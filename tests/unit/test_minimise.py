@@ -259,7 +259,7 @@ def test_simpler_forms_are_tried_and_kept() -> None:
         op.Add("alpha"),
         op.Behave("alpha", ("hang",)),
         op.Start("alpha", "Create a.txt"),
-        op.Sleep(0.05),
+        op.Sleep(0.4),
         op.Accept("alpha"),
     )
 

@@ -286,6 +286,7 @@ DRILLS: dict[str, Sequence_] = {
         *_crew("alpha"),
         Behave("alpha", ("slow:4500", "obey")),
         Start("alpha", "Create test.txt"),
+        WaitForPrompt("alpha"),
         *_MERGED,
         Down(),
     ),

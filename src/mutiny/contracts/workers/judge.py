@@ -350,6 +350,8 @@ def check_state(
                 broken.append(Broken(violation, eventual))
     except Exception as error:  # noqa: BLE001  likewise
         unreadable.append(f"ledger: {_why(error)}")
+    # What a status should have been says least about a failure: every other rule comes before it.
+    broken.sort(key=lambda item: item.violation.rule == "workers.status_follows_model")
     return tuple(broken), tuple(unreadable)
 
 
