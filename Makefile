@@ -2,7 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 STAMP := $(VENV)/.ready
-JOBS ?= auto
+# Most tests wait for real processes, so three at a time fit on two cores.
+JOBS ?= 3
 
 .PHONY: run test quality lint setup bench clean help
 

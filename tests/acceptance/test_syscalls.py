@@ -326,6 +326,7 @@ def test_a_lost_update_is_found_and_replays_ten_times(tmp_path: Path) -> None:
     assert {outcome.schedule for outcome, _ in replays} == {schedule}
 
 
+@pytest.mark.slow
 def test_with_a_lock_no_schedule_loses_anything(tmp_path: Path) -> None:
     target = str(tmp_path / "state" / "state.json")
     if shutil.which("cc") is None:

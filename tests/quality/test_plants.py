@@ -56,7 +56,8 @@ def test_the_shortest_sequence_breaks_the_rule(tmp_path: Path, name: str) -> Non
     entry = known()[name]
     outcome = run(tmp_path, name, entry.operations)
     assert outcome.rule == entry.rule, outcome.steps[-1].as_json()
-    assert len(outcome.steps) == len(entry.operations), "the rule breaks at the last operation"
+    # A consequence that comes by itself may already show at the step before the wait for it.
+    assert len(entry.operations) - len(outcome.steps) in (0, 1), "the rule breaks at the end"
 
 
 @pytest.mark.slow

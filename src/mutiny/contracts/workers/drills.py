@@ -143,7 +143,9 @@ DRILLS: dict[str, Sequence_] = {
         Down(),
     ),
     "names_alike": (
-        *_crew("alpha", "al"),
+        *_crew("alpha"),
+        Add("al"),
+        WaitForIdle("al"),
         KillTmuxSession("al"),
         Nuke("al"),
         Settle(),
