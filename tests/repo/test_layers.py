@@ -126,8 +126,6 @@ def test_only_known_libraries_are_used() -> None:
         "mutiny",
         "longboat",
         "click",
-        "rich",
-        "pydantic",
     }
 
 
