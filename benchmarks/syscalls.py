@@ -12,11 +12,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from mutiny.syscalls.policies import BeforeEach, CrashAt, Record
 from mutiny.syscalls.schedules import Interleaver, Outcome
-from mutiny.syscalls.snapshots import Snapshots
+from mutiny.syscalls.snapshots import Snapshots, State
 from mutiny.syscalls.starters import OnHost, Starter
 from mutiny.syscalls.supervisor import Supervisor
 
@@ -104,6 +105,13 @@ def repository(place: Path) -> Path:
     return place
 
 
+def head(repository: Path) -> str:
+    found = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=repository, capture_output=True, text=True, check=False
+    )
+    return found.stdout.strip()
+
+
 def crash_states(place: Path) -> None:
     template = repository(place / "template")
     live = Path(shutil.copytree(template, place / "live", symlinks=True))
@@ -124,10 +132,24 @@ def crash_states(place: Path) -> None:
     count = len(snapshots.states)
     print(f"git commit          {count} states in one pass, {count / elapsed:.0f} a second", end="")
     print(f" (copying alone: {count / spent:.0f} a second)")
+    commits = {head(template), head(live)}
+
+    def judge(numbered: tuple[int, State]) -> bool:
+        """Is the repository whole, with the old commit or the new one?"""
+        number, state = numbered
+        there = state.materialise(place / f"state{number}")
+        fsck = subprocess.run(
+            ["git", "fsck", "--connectivity-only"], cwd=there, capture_output=True, check=False
+        )
+        return fsck.returncode == 0 and head(there) in commits
+
     started = time.perf_counter()
-    for number, state in enumerate(snapshots.states):
-        state.materialise(place / f"state{number}")
-    print(f"materialise         {count / (time.perf_counter() - started):.0f} states a second")
+    with ThreadPoolExecutor(2) as pool:
+        sound = sum(pool.map(judge, enumerate(snapshots.states)))
+    rate = count / (time.perf_counter() - started)
+    print(
+        f"judged              {rate:.0f} states a second (git fsck, HEAD); {sound} of {count} sound"
+    )
     points = 12
     spent = 0.0
     for index in range(0, count, max(1, count // points)):

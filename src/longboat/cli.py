@@ -23,6 +23,10 @@ def main(arguments: list[str] | None = None) -> int:
         from longboat import hook
 
         return hook.main([word for word in given if word != "hook"])
+    if given[:1] in (["board"], ["broker"], ["crew"]):
+        from longboat.board import cli as boards
+
+        return boards.main(given)
     from longboat.arguments import parse
     from longboat.errors import LongboatError, Rejection, UsageError
     from longboat.plants import planted

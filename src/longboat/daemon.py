@@ -12,6 +12,7 @@ import select
 import signal
 import socket
 import time
+import traceback  # not late: without a free descriptor nothing can be imported any more
 
 from longboat import control, lifecycle
 from longboat.config import Config
@@ -197,8 +198,6 @@ class Loop:
         try:
             agents = tick(self.home, self.config, self.memory, self.me, patrol=patrol)
         except Exception as error:  # noqa: BLE001  (logged in full; the daemon lives on)
-            import traceback
-
             write_log(self.home, f"tick failed: {error}\n{traceback.format_exc()}")
         else:
             self._watch(agents)
@@ -226,7 +225,12 @@ class Loop:
         while server.fileno() in readable:
             try:
                 connection, _ = server.accept()
-            except OSError:
+            except BlockingIOError:
+                break
+            except (
+                OSError
+            ):  # no free descriptor: whoever calls stays in the queue, and nobody spins
+                time.sleep(0.05)
                 break
             word = _first_line(connection)
             requests.append((word, connection))

@@ -11,6 +11,7 @@ import os
 import time
 
 from longboat.errors import GitFailed, LongboatError
+from longboat.plants import planted
 from longboat.proc import Result, run
 from longboat.processes import all_pids
 
@@ -194,7 +195,7 @@ class Git:
     def clear_locks(self, locks: list[str], *, near: str = "") -> list[str]:
         """Remove lock files that no live git can own; returns what was removed."""
         present = [lock for lock in locks if os.path.lexists(lock)]
-        if not present:
+        if not present or planted("git-lock-left"):
             return []
         places = [os.path.realpath(near or self.source)]
         own = os.path.join(self.common_directory, "worktrees") + os.sep

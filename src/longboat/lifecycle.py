@@ -140,7 +140,11 @@ def _stop_and_preserve(workshop: Workshop, worker: Worker, intent: Intent) -> li
         return []
     label = worker.task_id or f"idle-{os.urandom(4).hex()}"
     kept = []
-    if not (intent.kind == "nuke" and planted("nuke-loses-commits")):
+    if intent.kind == "nuke" and planted("archived-after-removal"):
+        tip = workshop.git.ref(f"refs/heads/{worker.branch}") or ""
+        worktrees.remove(workshop.git, worker.worktree, worker.branch)
+        kept = [worktrees.keep(workshop.git, worker.name, label, tip)]
+    elif not (intent.kind == "nuke" and planted("nuke-loses-commits")):
         kept = worktrees.preserve(
             workshop.git, workshop.home, worker.name, worker.branch, label, workshop.trunk
         )

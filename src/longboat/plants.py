@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
+from longboat.board.plants import ROWS
+
 _ACTIVE = frozenset(filter(None, os.environ.get("LONGBOAT_PLANT", "").split(",")))
 
 
@@ -18,12 +20,18 @@ def planted(*names: str) -> bool:
 
 
 class Plant(NamedTuple):
-    """One bug: what it does and how it is reached, which kind it is, and where it was seen."""
+    """One bug: what it does and how it is reached, which kind it is, and where it was seen.
+
+    ``boards`` names the task boards (A, B, C) that can have it; none: it is one of the workers'.
+    """
 
     name: str
     what: str
     failure_class: str
     source: str
+    sweep: str = ""
+    """For a bug that only a sweep finds reliably: its kind, scenario and operation."""
+    boards: str = ""
 
 
 _SEED = "seed 000, unexpected errors"
@@ -45,11 +53,10 @@ _ALL = (
     ),
     Plant(
         "lock-not-taken",
-        "Commands read, change and write the state without the lock, so the last writer wins. "
-        "Shortest: Init Parallel(Add(alpha), Add(beta)) AssertWorkerExists(alpha) "
-        "AssertWorkerExists(beta)",
+        "Commands read, change and write the state without the lock, so the last writer wins.",
         "race conditions",
         f"{_SEED}; Agent-Bridge#16, crewAI#6125",
+        "preempt racing_adds Parallel",
     ),
     Plant(
         "sha-dropped-on-daemon-death",
@@ -325,4 +332,82 @@ _ALL = (
     ),
 )
 
-PLANTS: dict[str, Plant] = {plant.name: plant for plant in _ALL}
+_CRASH = "crash consistency"
+_RARE = "a window of microseconds that random kills miss"
+_SWEPT = (
+    Plant(
+        "no-sync-before-rename",
+        "State files are renamed into place before their data is on the disk: after a power cut both "
+        "copies are empty.",
+        _CRASH,
+        _RARE,
+        "fsync basic_lifecycle Start",
+    ),
+    Plant(
+        "rename-not-synced",
+        "The directory is not synced after the rename: a power cut takes back what was acknowledged.",
+        _CRASH,
+        _RARE,
+        "fsync basic_lifecycle Start",
+    ),
+    Plant(
+        "unlink-before-rename",
+        "The old state is removed before the new one is there, and the backup is from the first day.",
+        _CRASH,
+        _RARE,
+        "crash basic_lifecycle Start",
+    ),
+    Plant(
+        "lock-file-by-hand",
+        "Writing is guarded by a file that stands for a lock; a crash leaves it behind for ever.",
+        _CRASH,
+        "gastown and others: stale lock files after a crash",
+        "crash basic_lifecycle Start",
+    ),
+    Plant(
+        "git-lock-left",
+        "Locks that a killed git left behind are never removed.",
+        _CRASH,
+        _SEED,
+        "crash basic_lifecycle Accept",
+    ),
+    Plant(
+        "merged-before-landed",
+        "accept writes `merged` into the state before the branch moves, two places without an order.",
+        _CRASH,
+        _SEED,
+        "crash basic_lifecycle Accept",
+    ),
+    Plant(
+        "archived-after-removal",
+        "nuke removes the branch before the work is archived.",
+        _CRASH,
+        _SEED,
+        "crash nuke_finished_work Nuke",
+    ),
+    Plant(
+        "lock-dropped",
+        "The lock is let go between reading and writing the state: the last writer wins.",
+        "race conditions",
+        "Agent-Bridge#16, crewAI#6125",
+        "preempt racing_adds Parallel",
+    ),
+    Plant(
+        "short-write-ignored",
+        "The count that write() returns is not looked at: half a file is renamed into place.",
+        _CRASH,
+        _RARE,
+        "torn basic_lifecycle Start",
+    ),
+    Plant(
+        "full-disk-acknowledged",
+        "An error while the state is written is swallowed, and the command says that it is done.",
+        _CRASH,
+        "gascity#2158",
+        "errno basic_lifecycle Start",
+    ),
+)
+
+WORKER_PLANTS: dict[str, Plant] = {plant.name: plant for plant in (*_ALL, *_SWEPT)}
+BOARD_PLANTS: dict[str, Plant] = {row[0]: Plant(*row[:4], boards=row[4]) for row in ROWS}
+PLANTS: dict[str, Plant] = {**WORKER_PLANTS, **BOARD_PLANTS}

@@ -10,6 +10,7 @@ import errno
 import fcntl
 import json
 import os
+import signal
 import time
 import zlib
 from typing import Any, NamedTuple
@@ -77,14 +78,17 @@ def replace_file(path: str, data: bytes, *, sync_parent: bool = True, mode: int 
         written = 0
         while written < len(data):
             written += os.write(descriptor, data[written:])
-        os.fsync(descriptor)
+            if planted("short-write-ignored"):
+                break
+        if not planted("no-sync-before-rename"):
+            os.fsync(descriptor)
     except BaseException:
         os.close(descriptor)
         os.unlink(temporary)
         raise
     os.close(descriptor)
     os.replace(temporary, path)
-    if sync_parent:
+    if sync_parent and not planted("rename-not-synced"):
         sync_directory(os.path.dirname(path))
 
 
@@ -117,6 +121,10 @@ def write_log(home: Home, text: str) -> None:
         os.close(descriptor)
 
 
+class _TooLongError(Exception):
+    """The lock was not free in time."""
+
+
 class HomeLock:
     """The exclusive lock of a home. Children that are given ``descriptor`` hold it as well."""
 
@@ -124,26 +132,32 @@ class HomeLock:
         self.descriptor = os.open(home.file("home.lock"), os.O_RDWR | os.O_CREAT, 0o644)
         try:
             self._acquire(home, timeout_s)
-        except BaseException:
+            note = f"{os.getpid()} {purpose}\n".encode()
+            os.ftruncate(self.descriptor, 0)
+            os.pwrite(self.descriptor, note, 0)
+        except BaseException:  # also when only the note cannot be written: nobody would let go
             os.close(self.descriptor)
             raise
-        note = f"{os.getpid()} {purpose}\n".encode()
-        os.ftruncate(self.descriptor, 0)
-        os.pwrite(self.descriptor, note, 0)
 
     def _acquire(self, home: Home, timeout_s: float) -> None:
-        deadline = time.monotonic() + timeout_s
-        pause_s = 0.001
-        while True:
-            try:
-                fcntl.flock(self.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if time.monotonic() >= deadline:
-                    raise LongboatError(self._complaint(home, timeout_s)) from None
-                time.sleep(pause_s)
-                pause_s = min(0.02, pause_s * 1.5)
-            else:
-                return
+        """Sleep in the kernel's queue: it is fair, and a waiter that polls can starve."""
+        waiting = True
+
+        def give_up(_number: int, _frame: object) -> None:
+            if waiting:
+                raise _TooLongError
+
+        before = signal.signal(signal.SIGALRM, give_up)
+        try:
+            # Again and again: one alarm just before the kernel is entered would be lost.
+            signal.setitimer(signal.ITIMER_REAL, timeout_s, 0.1)
+            fcntl.flock(self.descriptor, fcntl.LOCK_EX)
+        except _TooLongError:
+            waiting = False
+            raise LongboatError(self._complaint(home, timeout_s)) from None
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
 
     def _complaint(self, home: Home, timeout_s: float) -> str:
         note = os.pread(self.descriptor, 200, 0).decode("utf-8", "replace").split(None, 1)
@@ -161,6 +175,10 @@ class HomeLock:
         """Plants only: work as if there were no lock."""
         fcntl.flock(self.descriptor, fcntl.LOCK_UN)
 
+    def take_again(self) -> None:
+        """Plants only: what was read before may be old by now."""
+        fcntl.flock(self.descriptor, fcntl.LOCK_EX)
+
     def release(self) -> None:
         """Let the next one in."""
         os.close(self.descriptor)
@@ -172,6 +190,7 @@ class Loaded(NamedTuple):
     state: State
     problems: tuple[str, ...] = ()
     main_is_bad: bool = False
+    main_is_old: bool = False
 
 
 def _checksum(document: dict[str, Any]) -> str:
@@ -203,9 +222,11 @@ def _read_one(path: str) -> tuple[State | None, str]:
 def read_state(home: Home) -> Loaded:
     """The state: from the main file, else the backup, else a clear refusal. Changes nothing."""
     state, problem = _read_one(home.state)
+    backup, backup_problem = _read_one(home.backup)
+    if state is not None and backup is not None and backup.generation > state.generation:
+        return Loaded(backup, main_is_old=True)  # an old copy came back, or a writer was killed
     if state is not None:
         return Loaded(state)
-    backup, backup_problem = _read_one(home.backup)
     if backup is None:
         raise StateUnreadable(
             f"The state in {home.path} is unreadable: {problem}; {backup_problem}. "
@@ -231,7 +252,7 @@ def set_aside(home: Home, path: str) -> str | None:
 
 
 def write_state(home: Home, state: State) -> None:
-    """Save both copies: the backup first, so that one of the two is always whole."""
+    """Save both copies: the file first, so that the backup never knows of what was refused."""
     wrong = state_module.contradictions(state)
     if wrong and not planted("idle-keeps-prompt", "sha-dropped-on-daemon-death"):
         raise LongboatError(f"refused to save a contradictory state: {'; '.join(wrong)}")
@@ -242,8 +263,40 @@ def write_state(home: Home, state: State) -> None:
         with open(home.state, "wb") as file:
             file.write(data)
         return
-    replace_file(home.backup, data, sync_parent=False)
+    if planted("lock-file-by-hand"):
+        _write_under_own_lock(home, data)
+        return
+    if planted("unlink-before-rename") and os.path.exists(home.state):
+        os.unlink(home.state)
+    try:
+        replace_file(home.state, data)
+    except OSError:
+        if planted("full-disk-acknowledged"):
+            return
+        raise
+    if planted("unlink-before-rename", "short-write-ignored") and os.path.exists(home.backup):
+        return
+    _write_backup(home, data)
+
+
+def _write_backup(home: Home, data: bytes) -> None:
+    """The second copy. The first one is safe by now: what is wrong here is told, not suffered."""
+    try:
+        replace_file(home.backup, data, sync_parent=False)
+    except OSError as error:
+        write_log(home, f"state: the backup could not be written: {error}")
+
+
+def _write_under_own_lock(home: Home, data: bytes) -> None:
+    """Plants only: a lock that is a file, and that nobody removes after a crash."""
+    path = home.file("state.lock")
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+    except FileExistsError:
+        raise LongboatError(f"{path} exists: another longboat is writing the state") from None
     replace_file(home.state, data)
+    _write_backup(home, data)
+    os.unlink(path)
 
 
 class Book:
@@ -261,6 +314,9 @@ class Book:
             if aside:
                 write_log(home, f"state: the bad file is kept as {aside}")
             self._write()
+        elif loaded.main_is_old:
+            write_log(home, "state: the file is older than its backup; the backup was used")
+            self._write()
 
     def save(self) -> None:
         """Make the state durable; costs nothing when nothing changed."""
@@ -276,6 +332,8 @@ class Book:
         self.state = self._saved
 
     def _write(self) -> None:
+        if planted("lock-dropped"):
+            self.lock.take_again()
         self.state = self.state._replace(generation=self.state.generation + 1)
         write_state(self.home, self.state)
         self._saved = self.state

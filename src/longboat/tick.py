@@ -42,6 +42,7 @@ class Memory:
         self.first = True
         self.tmux_answers = True
         self.quick_deaths: dict[str, int] = {}
+        self.buried: dict[str, processes.Identity] = {}
         self.not_before: dict[str, float] = {}
         self.quiet: dict[str, tuple[str, float]] = {}
         self.quiet_looked: dict[str, float] = {}
@@ -311,10 +312,13 @@ def _bury(workshop: Workshop, memory: Memory, worker: Worker, now: float) -> Wor
     if agent is None:
         return worker
     lived = now - agent.since
-    quick = memory.quick_deaths.get(worker.name, 0) + 1 if lived < _QUICK_DEATH_S else 0
-    memory.quick_deaths[worker.name] = quick
-    if quick > 1:
-        memory.not_before[worker.name] = now + min(0.1 * 2**quick, _BACKOFF_LIMIT_S)
+    # Once for each agent: a tick whose result could not be saved comes again, and buries it again.
+    if memory.buried.get(worker.name) != agent.identity:
+        memory.buried[worker.name] = agent.identity
+        quick = memory.quick_deaths.get(worker.name, 0) + 1 if lived < _QUICK_DEATH_S else 0
+        memory.quick_deaths[worker.name] = quick
+        if quick > 1:
+            memory.not_before[worker.name] = now + min(0.1 * 2**quick, _BACKOFF_LIMIT_S)
     gives_up = planted("worker-stuck-offline-after-tmux-server-death")
     if gives_up and not processes.is_alive(agent.server):
         memory.not_before[worker.name] = float("inf")

@@ -87,6 +87,8 @@ def opened(home: Home, config: Config, purpose: str, *, recover: bool = True) ->
         lock.share()
     try:
         book = Book(home, lock, store.read_state(home))
+        if planted("lock-dropped"):
+            lock.share()
         workshop = Workshop(home, config, book, lock)
         _notice_dead_daemon(workshop)
         if recover and book.state.intents:

@@ -6,7 +6,6 @@ because a user who fixes one mistake at a time gives up at the third.
 
 from __future__ import annotations
 
-import difflib
 import math
 import types
 from collections.abc import Mapping, Sequence
@@ -37,6 +36,8 @@ def decode_operation(data: object, registry: Registry, *, where: str) -> Operati
 
 def nearest(word: str, known: Sequence[str]) -> str:
     """A hint ` (did you mean ...?)`, or nothing when no known word is close."""
+    import difflib  # only a mistake needs it
+
     close = difflib.get_close_matches(word, known, n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""
 

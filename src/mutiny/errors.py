@@ -5,6 +5,7 @@
     │   ├── FormatError               2  a file has mistakes; all of them are listed
     │   └── NotReproducible           2  a replay needs what this machine or this version lacks
     ├── TargetMissing                 3  the target could not be started: nothing was tested
+    ├── TechniqueMissing              3  this machine lacks what the run needs: nothing was tested
     ├── BoxError                     70  the walls could not be built or broke down
     └── StoreError                   70  the run directory could not be written (disk full, permissions)
 
@@ -43,6 +44,12 @@ class NotReproducible(UsageError):
 
 class TargetMissing(MutinyError):
     """The program under test is not there or does not start: the run tested nothing."""
+
+    exit_code = 3
+
+
+class TechniqueMissing(MutinyError):
+    """The run needs a technique that this machine lacks; it is refused, never done more weakly."""
 
     exit_code = 3
 

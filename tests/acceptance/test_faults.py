@@ -23,7 +23,10 @@ from mutiny.faults.network import Partition, Party
 ROOT = Path(__file__).parents[2]
 TOUR = Path(__file__).with_name("faults_tour.py")
 PAGES = sorted((ROOT / "docs" / "faults").glob("*.md"))
-OWN_PAGES = ("clock.md", "network.md", "model-api.md", "resources.md", "disk.md")
+OWN_PAGES = (
+    *("clock.md", "network.md", "model-api.md", "resources.md", "disk.md"),
+    *("process.md", "files.md"),
+)
 NOBODY = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
 LIMIT_S = 100
 MAY_BE_MISSING = {

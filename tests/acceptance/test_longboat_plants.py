@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from longboat.plants import PLANTS
+from longboat.plants import WORKER_PLANTS as PLANTS
 from longboat_driver import Box, is_alive
 
 pytestmark = pytest.mark.slow

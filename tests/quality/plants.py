@@ -19,11 +19,6 @@ from mutiny.model.operation import Operation
 
 KNOWN_FILE = Path(__file__).with_name("known.json")
 
-NEEDS_A_SWEEP = {
-    "lock-not-taken": "two commands must interleave within a few milliseconds",
-}
-"""Plants that no sequence of commands shows reliably; the sweeps find them."""
-
 
 @dataclass(frozen=True)
 class Known:

@@ -114,6 +114,8 @@ def test_every_fault_occurs() -> None:
         for name, cls in OPERATIONS.items()
         if cls.kind is Kind.FAULT and not issubclass(cls, op.SweepPoint)
     }
+    # Nothing of this contract uses the network; the limit on processes does not bind root everywhere.
+    faults -= {"Partition", "SlowLink", "LimitProcesses"}
     missing = {name for name in faults if counted()[name] == 0}
     assert missing == set()
     with_faults = [seed for seed in SEEDS if any(i.kind is Kind.FAULT for i in generated(seed))]

@@ -16,6 +16,7 @@ from builders import (
     refused,
     view,
 )
+from mutiny.contracts.common import CrashAt
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.judge import Answer, judge_answer
 from mutiny.contracts.workers.model import Work, WorkersModel
@@ -70,6 +71,15 @@ def test_a_command_that_works_moves_the_beliefs() -> None:
     answer = judge(model(belief()), op.Start("alpha", "x"), ok(tokens=(TOKEN,)), seen, HEALTHY)
     assert verdict(answer) == SUCCESS
     assert answer.model.work[TOKEN] == Work(TOKEN, "task", "alpha")
+    assert answer.model.workers["alpha"].statuses == {"working"}
+
+
+def test_a_point_that_was_not_reached_leaves_a_command_that_ran() -> None:
+    seen = picture(view("alpha", "working"))
+    ran = replace(ok(tokens=(TOKEN,)), exit_code=1, fired=False, inner=(ok(tokens=(TOKEN,)),))
+    point = CrashAt(op.Start("alpha", "x"), 99)
+    answer = judge(model(belief()), point, ran, seen, HEALTHY)
+    assert verdict(answer) == INCONCLUSIVE
     assert answer.model.workers["alpha"].statuses == {"working"}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from pathlib import Path
@@ -148,6 +149,31 @@ def test_lock_names_its_holder(home: Home) -> None:
         HomeLock(home, 0.01, "nuke")
     lock.release()
     HomeLock(home, 0.01, "nuke").release()
+
+
+def test_a_lock_whose_note_cannot_be_written_is_given_back(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def too_large(*_: object) -> None:
+        raise OSError(errno.EFBIG, "File too large")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "pwrite", too_large)
+        with pytest.raises(OSError, match="too large"):
+            HomeLock(home, 1, "a test")
+    HomeLock(home, 0.2, "the next one").release()
+
+
+def test_an_old_copy_is_recognised_by_its_backup(home: Home) -> None:
+    store.write_state(home, State(generation=3))
+    old = Path(home.state).read_bytes()
+    store.write_state(home, State(generation=4, last_reviewed="alpha"))
+    Path(home.state).write_bytes(old)
+    assert store.read_state(home).state.last_reviewed == "alpha"
+    lock = HomeLock(home, 1, "a test")
+    Book(home, lock, store.read_state(home))
+    lock.release()
+    assert store.parse_state(Path(home.state).read_bytes()).last_reviewed == "alpha"
 
 
 def test_daemon_lock_can_be_asked_without_being_taken(home: Home) -> None:

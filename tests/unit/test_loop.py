@@ -5,7 +5,7 @@ accident.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import pytest
@@ -40,6 +40,9 @@ class Script:
         self.executed: list[Operation] = []
         self.closed = 0
         self.waits = 0
+
+    def prepare(self, operations: Sequence[Operation]) -> None:
+        self.planned = tuple(operations)
 
     def execute(self, operation: Operation, context: StepContext) -> OperationResult:
         self.executed.append(operation)
@@ -340,3 +343,48 @@ def test_a_reset_in_the_middle_makes_a_new_box(tmp_path: Path) -> None:
 def test_a_run_may_begin_without_a_reset(tmp_path: Path) -> None:
     outcome = run(tmp_path, Script([ok()], [DOWN]), op.Init())
     assert outcome.verdict is Verdict.SUCCESS
+
+
+# --- what runs in any case ------------------------------------------------------------------------
+
+
+class Interrupted(Script):
+    """Ctrl-C in the middle of a command."""
+
+    def execute(self, operation: Operation, context: StepContext) -> OperationResult:
+        if isinstance(operation, op.Doctor):
+            self.executed.append(operation)
+            raise KeyboardInterrupt
+        return super().execute(operation, context)
+
+
+def always(directory: Path, script: Script, *operations: Operation) -> Outcome:
+    engine = Engine(QUICK, lambda _: script, RunDirectory(directory))
+    return engine.run(operations, always=(op.Down(), op.Status()))
+
+
+def test_what_runs_always_runs_after_a_bug_and_changes_no_verdict(tmp_path: Path) -> None:
+    script = Script([ok(), refused("boom"), ok(), ok()], [DOWN, DOWN, UP, DOWN])
+    outcome = always(tmp_path, script, op.Reset(), op.Init(), op.Up())
+    assert outcome.verdict.is_bug
+    assert outcome.failed_step is not None
+    assert isinstance(outcome.failed_step.operation, op.Up)
+    assert [type(step.operation) for step in outcome.rollback] == [op.Down, op.Status]
+    assert script.executed[-2:] == [op.Down(), op.Status()]
+    lines = (tmp_path / "operations.jsonl").read_text().splitlines()
+    assert [json.loads(line)["sequence_id"] for line in lines] == [1, 2, 3, 4, 5]
+
+
+def test_what_runs_always_runs_after_an_interrupt(tmp_path: Path) -> None:
+    script = Interrupted([ok(), ok(), ok(), ok()], [DOWN, DOWN])
+    with pytest.raises(KeyboardInterrupt):
+        always(tmp_path, script, op.Reset(), op.Init(), op.Doctor(), op.Up())
+    assert script.executed == [op.Init(), op.Doctor(), op.Down(), op.Status()]
+    assert script.closed == 1
+
+
+def test_what_runs_always_runs_after_success_too(tmp_path: Path) -> None:
+    script = Script([ok(), ok(), ok()], [DOWN])
+    outcome = always(tmp_path, script, op.Reset(), op.Init())
+    assert outcome.verdict is Verdict.SUCCESS
+    assert len(outcome.rollback) == 2

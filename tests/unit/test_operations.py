@@ -7,6 +7,7 @@ import json
 import pytest
 
 from mutiny.codec import decode_operation
+from mutiny.contracts import faults
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.operations import OPERATIONS, STATUSES, awaited_status, worker_of
 from mutiny.contracts.workers.scenarios import SCENARIOS
@@ -56,7 +57,21 @@ SAMPLES: tuple[Operation, ...] = (
     op.FailAt(op.Accept("alpha"), 2, "EIO"),
     op.TearAt(op.Accept("alpha"), 2, "short"),
     op.PowerLossAt(op.Accept("alpha"), 7),
-    op.Interleave((op.Accept("alpha"), op.Nuke("alpha")), (0, 1, 1)),
+    op.Interleave((op.Accept("alpha"), op.Nuke("alpha")), "0x1 1x2"),
+    faults.FillDisk("inodes", "source", during=op.Accept("alpha")),
+    faults.ReadOnlyDisk(lasting=True),
+    faults.SlowFiles(5.0, during=op.Up()),
+    faults.Forbid("all", seconds=0.5),
+    faults.HoldLock(how="posix", during=op.Up(), seconds=0.5),
+    faults.DamageFile("flip", seed=7),
+    faults.SkewClock("alpha", offset_s=-3600.0, rate=2.0, lasting=True),
+    faults.Partition("api", "to", "reject", 0.25, seconds=1.0),
+    faults.SlowLink(kilobits_per_s=100, lasting=True),
+    faults.LowerLimit("agent", "memory", 4096, "alpha", lasting=True),
+    faults.LimitProcesses(2, seconds=1.0),
+    faults.StarveCpu(0.1, lasting=True),
+    faults.KillDuring(op.Accept("alpha"), 40.0, whole=False),
+    faults.Heal(),
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -214,6 +215,29 @@ def test_commits_with_their_tokens() -> None:
 
 def test_a_token_that_is_named_twice_counts_once() -> None:
     (found,) = git.parse_log(f"\x1e{SHA}\x1fMT-0-1 and MT-0-1", frozenset())
+    assert found.tokens == ("MT-0-1",)
+
+
+@pytest.mark.parametrize(("name", "text"), [("HEAD", "0" * 40), ("HEAD", ""), ("commondir", "")])
+def test_a_half_made_worktree_is_none(repository: Path, name: str, text: str) -> None:
+    (repository / "repo" / ".git" / "worktrees" / "alpha" / name).write_text(text)
+    assert look(repository) == git.WorktreeView(False)
+
+
+def test_a_half_made_worktree_does_not_hide_the_commits(tmp_path: Path) -> None:
+    def ask(*argv: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(argv, capture_output=True, text=True, check=False)
+
+    ask("git", "init", "-q", str(tmp_path))
+    author = ("-c", "user.name=a", "-c", "user.email=a@b")
+    ask("git", "-C", str(tmp_path), *author, "commit", "-q", "--allow-empty", "-m", "MT-0-1")
+    own = tmp_path / ".git" / "worktrees" / "alpha"
+    own.mkdir(parents=True)
+    (own / "HEAD").write_text("0" * 40 + "\n")
+    (own / "commondir").write_text("../..\n")
+    (own / "gitdir").write_text(f"{tmp_path}/alpha/.git\n")
+    assert ask(*git.log_argv(str(tmp_path))).returncode != 0
+    (found,) = git.parse_log(ask(*git.log_argv(str(tmp_path), heads=False)).stdout, frozenset())
     assert found.tokens == ("MT-0-1",)
 
 

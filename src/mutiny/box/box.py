@@ -76,6 +76,7 @@ class Box:
         hidden: Sequence[Path] = (),
         environment: Mapping[str, str] | None = None,
         doubles: bool = True,
+        source: bool = True,
     ) -> Box:
         """Make the directories of a box in ``directory``, raise the walls and start the agent.
 
@@ -83,7 +84,7 @@ class Box:
         ``read_only`` names host paths that must be visible inside even if their surroundings are
         not; ``hidden`` names host directories that must not be visible. ``environment`` is added to
         the box's own. What is already in ``directory`` is kept, so that a box can continue from a
-        copy of another one's files.
+        copy of another one's files. Without ``source`` there is no repository in it.
         """
         chosen = choose(technique)
         directory = directory.absolute()
@@ -97,13 +98,13 @@ class Box:
         )
         box = cls(walls, chosen, environment or {})
         try:
-            box._build(doubles)
+            box._build(doubles, source)
         except BaseException:
             box.close()
             raise
         return box
 
-    def _build(self, doubles: bool) -> None:
+    def _build(self, doubles: bool, source: bool) -> None:
         layout.make_layout(self.directory, self._inside_root)
         if doubles:
             from mutiny.doubles.install import install
@@ -111,7 +112,7 @@ class Box:
             install(self.directory / "bin", self.directory / "doubles")
         self._technique.prepare(self._walls)
         self._start_agent()
-        if layout.needs_first_commit(self.directory):
+        if source and layout.needs_first_commit(self.directory):
             made = self.run(
                 ["sh", "-c", layout.FIRST_COMMIT_SCRIPT],
                 env=layout.FIRST_COMMIT_ENVIRONMENT,

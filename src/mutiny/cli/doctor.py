@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from mutiny.faults.base import Availability
 
 
 @click.command("doctor")
@@ -17,6 +22,7 @@ def command(as_json: bool) -> int:
     """
     from mutiny.box.isolation import TECHNIQUES
     from mutiny.box.probes import probe_all
+    from mutiny.faults.catalogue import by_family, survey_machine, survey_without_box
 
     probes = probe_all()
     by_name = {probe.name: probe for probe in probes}
@@ -24,12 +30,20 @@ def command(as_json: bool) -> int:
     able = boxed is not None and all(
         by_name[name].available for name in ("tmux", "git") if name in by_name
     )
+    faults = survey_machine() if boxed is not None else survey_without_box()
     if as_json:
-        click.echo(
-            json.dumps(
-                {"able": able, "box": boxed, "probes": [asdict(p) for p in probes]}, indent=2
-            )
-        )
+        document = {
+            "able": able,
+            "box": boxed,
+            "probes": [asdict(p) for p in probes],
+            "faults": {
+                family: [{**asdict(item), "available": item.available} for item in items]
+                for family, items in by_family(faults).items()
+            },
+            "faults_available": sum(item.available for item in faults),
+            "faults_known": len(faults),
+        }
+        click.echo(json.dumps(document, indent=2))
         return 0 if able else 3
     for probe in probes:
         mark = "yes" if probe.available else "no "
@@ -37,4 +51,21 @@ def command(as_json: bool) -> int:
         if not probe.available:
             click.echo(f"     {'':<26} needed for: {probe.what_for}")
     click.echo(f"box: {boxed or 'none of the techniques works here'}")
+    _show_faults(faults)
     return 0 if able else 3
+
+
+def _show_faults(faults: Sequence[Availability]) -> None:
+    """Every fault by family: by which technique, or why not; and the share that is available."""
+    from mutiny.faults.catalogue import by_family
+
+    for family, items in by_family(faults).items():
+        click.echo(f"\nfaults: {family}")
+        for item in items:
+            mark = "yes" if item.available else "no "
+            name = item.fault.partition(": ")[2]
+            click.echo(f"{mark}  {name:<26} {item.technique}")
+            if item.reason is not None:
+                click.echo(f"     {'':<26} {item.reason}")
+    able = sum(item.available for item in faults)
+    click.echo(f"\n{able} of {len(faults)} faults available ({able / len(faults):.0%})")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.command("explore")
 @target_options
-@click.option("--contract", default="workers", show_default=True, help="Which contract to explore.")
+@click.option("--contract", help="Which contract to explore; default: the target's own.")
 @click.option("--seed", type=int, help="The first seed; printed when not given.")
 @click.option("--seeds", default=1, show_default=True, help="How many seeds, one sequence each.")
 @click.option(
@@ -39,7 +39,7 @@ def command(
     agents: str,
     isolation: str | None,
     root: Path,
-    contract: str,
+    contract: str | None,
     seed: int | None,
     seeds: int,
     ops: int,
@@ -71,7 +71,7 @@ def command(
 
     budget = Budget(minimise_runs, minimise_seconds) if wanted else None
     bench = make_bench(target, program, plant, agents, isolation, root, budget)
-    if bench.target.spec.contract != contract:
+    if contract is not None and bench.target.spec.contract != contract:
         raise UsageError(
             f"target {target!r} implements {bench.target.spec.contract!r}, not {contract!r}"
         )

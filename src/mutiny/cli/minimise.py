@@ -58,22 +58,24 @@ def command(
       mutiny minimise chaos_runs/latest
       mutiny minimise bug.json --confirm 2/3 --seconds 600
     """
+    from mutiny.cli.options import load_sequence, seeing
     from mutiny.cli.show import progress
-    from mutiny.contracts.workers.operations import OPERATIONS
     from mutiny.engine.minimise import Budget
-    from mutiny.engine.replay import load
     from mutiny.engine.rundir import RunDirectory
     from mutiny.errors import UsageError
+    from mutiny.targets.requirements import refuse_lacking
 
     times, of = _parse_confirm(confirm)
     journal = source / "operations.jsonl" if source.is_dir() else source
-    replay = load(journal if journal.exists() else source, OPERATIONS)
+    replay = load_sequence(journal if journal.exists() else source, target)
     wanted = rule or replay.expect
     if wanted is None:
         raise UsageError(f"{source}: no rule was broken in it; name one with --rule")
     name = target or replay.target or "longboat"
     planted = replay.plant if plant is None else plant
-    bench = make_bench(name, program, planted, "double", isolation, DEFAULT_ROOT, None)
+    made = make_bench(name, program, planted, "double", isolation, DEFAULT_ROOT, None)
+    bench = seeing(made, replay)
+    refuse_lacking("this sequence", replay.operations, replay.techniques, isolation)
     scratch = RunDirectory.create(DEFAULT_ROOT, latest=False)
     try:
         with progress("Minimising", trials, quiet=as_json) as line:

@@ -10,6 +10,7 @@ import click
 
 if TYPE_CHECKING:
     from mutiny.engine.minimise import Budget
+    from mutiny.engine.replay import Replay
     from mutiny.modes.bench import Bench
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -105,6 +106,29 @@ def make_bench(
     check_plants(target, plant)
     found = find_target(target, program=program, plant=plant, agents=agents, isolation=isolation)
     return Bench(found, root, budget)
+
+
+def load_sequence(path: Path, target: str | None) -> Replay:
+    """A journal, replay file or list of operations, read with the words of its contract."""
+    from mutiny.contracts.catalogue import operations_of
+    from mutiny.engine.replay import contract_of, load
+    from mutiny.targets.registry import find_spec
+
+    said = contract_of(path)
+    named = find_spec(target)[0].contract if said is None and target else None
+    contract = said or named or "workers"
+    return load(path, operations_of(contract), contract=contract)
+
+
+def seeing(bench: Bench, replay: Replay) -> Bench:
+    """The bench for a sequence: one that came from an experiment is witnessed as it was then."""
+    from mutiny.contracts.experiment import EXPERIMENT_OPERATIONS
+
+    if not any(operation.type in EXPERIMENT_OPERATIONS for operation in replay.operations):
+        return bench
+    from mutiny.modes.experiment import witnessed
+
+    return witnessed(bench)
 
 
 def choose_seed(given: int | None) -> int:

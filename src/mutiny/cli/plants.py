@@ -21,7 +21,11 @@ def command(as_json: bool) -> int:
         click.echo(json.dumps([plant._asdict() for plant in PLANTS.values()], indent=2))
         return 0
     for plant in PLANTS.values():
-        click.echo(f"{plant.name:<34} {plant.failure_class:<20} {plant.source}")
+        board = f" board {' '.join(plant.boards)};" if plant.boards else ""
+        click.echo(f"{plant.name:<34} {plant.failure_class:<20}{board} {plant.source}")
         click.echo(f"    {plant.what}")
+        if plant.sweep:
+            kind, scenario, at = plant.sweep.split()
+            click.echo(f"    Found by: mutiny sweep {kind} --scenario {scenario} --at {at}")
     click.echo(f"{len(PLANTS)} plants")
     return 0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mutiny.cli.options import DEFAULT_ROOT, make_bench
+from mutiny.cli.options import DEFAULT_ROOT, make_bench, seeing
 
 if TYPE_CHECKING:
     from mutiny.engine.replay import Replay
@@ -54,16 +54,16 @@ def command(
       mutiny replay chaos_runs/latest --times 10
       mutiny replay bug.json --expect workers.nothing_lost && echo "still broken"
     """
+    from mutiny.cli.options import load_sequence
     from mutiny.cli.show import Show
-    from mutiny.contracts.workers.operations import OPERATIONS
-    from mutiny.engine.replay import load
     from mutiny.modes.bench import Assignment
     from mutiny.modes.scenarios import run_one
 
-    replay = load(file, OPERATIONS)
+    replay = load_sequence(file, target)
     name = target or replay.target or "longboat"
     chosen = replay.plant if plant is None else plant
-    bench = make_bench(name, program, chosen, "double", _isolation(isolation, replay), root, None)
+    box = _isolation(isolation, replay)
+    bench = seeing(make_bench(name, program, chosen, "double", box, root, None), replay)
     if expect is not None:
         _check_rule(expect, bench.target.contract().rules)
     wanted = expect or replay.expect
@@ -106,14 +106,18 @@ def command(
 
 
 def _isolation(given: str | None, replay: Replay) -> str | None:
-    """The user's choice, else what the file asks for; refused when this machine cannot do it."""
+    """The user's choice, else what the file asks for; refused when this machine cannot do it, or
+    lacks a technique of one of the faults.
+    """
     from mutiny.box.isolation import why_not
     from mutiny.errors import NotReproducible
+    from mutiny.targets.requirements import refuse_lacking
 
     wanted = given or replay.isolation
     reason = why_not(wanted) if wanted else None
     if reason is not None:
         raise NotReproducible(f"this replay needs the box technique {wanted!r}: {reason}")
+    refuse_lacking("this replay", replay.operations, replay.techniques, wanted)
     return wanted
 
 

@@ -12,11 +12,12 @@ import click
 @click.option("--json", "as_json", is_flag=True, help="A JSON list.")
 def command(as_json: bool) -> int:
     """List the promises of the contracts; their ids are stable names for replays and reports."""
-    from mutiny.contracts.workers.rules import RULES
+    from mutiny.contracts.catalogue import CONTRACTS, rules_of
 
+    rules = [rule for contract in CONTRACTS for rule in rules_of(contract).values()]
     if as_json:
-        click.echo(json.dumps([asdict(rule) for rule in RULES.values()], indent=2))
+        click.echo(json.dumps([asdict(rule) for rule in rules], indent=2))
         return 0
-    for rule in RULES.values():
+    for rule in rules:
         click.echo(f"{rule.id:<32} {rule.category:<20} {rule.promise}")
     return 0

@@ -62,10 +62,16 @@ def command(
     """
     from mutiny.engine.minimise import Budget
     from mutiny.modes.scenarios import chosen_scenarios, run_scenarios
+    from mutiny.targets.requirements import left_out, refuse_lacking
 
     budget = Budget(minimise_runs, minimise_seconds) if wanted else None
     bench = make_bench(target, program, plant, agents, isolation, root, budget)
     chosen = chosen_scenarios(bench, scenarios, everything=all_scenarios)
+    for name, operations in chosen.items() if scenarios else ():  # what was named is not left out
+        refuse_lacking(f"scenario {name}", operations, isolation=isolation)
+    for name, missing in ({} if scenarios else left_out(chosen, isolation)).items():
+        del chosen[name]
+        click.echo(f"left out: {name} needs what this machine lacks: {missing}", err=True)
     first_seed = choose_seed(seed)
     outcomes: list[dict[str, Any]] = []
     from mutiny.cli.show import Show

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 @target_options
 @click.option("--scenario", required=True, help="A scenario's name or a JSON file.")
 @click.option(
-    "--at", required=True, metavar="OPERATION", help="Which operation: Accept, or Accept:alpha."
+    "--at",
+    required=True,
+    metavar="OPERATION",
+    help="Which operation: Accept, Accept:alpha, or Doctor#2.",
 )
 @click.option(
     "--against", metavar="OPERATION", help="preempt: the other command; default: the same again."
@@ -29,6 +32,9 @@ if TYPE_CHECKING:
     "--only", multiple=True, help="errno: which errors; torn: which modes. May be repeated."
 )
 @click.option("--points", type=int, help="At most so many points, evenly spread. Default: all.")
+@click.option(
+    "--until-bug", is_flag=True, help="Stop at the first bug instead of judging all points."
+)
 @click.option("--jobs", type=int, help="Points side by side; default: one a core.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def command(
@@ -44,6 +50,7 @@ def command(
     against: str | None,
     only: tuple[str, ...],
     points: int | None,
+    until_bug: bool,
     jobs: int | None,
     as_json: bool,
 ) -> int:
@@ -75,7 +82,7 @@ def command(
     prefix, operation = split(operations, at)
     other = split(operations, against)[1] if against else None
     count = jobs or os.cpu_count() or 1
-    sweeper = Sweeper(bench, prefix, operation, jobs=count, against=other)
+    sweeper = Sweeper(bench, prefix, operation, jobs=count, against=other, until_bug=until_bug)
     with progress(f"Sweeping {operation.type}", 1, quiet=as_json) as line:
 
         def watch(done: int, total: int, found: object) -> None:

@@ -59,15 +59,18 @@ def list_targets(as_json: bool) -> int:
 def check_target(file: str, program: str | None, live: bool) -> int:
     """Check a target file (or a target's name); every mistake is named with its line.
 
-    With --bin or --live the target is also brought to life once: basic_lifecycle must run to a
-    verdict.
+    With --bin or --live the target is also brought to life once: the first scenario of its contract
+    must run to a verdict.
     """
     from mutiny.targets.registry import find_spec
 
     spec, origin = find_spec(file)
+    from mutiny.targets.board.spec import COMMANDS
+
+    wanted = ("message", "rebase", "reset", "doctor", "status")
     missing = [
         name
-        for name in ("message", "rebase", "reset", "doctor", "status")
+        for name in (COMMANDS if spec.contract == "board" else wanted)
         if name not in spec.commands
     ]
     click.echo(f"{origin}: target {spec.name!r} is well-formed")
@@ -83,9 +86,9 @@ def check_target(file: str, program: str | None, live: bool) -> int:
     from mutiny.modes.scenarios import run_one
 
     bench = make_bench(file, program, "", "double", None, DEFAULT_ROOT, None)
-    operations = bench.target.contract().scenarios["basic_lifecycle"]
+    title, operations = next(iter(bench.target.contract().scenarios.items()))
     return run_one(
-        bench, Assignment(operations, "basic_lifecycle"), Show(quiet=False), "Check"
+        bench, Assignment(operations, title), Show(quiet=False), "Check"
     ).verdict.exit_code
 
 

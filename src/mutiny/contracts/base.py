@@ -43,6 +43,8 @@ class StepContext:
     """What was seen last."""
     impossible: Callable[[str, str], bool] = lambda _subject, _status: False
     """Is this status of this subject one that nothing explains? Then waiting longer is no use."""
+    model: Any = None
+    """The beliefs before the step, for whoever asks sentences."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,8 @@ class Checked:
     """Rules that could not be evaluated."""
     model: Model = None
     """The beliefs without those alternatives that the rules refute."""
+    unseen: bool = False
+    """Everything is dead and half-done: what could not be seen of it now is no loss."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,10 @@ class Evidence:
 
 class Live(Protocol):
     """A target that runs in its box."""
+
+    def prepare(self, operations: Sequence[Operation]) -> None:
+        """Before anything runs: make what must be there from the beginning for what is planned."""
+        ...
 
     def execute(self, operation: Operation, context: StepContext) -> OperationResult: ...
 
@@ -152,6 +160,15 @@ class Contract(Protocol):
     def coverage(
         self, operation: Operation, before: Any, verdict: Verdict, model: Model
     ) -> dict[str, object]: ...
+
+    def recovery(
+        self, broken: Operation, *, world_ended: bool, damaged: bool = False
+    ) -> tuple[Operation, ...]:
+        """What follows a sweep's point: the target comes back by its own means, and settles.
+
+        `damaged`: the disk lied about a write, so that a repair may be needed.
+        """
+        ...
 
     def generate(self, seed: int, length: int) -> tuple[Operation, ...]: ...
 

@@ -49,6 +49,8 @@ class Outcome:
     duration_s: float = 0.0
     before_last: Any = None
     """Beliefs and picture before the last step, for whoever goes on from there."""
+    rollback: tuple[Step, ...] = ()
+    """What was run at the end in any case; it does not change the verdict."""
 
     @property
     def failed_step(self) -> Step | None:
@@ -85,26 +87,26 @@ class Engine:
         self._before_last: Any = None
         self._tokens = 0
         self._boxes = 0
+        self._planned: tuple[Operation, ...] = ()
 
-    def run(self, operations: Iterable[Operation]) -> Outcome:
-        """Run until the list ends or a step must stop it."""
+    def run(self, operations: Iterable[Operation], *, always: Iterable[Operation] = ()) -> Outcome:
+        """Run until the list ends or a step must stop it.
+
+        `always` runs at the end in any case: after a bug, after an error of Mutiny, after Ctrl-C.
+        """
         started = time.monotonic()
+        listed, last = tuple(operations), tuple(always)
+        self._planned = (*listed, *last)
         journal = JournalWriter(self.directory.journal_path)
         steps: list[Step] = []
+        undone: list[Step] = []
         try:
-            for sequence_id, planned in enumerate(operations, 1):
-                operation = self._resolve(planned, sequence_id)
-                self._emit(Event(sequence_id, operation))
-                step = self._step(sequence_id, operation)
-                if step.verdict.stops_run:
-                    self.directory.require_room()
-                journal.append(step)
-                steps.append(step)
-                self._emit(Event(sequence_id, operation, step))
-                if step.verdict.stops_run:
-                    break
-            verdict = worst(step.verdict for step in steps)
-            evidence = self._evidence() if verdict not in (Verdict.SUCCESS,) else Evidence()
+            try:
+                self._go(listed, journal, steps)
+                verdict = worst(step.verdict for step in steps)
+                evidence = self._evidence() if verdict not in (Verdict.SUCCESS,) else Evidence()
+            finally:
+                self._undo(last, journal, len(steps), undone)
             return Outcome(
                 verdict,
                 tuple(steps),
@@ -113,10 +115,43 @@ class Engine:
                 evidence,
                 time.monotonic() - started,
                 self._before_last,
+                tuple(undone),
             )
         finally:
             journal.close()
             self.close()
+
+    def _go(
+        self, operations: Sequence[Operation], journal: JournalWriter, steps: list[Step]
+    ) -> None:
+        for sequence_id, planned in enumerate(operations, 1):
+            operation = self._resolve(planned, sequence_id)
+            self._emit(Event(sequence_id, operation))
+            step = self._step(sequence_id, operation)
+            if step.verdict.stops_run:
+                self.directory.require_room()
+            journal.append(step)
+            steps.append(step)
+            self._emit(Event(sequence_id, operation, step))
+            if step.verdict.stops_run:
+                break
+
+    def _undo(
+        self,
+        operations: Sequence[Operation],
+        journal: JournalWriter,
+        done: int,
+        undone: list[Step],
+    ) -> None:
+        """Every one of them gets its chance, whatever came of those before it."""
+        if self._live is None:
+            return
+        for sequence_id, operation in enumerate(operations, done + 1):
+            self._emit(Event(sequence_id, operation))
+            step = self._step(sequence_id, operation)
+            journal.append(step)
+            undone.append(step)
+            self._emit(Event(sequence_id, operation, step))
 
     def resume(
         self,
@@ -129,13 +164,15 @@ class Engine:
 
         `before` is that run's `before_last`, `operation` and `result` are what it went through since.
         """
+        planned = tuple(operations)
         with storing(self.directory.box_path):
             self._live = self._make_live(self.directory.box_path)
+            self._live.prepare(planned)
         self._model, earlier = before
         seen = self._live.observe()
         self._model = self._judge(operation, result, earlier, seen, time.time()).model
         self._seen = seen
-        return self.run(operations)
+        return self.run(planned)
 
     def close(self) -> None:
         """Kill the box. Its files stay where they are."""
@@ -209,6 +246,7 @@ class Engine:
             pending=lambda seen: self.contract.pending(model, seen),
             before=self._seen,
             impossible=lambda subject, status: self.contract.impossible(model, subject, status),
+            model=model,
         )
         started = time.perf_counter()
         try:
@@ -253,12 +291,19 @@ class Engine:
     ) -> tuple[_Settled, Any, float]:
         """Check all rules; give the target its lag to heal what may be healed."""
         model = answered.model
+        if result.harness_error is not None:
+            # Mutiny itself failed in the middle: what is seen now is nobody's promise.
+            failed = _Settled(
+                Verdict.INCONCLUSIVE, model, None, answered.expected, (), (result.harness_error,)
+            )
+            return failed, seen, 0.0
         waiting_since: float | None = None
         lag = _Lag(self.contract.lag_s)
         while True:
             checked = self._check(model, operation, result, before, seen)
             model = model if checked.model is None else checked.model
-            doubts = (*seen.probe_errors, *checked.unreadable)
+            unseen = () if checked.unseen else seen.probe_errors
+            doubts = (*unseen, *checked.unreadable)
             hopeless = (
                 checked.broken or answered.violation or answered.verdict is Verdict.INCONCLUSIVE
             )
@@ -276,9 +321,7 @@ class Engine:
             seen = later
             model = self.contract.see(model, seen)
         broken = checked.broken or (checked.settling if over else ())
-        if result.harness_error is not None:
-            doubts = (result.harness_error, *doubts)
-        elif answered.verdict is Verdict.INCONCLUSIVE:
+        if answered.verdict is Verdict.INCONCLUSIVE:
             why = result.stderr.strip() or answered.expected or "the step did not do what it should"
             doubts = (why, *doubts)
         settled = _Settled(
@@ -296,6 +339,7 @@ class Engine:
         self.directory.discard_box()
         with storing(self.directory.box_path):
             self._live = self._make_live(self.directory.box_path)
+            self._live.prepare(self._planned)
         self._boxes += 1
         self._model = self.contract.initial()
         self._seen = self._live.observe()

@@ -1,7 +1,7 @@
 """Replay files: a journal, a `minimal_replay.json`, or a bare list of operations.
 
     {"format": 1, "contract": "workers", "target": "longboat", "plant": "", "seed": 7,
-     "expect": "workers.nothing_lost", "isolation": "bwrap",
+     "expect": "workers.nothing_lost", "isolation": "bwrap", "techniques": ["SIGKILL by handle"],
      "operations": [{"type": "Reset", "args": {}}, ...]}
 
 A bare list `[{type, args}, ...]` is the form in which a user may write a scenario. What cannot be
@@ -35,6 +35,8 @@ class Replay:
     seed: int = 0
     expect: str | None = None
     isolation: str | None = None
+    techniques: tuple[str, ...] = ()
+    """How its faults were done when it was found; a machine that lacks one of them refuses it."""
 
     def as_json(self) -> dict[str, object]:
         """The form of `minimal_replay.json`."""
@@ -46,6 +48,7 @@ class Replay:
             "seed": self.seed,
             "expect": self.expect,
             "isolation": self.isolation,
+            "techniques": list(self.techniques),
             "operations": [operation.as_json() for operation in self.operations],
         }
 
@@ -62,6 +65,7 @@ class _Document:
     seed: int = 0
     expect: str | None = None
     isolation: str | None = None
+    techniques: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -81,12 +85,23 @@ def load(path: Path, registry: Registry, *, contract: str = "workers") -> Replay
     elif path.name.endswith(".jsonl"):
         replay = _from_journal(path, registry)
     else:
-        replay = _load_json(path, registry)
+        replay = _load_json(path, registry, contract)
     if replay.contract != contract:
         raise NotReproducible(
             f"{path}: it is for the contract {replay.contract!r}; this Mutiny replays {contract!r}"
         )
     return replay
+
+
+def contract_of(path: Path) -> str | None:
+    """The contract that a run, a journal or a replay file is for; None when nothing says it."""
+    if path.is_dir() or path.name.endswith(".jsonl"):
+        found = _plan_of(path / "operations.jsonl" if path.is_dir() else path)
+    else:
+        document = _read_json(path, "replay file")
+        found = document if isinstance(document, dict) else {}
+    contract = found.get("contract")
+    return contract if isinstance(contract, str) else None
 
 
 def _load_run(path: Path, registry: Registry) -> Replay:
@@ -114,7 +129,14 @@ def _from_journal(path: Path, registry: Registry) -> Replay:
         origin.seed,
         _broken_rule(path),
         technique if isinstance(technique, str) else None,
+        _techniques(path),
     )
+
+
+def _techniques(path: Path) -> tuple[str, ...]:
+    """How the faults of a journal were done, each once."""
+    found = (record.get("technique") for _, record in journal.numbered_lines(path))
+    return tuple(dict.fromkeys(one for one in found if isinstance(one, str)))
 
 
 def _broken_rule(path: Path) -> str | None:
@@ -159,10 +181,10 @@ def _read_json(path: Path, what: str) -> object:
         raise FormatError(str(path), [f"not valid JSON: {error}"]) from error
 
 
-def _load_json(path: Path, registry: Registry) -> Replay:
+def _load_json(path: Path, registry: Registry, contract: str = "workers") -> Replay:
     data = _read_json(path, "replay file")
     if isinstance(data, list):
-        return Replay(_operations(data, registry, path))
+        return Replay(_operations(data, registry, path), contract)
     if not isinstance(data, dict):
         raise FormatError(str(path), ["expected an object or a list of operations"])
     problem = journal.version_problem(data["format"]) if "format" in data else None
@@ -177,6 +199,7 @@ def _load_json(path: Path, registry: Registry) -> Replay:
         document.seed,
         document.expect,
         document.isolation,
+        document.techniques,
     )
 
 

@@ -180,6 +180,18 @@ def flip_bit(path: Path, *, seed: int = 1, way: Way = "rename") -> DamageContent
     return DamageContent(path, lambda content: with_flipped_bit(content, seed), "bit flip", way=way)
 
 
+def damage(path: Path, how: str, seed: int = 1, *, way: Way = "rename") -> DamageContent:
+    """A damage by its word: truncate, empty, append, flip or garbage."""
+    changes: dict[str, Callable[[bytes], bytes]] = {
+        "truncate": lambda content: truncated(content, 0.5),
+        "empty": lambda content: truncated(content, 0),
+        "append": lambda content: with_junk(content, 64, seed),
+        "flip": lambda content: with_flipped_bit(content, seed),
+        "garbage": lambda content: garbage(content, seed),
+    }
+    return DamageContent(path, changes[how], how, way=way)
+
+
 def corrupt(path: Path, *, seed: int = 1, way: Way = "rename") -> DamageContent:
     """A file full of rubbish."""
     return DamageContent(path, lambda content: garbage(content, seed), "garbage", way=way)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import stat
 import sys
 import time
 from collections.abc import Callable
@@ -74,7 +75,7 @@ class SmallDisk:
         step = MountStep("mount", self.inside, source="tmpfs", kind="tmpfs", data=options)
         namespaces.change_mounts(self._box, [step])
         self._mounted = True
-        shutil.copytree(covered, self.view, symlinks=True, dirs_exist_ok=True)
+        _copy(covered, self.view)
 
     @property
     def view(self) -> Path:
@@ -99,7 +100,17 @@ class SmallDisk:
                 shutil.rmtree(entry)
             else:
                 entry.unlink()
-        shutil.copytree(self.view, covered, symlinks=True, dirs_exist_ok=True)
+        _copy(self.view, covered)
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a directory's files; a socket or a pipe is nothing without the process that serves it."""
+
+    def special(directory: str, names: list[str]) -> list[str]:
+        modes = {name: (Path(directory) / name).lstat().st_mode for name in names}
+        return [name for name, mode in modes.items() if stat.S_ISSOCK(mode) or stat.S_ISFIFO(mode)]
+
+    shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True, ignore=special)
 
 
 def _why_in_use(box: Box, inside: str) -> str | None:
@@ -313,21 +324,25 @@ class Forbid(Fault):
 
 _HOLDER = """
 import fcntl, signal, sys
-kind, path = sys.argv[1:3]
+kind, path, purpose = sys.argv[1:4]
+wait = 0 if purpose == "try" else 5  # whoever has it just now may finish
 try:
     if kind == "sqlite":
         import sqlite3
-        held = sqlite3.connect(path, timeout=0, isolation_level=None)
+        held = sqlite3.connect(path, timeout=wait, isolation_level=None)
         held.execute("BEGIN EXCLUSIVE")
     else:
         held = open(path, "r+b")
         take = fcntl.flock if kind == "flock" else fcntl.lockf
-        take(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        signal.signal(signal.SIGALRM, lambda *_: sys.exit("refused: it is not given back"))
+        signal.alarm(wait)
+        take(held, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        signal.alarm(0)
 except Exception as error:
     print("refused:", error, flush=True)
     sys.exit(3)
 print("held", flush=True)
-if sys.argv[3] == "hold":
+if purpose == "hold":
     while True:
         signal.pause()
 """

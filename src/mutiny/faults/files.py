@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from mutiny.box.box import Box
+from mutiny.faults import content
 from mutiny.model.result import OperationResult
 
 EDIT_MARKER = "an edit of the user that nobody committed"
@@ -13,27 +13,9 @@ EDITED_FILE = "README.md"
 
 
 def corrupt(path: Path, how: str) -> OperationResult:
-    """Damage a file; fired means that its content really changed."""
-    try:
-        before = path.read_bytes()
-    except FileNotFoundError:
-        return OperationResult(1, stderr=f"{path.name} does not exist", fired=False, technique=how)
-    if how == "delete":
-        path.unlink()  # the target may have put it back by now: that it was gone is what counts
-        return OperationResult(stdout=f"{path.name} deleted", fired=True, technique="unlink")
-    damaged = {
-        "garbage": b"\x00\xff{{{ not json " + os.urandom(0) + before[:40],
-        "truncate": before[: len(before) // 2],
-        "empty": b"",
-    }[how]
-    replacement = path.with_name(path.name + ".mutiny")
-    replacement.write_bytes(damaged)
-    replacement.replace(path)
-    return OperationResult(
-        stdout=f"{path.name}: {how}",
-        fired=damaged != before,
-        technique="content replaced by rename",
-    )
+    """Damage a file for good; fired means that its content really changed."""
+    fault = content.DeleteFile(path) if how == "delete" else content.damage(path, how)
+    return fault.inject()
 
 
 def dirty_source(source: Path) -> tuple[OperationResult, tuple[Path, str]]:

@@ -57,7 +57,10 @@ def kill(box: Box, processes: Sequence[ProcessView], role: str) -> OperationResu
     hit = [p for p in processes if box.signal(p.pid, p.start, signal.SIGKILL).delivered]
     gone = all(box.wait_gone(p.pid, p.start, GONE_DEADLINE_S) for p in hit)
     pids = ", ".join(str(p.pid) for p in hit)
-    if not hit or not gone:
+    if not hit:
+        text = f"the {role} has ended already"
+        return OperationResult(1, stderr=text, fired=False, technique=TECHNIQUE)
+    if not gone:
         return OperationResult(
             1, stderr=f"{role} ({pids}) is still there", fired=False, technique=TECHNIQUE
         )
@@ -148,7 +151,9 @@ def _all_stopped(box: Box, processes: Sequence[ProcessView]) -> bool:
     deadline = time.monotonic() + 2.0
     wanted = {p.identity for p in processes}
     while time.monotonic() < deadline:
-        if all(p.state in "Tt" for p in views(box) if p.identity in wanted):
+        states = {p.state for p in views(box) if p.identity in wanted}
+        # One that ended just before, and whose parent is stopped, cannot be buried.
+        if states & {"T", "t"} and states <= {"T", "t", "Z", "X"}:
             return True
         time.sleep(0.005)
     return False

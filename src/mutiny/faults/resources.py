@@ -108,9 +108,9 @@ class LowerLimit(Fault):
             return self.not_done("no limit was lowered")
         hit, self._hit = self._hit, None
         try:
-            healed = 0
-            for pid in [hit.pid, *procfs.descendants_of(hit.pid)]:
-                healed += self._raise(pid, hit)
+            # A child that went its own way (a tmux server) is no descendant any more.
+            others = {pid for pid, _ in host_pids(self._box)} | set(procfs.descendants_of(hit.pid))
+            healed = sum(self._raise(pid, hit) for pid in {hit.pid, *others})
         finally:
             os.close(hit.handle)
         return self.done(f"old limit for {healed} process(es)")

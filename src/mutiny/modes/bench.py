@@ -11,9 +11,11 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
+from mutiny import __version__
+from mutiny.contracts.base import Contract, Live
 from mutiny.engine.loop import Engine, Listener, Outcome
 from mutiny.engine.minimise import Budget, Minimised, Progress, minimise
 from mutiny.engine.replay import Replay
@@ -22,7 +24,9 @@ from mutiny.model.operation import Operation
 from mutiny.model.verdict import Verdict
 from mutiny.report.error_report import write_failure
 from mutiny.report.summary import write_summary
-from mutiny.targets.registry import Target
+
+if TYPE_CHECKING:
+    from mutiny.targets.live import LiveOptions
 
 
 @dataclass(frozen=True)
@@ -33,13 +37,38 @@ class Assignment:
     title: str
     seed: int = 0
     mode: str = "scenario"
+    rollback: tuple[Operation, ...] = ()
+    """Runs at the end in any case."""
+
+
+class Subject(Protocol):
+    """A target that can be brought to life, as the bench needs it."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def spec(self) -> Any: ...
+
+    @property
+    def program(self) -> Path: ...
+
+    @property
+    def origin(self) -> str: ...
+
+    @property
+    def options(self) -> LiveOptions: ...
+
+    def contract(self) -> Contract: ...
+
+    def make_live(self, directory: Path) -> Live: ...
 
 
 @dataclass(frozen=True)
 class Bench:
     """Runs assignments against one target."""
 
-    target: Target
+    target: Subject
     root: Path
     minimise_budget: Budget | None = None
     """None: no minimisation; the replay is then the whole sequence."""
@@ -121,11 +150,12 @@ class Bench:
             seed=assignment.seed,
             listeners=listeners,
         )
-        return engine.run(assignment.operations)
+        return engine.run(assignment.operations, always=assignment.rollback)
 
     def _plan(self, assignment: Assignment) -> dict[str, object]:
         """Everything that is known before the first operation."""
         options = self.target.options
+        rollback = [operation.as_json() for operation in assignment.rollback]
         return {
             "format": FORMAT,
             "mode": assignment.mode,
@@ -139,9 +169,10 @@ class Bench:
             "seed": assignment.seed,
             "started_unix": time.time(),
             "argv": sys.argv,
-            "versions": {"mutiny": version("mutiny"), "python": platform.python_version()},
+            "versions": {"mutiny": __version__, "python": platform.python_version()},
             "machine": {"system": platform.platform(), "isolation_asked": options.technique},
             "operations": [operation.as_json() for operation in assignment.operations],
+            **({"rollback": rollback} if rollback else {}),
         }
 
     def _shortest(
@@ -157,6 +188,7 @@ class Bench:
             assignment.seed,
             outcome.rule,
             self.target.options.technique,
+            _techniques(outcome, executed),
         )
         if self.minimise_budget is None:
             return whole
@@ -165,7 +197,8 @@ class Bench:
             executed, outcome.rule, assignment.seed, scratch, self.minimise_budget, watch
         )
         RunDirectory(scratch).discard()
-        return replace(whole, operations=found.operations)
+        kept = _techniques(outcome, found.operations)
+        return replace(whole, operations=found.operations, techniques=kept)
 
     def _snapshot(self, outcome: Outcome) -> None:
         """The target's state and logs as they were when the run stopped."""
@@ -178,3 +211,10 @@ class Bench:
         for session, text in evidence.panes.items():
             directory.write_text(directory.path / "tmux_captures" / f"{session}.txt", text)
         directory.keep_copies(evidence.files)
+
+
+def _techniques(outcome: Outcome, operations: Sequence[Operation]) -> tuple[str, ...]:
+    """How the faults of these kinds were done in a run, each once."""
+    kinds = {operation.type for operation in operations}
+    done = (step.result.technique for step in outcome.steps if step.operation.type in kinds)
+    return tuple(dict.fromkeys(one for one in done if one is not None))

@@ -44,7 +44,9 @@ def chosen_scenarios(
         if name in known:
             chosen[name] = known[name]
         elif name.endswith((".json", ".jsonl")):
-            chosen[Path(name).stem] = load(Path(name), contract.operations).operations
+            chosen[Path(name).stem] = load(
+                Path(name), contract.operations, contract=contract.name
+            ).operations
         else:
             raise UsageError(
                 f"unknown scenario {name!r}{nearest(name, list(known))}; "

@@ -15,10 +15,10 @@ import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from functools import partial
 from typing import Any
 
-from mutiny.contracts.workers import operations as op
+from mutiny.contracts import common as op
 from mutiny.engine.loop import Outcome
 from mutiny.engine.rundir import RunDirectory
 from mutiny.engine.sweeping import Point, Sweep
@@ -27,22 +27,23 @@ from mutiny.model.operation import Operation, walk
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
 from mutiny.modes.bench import Assignment, Bench
-from mutiny.targets.keepers import state_name
-from mutiny.targets.points import points_directory
+from mutiny.targets.keepers import Keeper, take_kept
 
 KINDS = ("crash", "errno", "torn", "fsync", "preempt")
-WORLD_RECOVERY: tuple[Operation, ...] = (op.Up(), op.Settle(), op.Doctor(), op.Down())
-RECOVERY: tuple[Operation, ...] = (op.Settle(), op.Doctor(), op.Down())
 
 
 def split(operations: Sequence[Operation], at: str) -> tuple[tuple[Operation, ...], Operation]:
-    """The operations before the one that is swept, and that one; `at` is a type, or a type and a
-    worker.
+    """The operations before the one that is swept, and that one. `at` is a type, perhaps with a
+    worker (`Start:beta`) and with a number when there are several (`Doctor#2`).
     """
-    name, _, worker = at.partition(":")
+    place, _, number = at.partition("#")
+    name, _, worker = place.partition(":")
+    left = int(number) if number.isdigit() else 1
     for index, operation in enumerate(operations):
-        if operation.type == name and worker in ("", op.worker_of(operation)):
-            return tuple(operations[:index]), operation
+        if operation.type == name and worker in ("", getattr(operation, "worker", "")):
+            left -= 1
+            if left == 0:
+                return tuple(operations[:index]), operation
     known = dict.fromkeys(part.type for operation in operations for part in walk(operation))
     raise UsageError(f"the scenario has no operation {at!r}; it has {', '.join(known)}")
 
@@ -61,16 +62,21 @@ class Sweeper:
         *,
         jobs: int,
         against: Operation | None = None,
+        until_bug: bool = False,
     ) -> None:
         self._bench = bench
-        self._against = against or at
+        self._together = at.operations if isinstance(at, op.Parallel) else (at, against or at)
         self._prefix = tuple(prefix)
         self._at = at
         self._jobs = jobs
+        self._until_bug = until_bug
+        self._recovery = bench.target.contract().recovery
 
     def run(self, kind: str, choices: Sequence[str], limit: int | None, watch: Watch) -> Sweep:
         """Trace once, judge every point, and run the first bug again as an ordinary sequence."""
         sweep = Sweep(kind, self._bench.target.name, self._at)
+        if kind != "preempt" and isinstance(self._at, op.Parallel):
+            raise UsageError(f"a {kind} sweep breaks one command; {self._at.type} has several")
         if kind == "preempt":
             self._schedules(sweep, limit, watch)
         elif kind in ("crash", "fsync"):
@@ -89,8 +95,8 @@ class Sweeper:
     def sequence(self, point: Operation) -> tuple[Operation, ...]:
         """The whole run that goes through one point."""
         world = isinstance(point, op.SweepPoint) and point.ends_world
-        world = world and not (isinstance(point, op.TearAt) and point.mode != "kill")
-        return (*self._prefix, point, *(WORLD_RECOVERY if world else RECOVERY))
+        lied = isinstance(point, op.TearAt) and point.mode == "lie"
+        return (*self._prefix, point, *self._recovery(self._at, world_ended=world, damaged=lied))
 
     # --- one pass ------------------------------------------------------------------------------
 
@@ -106,34 +112,70 @@ class Sweeper:
             return
         result = outcome.steps[-1].result
         sweep.calls = list(result.details["calls"])  # type: ignore[call-overload]
-        indices = _spread(len(sweep.calls) + 1, limit)
-        states = points_directory(directory.path)
+        states = take_kept(directory.path)
+        candidates = [
+            point
+            for index in range(len(sweep.calls) + 1)
+            for point in self._world_ends(keep, states, index)
+        ]
+        points = [candidates[index] for index in _spread(len(candidates), limit)]
+        sweep.left_out = len(candidates) - len(points)
+        self._judge_all(
+            sweep,
+            [partial(self._judge_state, states, point, outcome, sweep.calls) for point in points],
+            watch,
+        )
+        directory.discard()
+
+    def _judge_all(
+        self, sweep: Sweep, judgements: Sequence[Callable[[], Point]], watch: Watch
+    ) -> None:
+        """Side by side, in their order; a bug ends it when only the first one is wanted."""
         started = time.monotonic()
         with ThreadPoolExecutor(self._jobs) as pool:
-            jobs = [
-                pool.submit(self._judge_state, states, index, keep, outcome, sweep.calls)
-                for index in indices
-            ]
+            jobs = [pool.submit(judgement) for judgement in judgements]
             for done, job in enumerate(jobs, 1):
                 sweep.points.append(job.result())
                 watch(done, len(jobs), sweep.points)
+                if self._until_bug and sweep.points[-1].verdict.is_bug:
+                    sweep.left_out += sum(1 for each in jobs[done:] if each.cancel())
+                    break
         sweep.judge_s = time.monotonic() - started
-        directory.discard()
+
+    def _world_ends(self, keep: str, states: Keeper, index: int) -> Iterator[op.SweepPoint]:
+        """The ways in which the world can end before one call: those whose states were kept."""
+        if keep == "files":
+            yield op.CrashAt(self._at, index)
+            return
+        yield op.PowerLossAt(self._at, index)
+        if states.has_names_to_lose(index):
+            yield op.PowerLossAt(self._at, index, "lost")
 
     def _judge_state(
-        self, states: Path, index: int, keep: str, traced: Outcome, calls: Sequence[dict[str, Any]]
+        self,
+        states: Keeper,
+        point: op.SweepPoint,
+        traced: Outcome,
+        calls: Sequence[dict[str, Any]],
     ) -> Point:
         """Recover one kept state in a box of its own."""
         started = time.monotonic()
-        point = (op.CrashAt if keep == "files" else op.PowerLossAt)(self._at, index)
-        directory = RunDirectory.create(states.parent / "judged", latest=False)
-        (states / state_name(index)).rename(directory.box_path)
+        index = point.call
+        directory = RunDirectory.create(self._bench.root / "points", latest=False)
+        lost = isinstance(point, op.PowerLossAt) and point.names == "lost"
+        states.write(index, directory.box_path, names_lost=lost)
         engine = self._bench.engine(directory, 1)
-        inner = OperationResult(None, signal=9, tokens=traced.steps[-1].result.tokens)
-        broken = OperationResult(0, fired=True, inner=(inner,), tokens=inner.tokens)
-        outcome = engine.resume(traced.before_last, point, broken, WORLD_RECOVERY)
+        whole = traced.steps[-1].result
+        cut_off = OperationResult(None, signal=9, tokens=whole.tokens)
+        # After its last call the command has answered, and its word counts.
+        inner = cut_off if index < len(calls) else whole.inner[0]
+        broken = OperationResult(0, fired=True, inner=(inner,), tokens=whole.tokens)
+        outcome = engine.resume(
+            traced.before_last, point, broken, self._recovery(self._at, world_ended=True)
+        )
         directory.discard()
         label = str(calls[index]["text"]) if index < len(calls) else "(after the last call)"
+        label += " (names lost)" if lost else ""
         process = str(calls[index]["process"]) if index < len(calls) else ""
         return _point(point, index, label, process, outcome, time.monotonic() - started)
 
@@ -154,13 +196,10 @@ class Sweeper:
         directory.discard()
         candidates = list(_points(kind, self._at, sweep.calls, choices))
         chosen = [candidates[index] for index in _spread(len(candidates), limit)]
-        started = time.monotonic()
-        with ThreadPoolExecutor(self._jobs) as pool:
-            jobs = [pool.submit(self._judge_run, point, sweep.calls) for point in chosen]
-            for done, job in enumerate(jobs, 1):
-                sweep.points.append(job.result())
-                watch(done, len(jobs), sweep.points)
-        sweep.judge_s = time.monotonic() - started
+        sweep.left_out = len(candidates) - len(chosen)
+        self._judge_all(
+            sweep, [partial(self._judge_run, point, sweep.calls) for point in chosen], watch
+        )
 
     def _judge_run(self, point: op.SweepPoint, calls: Sequence[dict[str, Any]]) -> Point:
         started = time.monotonic()
@@ -183,6 +222,7 @@ class Sweeper:
         """Every order of the file operations of two commands, fewest preemptions first."""
         waiting: list[tuple[int, int, tuple[int, ...]]] = [(0, 0, ())]
         pushed = 0
+        known: set[object] = set()
         started = time.monotonic()
         while waiting and (limit is None or len(sweep.points) < limit):
             preemptions, _, schedule = heapq.heappop(waiting)
@@ -191,6 +231,9 @@ class Sweeper:
             watch(len(sweep.points), len(sweep.points) + len(waiting), sweep.points)
             if point.verdict.is_bug:
                 break
+            if details.get("equivalence") in known:
+                continue  # what can follow from it follows from its twin as well
+            known.add(details.get("equivalence"))
             for cost, other in details.get("alternatives", ()):
                 pushed += 1
                 heapq.heappush(waiting, (int(cost), pushed, tuple(other)))
@@ -201,15 +244,15 @@ class Sweeper:
         self, number: int, preemptions: int, schedule: tuple[int, ...]
     ) -> tuple[Point, dict[str, Any]]:
         started = time.monotonic()
-        point = op.Interleave((self._at, self._against), schedule)
+        point = op.Interleave(self._together, _runs(schedule))
         directory = RunDirectory.create(self._bench.root / "points", latest=False)
-        outcome = self._bench.try_once((*self._prefix, point, *RECOVERY), 1, directory)
+        outcome = self._bench.try_once(self.sequence(point), 1, directory)
         directory.discard()
         place = len(self._prefix)
         step = outcome.steps[place] if place < len(outcome.steps) else outcome.steps[-1]
         details = dict(step.result.details)
         whole = tuple(details.get("schedule", ())) or schedule  # type: ignore[arg-type]
-        exact = op.Interleave((self._at, self._against), whole)
+        exact = op.Interleave(self._together, _runs(whole))
         label = f"{preemptions} preemptions: {_runs(whole)}"
         return _point(exact, number, label, "", outcome, time.monotonic() - started), details
 
@@ -227,9 +270,18 @@ def _points(
         if kind == "errno":
             for name in choices or op.ERRNOS:
                 yield op.FailAt(at, index, name)
-        elif kind == "torn" and str(call["name"]) in ("write", "pwrite64", "writev", "pwritev"):
+        elif kind == "torn" and _can_be_torn(call):
+            # git keeps one copy of an object: a disk that lies about it cannot be survived by anybody.
+            honest = str(call["process"]).startswith("git ")
             for mode in choices or op.TEARS:
-                yield op.TearAt(at, index, mode)
+                if not (honest and mode == "lie"):
+                    yield op.TearAt(at, index, mode)
+
+
+def _can_be_torn(call: dict[str, Any]) -> bool:
+    if call["name"] in ("writev", "pwritev"):
+        return True  # its length counts vectors
+    return call["name"] in ("write", "pwrite64") and int(call["length"]) > 1
 
 
 def _spread(count: int, limit: int | None) -> list[int]:

@@ -49,19 +49,21 @@ def _frames(step: Step, log: str) -> Iterator[str]:
 
 def _transitions(step: Step) -> Iterator[str]:
     """What changed in the state over the failing operation."""
-    before, after = _workers(step.pre_state), _workers(step.post_state)
+    noun, before = _subjects(step.pre_state)
+    _, after = _subjects(step.post_state)
     for name in sorted({*before, *after}):
         old, new = before.get(name), after.get(name)
         if old is None or new is None:
             word = "appeared in" if old is None else "vanished from"
-            yield f"Worker {name!r} {word} the state during {step.operation.type}: find what writes that."
+            who = f"{noun.capitalize()} {name!r}"
+            yield f"{who} {word} the state during {step.operation.type}: find what writes that."
             continue
         changed = [key for key in sorted({*old, *new}) if old.get(key) != new.get(key)]
         if changed:
             shown = ", ".join(
                 f"{key} {_short(old.get(key))} -> {_short(new.get(key))}" for key in changed
             )
-            yield f"During {step.operation.type} worker {name!r} changed: {shown}. Is that one atomic step?"
+            yield f"During {step.operation.type} {noun} {name!r} changed: {shown}. Is that one atomic step?"
 
 
 def _after_fault(outcome: Outcome, failed: Step) -> Iterator[str]:
@@ -71,10 +73,10 @@ def _after_fault(outcome: Outcome, failed: Step) -> Iterator[str]:
         return
     last = faults[-1]
     distance = failed.sequence_id - last.sequence_id
-    state = _workers(last.pre_state)
+    noun, state = _subjects(last.pre_state)
     shown = (
         ", ".join(f"{name} {fields.get('status')}" for name, fields in sorted(state.items()))
-        or "no workers"
+        or f"no {noun}s"
     )
     yield (
         f"The last fault was {last.operation} at step {last.sequence_id} ({distance} steps before, "
@@ -99,9 +101,11 @@ def _rule_lines(step: Step, rules: Mapping[str, Rule]) -> Iterator[str]:
         yield f"It could not be tested: {doubt}."
 
 
-def _workers(state: Mapping[str, object]) -> dict[str, dict[str, object]]:
-    workers = state.get("workers")
-    return dict(workers) if isinstance(workers, dict) else {}
+def _subjects(state: Mapping[str, object]) -> tuple[str, dict[str, dict[str, object]]]:
+    """What the state of a contract is about: workers, or the tasks of a board."""
+    noun = "task" if "tasks" in state else "worker"
+    found = state.get(f"{noun}s")
+    return noun, dict(found) if isinstance(found, dict) else {}
 
 
 def _short(value: object) -> str:

@@ -2,8 +2,8 @@
 
 Insight: after a command is let go there are three ways in which it stops: it comes to its next
 visible operation, it ends, or it sleeps in a lock that somebody else holds. The first two are
-events; the third is seen in /proc/PID/syscall, and it is exact: a task is runnable from the moment
-it is let go until it really sleeps. So "who can go on" never depends on a clock. Only waiting for
+events; the third is seen in /proc/PID/syscall: a task is runnable from the moment it is let go until
+it really sleeps. So "who can go on" never depends on a clock. Only waiting for
 something else than a lock (a pipe, a timer) does, and such a command counts as waiting after a
 while, not as blocked.
 """
@@ -45,6 +45,8 @@ from mutiny.system.processes import handle_ended
 LOOK_INTERVAL_S = 0.002
 QUIET_LIMIT_S = 0.3
 """A command whose processes all sleep for so long, in no lock, is waiting for something."""
+DEADLOCK_S = 2.0
+"""Everybody sleeps in a lock for so long: nobody outside holds it for a moment only."""
 
 
 class Status(Enum):
@@ -130,12 +132,17 @@ class Conductor:
         return all(command.status is Status.ENDED for command in self._commands)
 
     def enabled(self) -> tuple[int, ...]:
-        """The commands that can go on; waits for those that may come to a point by themselves."""
+        """The commands that can go on; waits for those that may come to a point by themselves.
+
+        That everybody sleeps in a lock is a grave thing to say, so it is looked at for a while.
+        """
+        sure_at = time.monotonic() + DEADLOCK_S
         while True:
             found = tuple(c.number for c in self._commands if c.status is Status.AT_POINT)
-            waiting = [c for c in self._commands if c.status is Status.WAITING]
-            if found or not waiting or time.monotonic() > self._deadline:
+            if found or self.all_ended or time.monotonic() > self._deadline:
                 return found
+            if self.only_locks and time.monotonic() > sure_at:
+                return ()
             self._take_events(LOOK_INTERVAL_S)
             self._look_again(None)
             if self.all_ended:
@@ -232,7 +239,10 @@ class Conductor:
                 command.status = Status.AT_POINT
                 return
             # A task that is trapped at its next lock call looks the same, but then there is an event.
-            if self._in_lock(command) and not self._take_events(0):
+            # And a call that is about to get its lock may sleep for a moment on the way (whoever
+            # reads /proc/locks stops all lockers), so it has to be there twice.
+            asleep = self._in_lock(command) and not self._take_events(LOOK_INTERVAL_S)
+            if asleep and self._in_lock(command):
                 command.status = Status.LOCKED
                 return
             if not command.held and handle_ended(command.handle):

@@ -3,8 +3,10 @@
 Insight: two trees are kept beside the real one. What a process sees (the visible names) and what the
 disk has (durable names and contents). Names change the visible tree at once; content becomes
 durable at ``fsync`` only. The model is the worst case that a file system may show: each file keeps
-what was last synced, a new one is empty. Names are durable at once and in order (``strict=False``,
-like a journalling file system), or only when their directory was synced (``strict=True``, POSIX).
+what was last synced, a new one is empty. A journalling file system makes names durable in their order,
+at the latest with the next sync of anything, but perhaps much sooner: so there are two worst cases, all
+names kept (with the content missing) and all names since the last sync lost. With ``strict=True`` a
+name is durable only when its own directory was synced, which is all that POSIX promises.
 """
 
 from __future__ import annotations
@@ -38,15 +40,22 @@ class Durability:
 
     A call is followed before the kernel does it, so that each rule first looks whether the call can
     succeed. ``states`` holds the durable state before each call: what a power loss there leaves.
+    ``behind`` is the same with the latest names lost; None where there are none to lose.
     """
 
     def __init__(self, directory: Path, store: Path, *, strict: bool = False) -> None:
         self._directory = real(directory)
         self._store = store
         self._strict = strict
-        self._root = Node(os.lstat(self._directory).st_mode)
+        there = os.path.isdir(self._directory)  # noqa: PTH112
+        self._root = Node(os.lstat(self._directory).st_mode if there else modes.S_IFDIR | 0o755)
+        self._journal: list[tuple[Node, str, Node | None]] = []
+        """Names that have changed and are not durable yet: directory, name, what it means now."""
         self._unfinished: set[Node] = set()
         self.states: list[State] = []
+        self.behind: list[State | None] = []
+        if not there:
+            return  # it is still to be made; nothing of it is durable
         start = Snapshots(directory, store).finish()
         nodes: dict[str, Node] = {"": self._root}
         groups: dict[int, Node] = {}
@@ -64,16 +73,22 @@ class Durability:
     def follow(self, call: Call) -> None:
         """Keep the durable state before a call, then expect what the call will do."""
         self._finish_earlier()
-        self.states.append(State(call, self._durable_entries()))
+        self.states.append(State(call, self._entries(kept=True)))
+        self.behind.append(State(call, self._entries(kept=False)) if self._journal else None)
         parts = [self._parts(file) for file in call.files]
         rule = _RULES.get(call.name)
         if rule is not None:
             rule(self, call, parts)
 
     def finish(self) -> State:
-        """Return what a power loss after the last call leaves."""
+        """Return what a power loss after the last call leaves, all names kept."""
         self._finish_earlier()
-        return State(None, self._durable_entries())
+        return State(None, self._entries(kept=True))
+
+    def finish_behind(self) -> State | None:
+        """The same with the latest names lost; None when all of them were synced."""
+        self._finish_earlier()
+        return State(None, self._entries(kept=False)) if self._journal else None
 
     # --- the rules, one for each family of calls
 
@@ -101,6 +116,9 @@ class Durability:
             node.data = Content.of(node.data.read()[: call.length])
 
     def _sync(self, call: Call, parts: list[list[str] | None]) -> None:
+        for directory, name, meaning in self._journal:
+            _set(directory.durable, name, meaning)
+        self._journal.clear()
         names = parts[0]
         node = self._find(names) if names is not None else None
         if node is None:
@@ -177,17 +195,18 @@ class Durability:
         parent = self._find(names[:-1])
         if parent is None:
             return
-        parent.visible[names[-1]] = node
-        if not self._strict:
-            parent.durable[names[-1]] = node
+        self._change(parent, names[-1], node)
 
     def _unname(self, names: list[str]) -> None:
         parent = self._find(names[:-1])
         if parent is None:
             return
-        parent.visible.pop(names[-1], None)
+        self._change(parent, names[-1], None)
+
+    def _change(self, directory: Node, name: str, meaning: Node | None) -> None:
+        _set(directory.visible, name, meaning)
         if not self._strict:
-            parent.durable.pop(names[-1], None)
+            self._journal.append((directory, name, meaning))
 
     def _sync_content(self, node: Node, path: str) -> None:
         try:
@@ -225,19 +244,26 @@ class Durability:
                 child.target = os.readlink(below)  # noqa: PTH115
                 self._unfinished.discard(child)
 
-    def _durable_entries(self) -> dict[str, Entry]:
+    def _entries(self, *, kept: bool) -> dict[str, Entry]:
         found: dict[str, Entry] = {}
-        self._collect(self._root, "", found)
+        self._collect(self._root, "", found, visible=kept and not self._strict)
         return found
 
-    def _collect(self, node: Node, prefix: str, found: dict[str, Entry]) -> None:
-        for name, child in node.durable.items():
+    def _collect(self, node: Node, prefix: str, found: dict[str, Entry], *, visible: bool) -> None:
+        for name, child in (node.visible if visible else node.durable).items():
             path = prefix + name
             if modes.S_ISLNK(child.mode) and child.target is None:
                 continue  # not there yet
             found[path] = Entry(child.mode, child.data, child.target)
             if modes.S_ISDIR(child.mode):
-                self._collect(child, f"{path}/", found)
+                self._collect(child, f"{path}/", found, visible=visible)
+
+
+def _set(names: dict[str, Node], name: str, meaning: Node | None) -> None:
+    if meaning is None:
+        names.pop(name, None)
+    else:
+        names[name] = meaning
 
 
 _RULES = {

@@ -9,6 +9,7 @@ has already acted, is handed to it.
 from __future__ import annotations
 
 import errno as errno_names
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
@@ -166,6 +167,36 @@ class FailBelow:
         if over or not self.selection.holds(call):
             return CONTINUE
         return Fail(error_number(self.errno))
+
+
+@dataclass(frozen=True, slots=True)
+class FullBelow:
+    """No space left below a host path: bytes cannot be written, or nothing new can be made.
+
+    What is there already may be opened, renamed and removed, as on a real full disk.
+    """
+
+    below: str
+    what: Literal["bytes", "inodes"] = "bytes"
+
+    def decide(self, call: Call, fired: int) -> Action:
+        """Refuse what needs space."""
+        here = bool(call.files) and is_below(call.files[-1], self.below)
+        return Fail(error_number("ENOSPC")) if here and self._needs_space(call) else CONTINUE
+
+    def _needs_space(self, call: Call) -> bool:
+        if call.name in tables.WRITES or call.name in _COPIES:
+            return self.what == "bytes"
+        makes = call.name in _MAKES_NEW or (
+            self.what == "inodes"
+            and call.name in tables.OPENS
+            and (call.name == "creat" or bool(call.flags & tables.O_CREAT))
+        )
+        return makes and not os.path.lexists(call.files[-1])
+
+
+_COPIES = frozenset({"fallocate", "sendfile", "copy_file_range", "splice"})
+_MAKES_NEW = frozenset({"mkdir", "mkdirat", "mknod", "mknodat", "symlink", "symlinkat"})
 
 
 @dataclass(frozen=True, slots=True)

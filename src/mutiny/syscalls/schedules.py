@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from mutiny.errors import MutinyError
+from mutiny.syscalls import dependence
 from mutiny.syscalls.calls import Call
 from mutiny.syscalls.conductor import Conductor
 from mutiny.syscalls.starters import CommandEnd, Starter
@@ -54,6 +55,11 @@ class Outcome:
     def schedule(self) -> tuple[int, ...]:
         """The choices; give them to ``replay``."""
         return tuple(step.command for step in self.steps)
+
+    @property
+    def equivalence(self) -> str:
+        """Equal for schedules that nobody can tell apart by the order of conflicting operations."""
+        return dependence.class_of([(step.command, step.call) for step in self.steps])
 
     @property
     def preemptions(self) -> int:
@@ -126,6 +132,7 @@ class Interleaver:
         """Search all schedules within the bound, those with the fewest preemptions first."""
         waiting: list[tuple[int, int, tuple[int, ...]]] = [(0, 0, ())]
         pushed, number, diverged = 0, 0, 0
+        known: set[str] = set()
         problems: list[Problem] = []
         while waiting and (limit is None or number < limit):
             _, _, prefix = heapq.heappop(waiting)
@@ -140,6 +147,9 @@ class Interleaver:
                 problems.append(Problem(number, outcome, problem))
                 if stop_at_first:
                     break
+            if outcome.equivalence in known:
+                continue  # what can follow from it follows from its twin as well
+            known.add(outcome.equivalence)
             for cost, alternative in self.alternatives(outcome, len(prefix)):
                 pushed += 1
                 heapq.heappush(waiting, (cost, pushed, alternative))
@@ -151,12 +161,18 @@ class Interleaver:
         """
         found: list[tuple[int, int, int]] = []
         cost, last = 0, None
+        cares = {
+            number: dependence.everything(s.call for s in outcome.steps if s.command == number)
+            for number in range(len(self._commands))
+        }
         for place, step in enumerate(outcome.steps):
-            if place >= after:
-                for other in step.enabled:
-                    total = cost + _costs(last, step.enabled, other)
-                    if other != step.command and total <= self._bound:
-                        found.append((total, place, other))
+            touched = dependence.touched(step.call)
+            for other in step.enabled if place >= after else ():
+                total = cost + _costs(last, step.enabled, other)
+                # Who comes first, and a switch before something that the other one cares about.
+                worth = step.call is None or dependence.conflict(touched, cares[other])
+                if other != step.command and total <= self._bound and worth:
+                    found.append((total, place, other))
             cost += _costs(last, step.enabled, step.command)
             last = step.command
         middle = found[len(found) // 2][1] if found else 0

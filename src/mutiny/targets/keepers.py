@@ -1,8 +1,9 @@
 """Keeping the box's files before every call of a traced command, so that one pass gives every crash state.
 
-Each state becomes a complete box directory in which a new box can go on: the files as they were
+Each state can become a complete box directory in which a new box goes on: the files as they were
 (`files`), or as a power loss would have left them (`synced`): then the target's own directories
-hold only what was synced, everything else stands as it was.
+hold only what was synced, everything else stands as it was. The states stay in memory, where most of
+them share their contents, until one is asked for.
 """
 
 from __future__ import annotations
@@ -14,25 +15,31 @@ from pathlib import Path
 from mutiny.syscalls import policies
 from mutiny.syscalls.calls import Call
 from mutiny.syscalls.durability import Durability
-from mutiny.syscalls.snapshots import Snapshots
+from mutiny.syscalls.snapshots import Snapshots, State
+
+_KEPT: dict[Path, Keeper] = {}
+"""By run directory: a trace leaves its states here, and the sweep that asked for them takes them."""
 
 
-def state_name(index: int) -> str:
-    """The directory of the state before call `index`."""
-    return f"{index:04d}"
+def take_kept(run: Path) -> Keeper:
+    """The states that a trace in this run directory has kept."""
+    return _KEPT.pop(run.absolute())
 
 
 class Keeper:
     """Keeps one state before each call, and one after the last."""
 
-    def __init__(self, box: Path, states: Path, roots: Sequence[Path], *, synced: bool) -> None:
+    def __init__(self, box: Path, roots: Sequence[Path], *, synced: bool) -> None:
         self._box = box
-        self._states = states
-        self._files = Snapshots(box, states / "large")
+        store = box.parent / "points"
+        self._files = Snapshots(box, store / "large")
         self._durable = {
-            root: Durability(root, states / f"large-{number}")
+            root: Durability(root, store / f"large-{number}")
             for number, root in enumerate(roots if synced else ())
         }
+        self._states: tuple[State, ...] = ()
+        self._kept: dict[Path, list[State]] = {}
+        self._behind: dict[Path, list[State | None]] = {}
 
     def policy(self) -> policies.Policy:
         """What the supervisor has to do before each call."""
@@ -43,20 +50,28 @@ class Keeper:
         for durable in self._durable.values():
             durable.follow(call)
 
-    def finish(self) -> int:
-        """Write all states to their directories; how many there are."""
-        last = self._files.finish()
-        durable_last = {root: durable.finish() for root, durable in self._durable.items()}
-        for index, state in enumerate((*self._files.states, last)):
-            place = state.materialise(self._states / state_name(index))
-            for root, durable in self._durable.items():
-                inside = place / root.relative_to(self._box)
-                shutil.rmtree(inside, ignore_errors=True)
-                kept = durable_last[root] if state is last else durable.states[index]
-                kept.materialise(inside)
-        return len(self._files.states) + 1
+    def finish(self) -> None:
+        """The command is over: one more state, and all of them wait to be taken."""
+        self._states = (*self._files.states, self._files.finish())
+        for root, each in self._durable.items():
+            self._kept[root] = [*each.states, each.finish()]
+            self._behind[root] = [*each.behind, each.finish_behind()]
+        _KEPT[self._box.parent.absolute()] = self
+
+    def has_names_to_lose(self, index: int) -> bool:
+        """Would a power loss before this call take names with it?"""
+        return any(each[index] is not None for each in self._behind.values())
+
+    def write(self, index: int, place: Path, *, names_lost: bool = False) -> None:
+        """Make the state before a call a box directory."""
+        self._states[index].materialise(place)
+        for root, kept in self._kept.items():
+            behind = self._behind[root][index] if names_lost else None
+            inside = place / root.relative_to(self._box)
+            shutil.rmtree(inside, ignore_errors=True)
+            (behind or kept[index]).materialise(inside)
 
 
-def keeper_of(keep: str, box: Path, states: Path, roots: Sequence[Path]) -> Keeper | None:
+def keeper_of(keep: str, box: Path, roots: Sequence[Path]) -> Keeper | None:
     """The keeper that a trace asks for."""
-    return Keeper(box, states, roots, synced=keep == "synced") if keep else None
+    return Keeper(box, roots, synced=keep == "synced") if keep else None

@@ -12,12 +12,12 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from mutiny.box.box import Box
 from mutiny.box.isolation import Network
-from mutiny.box.results import Command, CommandResult, Spawned
+from mutiny.box.results import Command, Spawned
 from mutiny.contracts.base import Evidence, StepContext
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.observation import Observation, ProcessView
@@ -30,6 +30,7 @@ from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.targets.observer import Observer
 from mutiny.targets.spec import CommandSpec, TargetSpec, fill
+from mutiny.targets.swept import SweptLive, as_result, unable
 from mutiny.targets.waits import WAITS
 
 PROMPT_REFERENCE = "{text} (ref {token})"
@@ -47,7 +48,7 @@ class LiveOptions:
     network: Network = "none"
 
 
-class WorkersLive:
+class WorkersLive(SweptLive):
     """One target in one box, from Reset to Reset."""
 
     def __init__(self, spec: TargetSpec, directory: Path, options: LiveOptions) -> None:
@@ -68,7 +69,7 @@ class WorkersLive:
             "plant": options.plant,
         }
         self.observer = self._look_into(self.box)
-        self._environment_values = {
+        self._own_environment = {
             key: fill(value, self._values) for key, value in spec.environment.items()
         }
         self._script: dict[str, list[str]] = {}
@@ -87,14 +88,25 @@ class WorkersLive:
         )
 
     def _look_into(self, box: Box) -> Observer:
-        return Observer(box, self.spec, self._values, double_agents=self.options.agents == "double")
+        double = self.options.agents == "double"
+        return Observer(box, self.spec, self._values, double_agents=double, outside=self.outside)
 
-    def _reopen(self) -> None:
+    def outside(self, inside: str) -> Path:
+        """The host path of a file of the box."""
+        return self.injuries.outside(inside) if self.injured else self.box.outside(inside)
+
+    @property
+    def _environment_values(self) -> dict[str, str]:
+        more = self.injuries.environment if self.injured else {}
+        return {**self._own_environment, **more}
+
+    def reopen(self) -> None:
         """The world has ended; a new box goes on from the files that it left."""
         marker = self.observer.edit_marker
         self.observer.close()
         self.box.close()
         self.box = self._raise_walls()
+        self.begin_again()
         self.observer = self._look_into(self.box)
         self.observer.edit_marker = marker
 
@@ -107,7 +119,10 @@ class WorkersLive:
 
     def observe(self) -> Observation:
         """One complete look."""
-        return self.observer.observe()
+        seen = self.observer.observe()
+        if self.injured:
+            self.injuries.keep_copy("state", self.observer.state_path)
+        return seen
 
     def wait_change(self, timeout_s: float) -> None:
         """Return when something visible changed, or when the time is over."""
@@ -130,13 +145,13 @@ class WorkersLive:
         files = {"target_logs/" + path.name: path for path in self._log_files()}
         daemon_log = ""
         if self.spec.logs.daemon:
-            path = self.box.outside(fill(self.spec.logs.daemon, self._values))
+            path = self.outside(fill(self.spec.logs.daemon, self._values))
             files["daemon.log"] = path
             daemon_log = _read(path)
         return Evidence(_read(self.observer.state_path), daemon_log, self._capture(sessions), files)
 
     def _log_files(self) -> list[Path]:
-        return [self.box.outside(fill(text, self._values)) for text in self.spec.logs.files]
+        return [self.outside(fill(text, self._values)) for text in self.spec.logs.files]
 
     def _capture(self, sessions: frozenset[str]) -> dict[str, str]:
         """The last 100 lines of each session's pane."""
@@ -150,22 +165,22 @@ class WorkersLive:
     def close(self) -> None:
         """Kill everything in the box; its files stay."""
         self.observer.close()
-        self.box.close()
+        try:
+            if self.injured:
+                self.injuries.close()
+        finally:
+            self.box.close()
 
     # --- operations ----------------------------------------------------------------------------
 
     def _dispatch(self, operation: Operation, context: StepContext) -> OperationResult:
-        if isinstance(operation, op.ExpectError):
-            inner = self.execute(operation.inner, context)
-            return replace(inner, inner=(inner,))
-        if isinstance(operation, op.Parallel):
-            return self._parallel(operation, context)
-        if isinstance(operation, op.SweepPoint):
-            return self._sweep_point(operation, context)
-        if isinstance(operation, op.Trace):
-            return self._trace(operation, context)
-        if isinstance(operation, op.Interleave):
-            return self._interleave(operation, context)
+        combined = self.combined(operation, context)
+        if combined is not None:
+            return combined
+        if isinstance(operation, op.Settle):
+            healed = self.healed()
+            if not healed.succeeded:
+                return healed
         wait = WAITS.get(type(operation))
         if wait is not None:
             return wait(self.observer, self.limits, operation, context)
@@ -175,12 +190,9 @@ class WorkersLive:
         return self._command(operation, context)
 
     def _command(self, operation: Operation, context: StepContext) -> OperationResult:
-        name = _COMMAND_NAMES[type(operation)]
-        if isinstance(operation, op.Doctor) and operation.repair:
-            name = "repair"
-        command = self.spec.commands.get(name)
+        command = self.spec.commands.get(_command_name(operation))
         if command is None:
-            return _unable(f"target {self.spec.name} has no command for {operation.type}")
+            return unable(f"target {self.spec.name} has no command for {operation.type}")
         values, tokens = self._operation_values(operation, context)
         if command.stop_daemon:
             process_faults.stop_daemon(self.box, self.observer.daemons(), command.stop_daemon)
@@ -190,7 +202,7 @@ class WorkersLive:
         for argv in command.then if result.succeeded else ():
             follow_up = self._run(replace(command, argv=argv, then=()), values)
             if not follow_up.succeeded:
-                return _unable(
+                return unable(
                     f"preparing the target failed: {' '.join(argv)}: {follow_up.stderr.strip()}"
                 )
         return replace(result, tokens=tokens, details=self._details(operation, result))
@@ -217,22 +229,25 @@ class WorkersLive:
 
     def _run(self, command: CommandSpec, values: Mapping[str, str]) -> OperationResult:
         argv = tuple(fill(word, values) for word in command.argv)
-        answer = self.box.run(
+        spoken = Command(
             argv,
-            cwd=self._values["source"],
-            env=self._environment_values,
-            stdin=command.stdin.encode(),
-            timeout_s=command.timeout_s or self.limits.command_s,
+            command.timeout_s or self.limits.command_s,
+            self._values["source"],
+            self._environment_values,
+            command.stdin.encode(),
         )
-        return _as_result(answer, argv)
+        if self.injured:
+            return as_result(self.injuries.run(spoken), argv)
+        return as_result(self.box.run_many([spoken])[0], argv)
 
     def _start_background(self, command: CommandSpec, values: Mapping[str, str]) -> OperationResult:
         """Start a command that stays in the foreground, and wait until it says that it is ready."""
         argv = tuple(fill(word, values) for word in command.argv)
         log = self.box.directory / "tmp" / f"background-{len(self._background)}.log"
+        log.unlink(missing_ok=True)  # a kept state has the log of a former daemon
         started = time.perf_counter()
         spawned = self.box.spawn(
-            argv,
+            self.injuries.wrapped(argv) if self.injured else argv,
             cwd=self._values["source"],
             env=self._environment_values,
             output=self.box.inside(log),
@@ -271,43 +286,13 @@ class WorkersLive:
         except (ValueError, KeyError):
             return {"unparsed": True}
 
-    def _parallel(self, operation: op.Parallel, context: StepContext) -> OperationResult:
-        """Start all parts at one barrier, each in its own thread."""
-        results: list[OperationResult | None] = [None] * len(operation.operations)
-        barrier = threading.Barrier(len(operation.operations))
-        failures: list[str] = []
-
-        def run(index: int, part: Operation) -> None:
-            try:
-                barrier.wait(timeout=10)
-                results[index] = self.execute(part, context)
-            except Exception as error:  # noqa: BLE001  a thread must hand every failure back
-                failures.append(f"{part}: {error!r}")
-
-        threads = [
-            threading.Thread(target=run, args=(index, part))
-            for index, part in enumerate(operation.operations)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        if failures:
-            return _unable("; ".join(failures))
-        parts = tuple(result for result in results if result is not None)
-        return OperationResult(
-            inner=parts,
-            tokens=tuple(token for part in parts for token in part.tokens),
-            target_ms=max(part.target_ms for part in parts),
-        )
-
-    def _sweepable(
+    def sweepable(
         self, operation: Operation, context: StepContext
     ) -> tuple[Command, tuple[str, ...]] | OperationResult:
         """The command that an operation means, ready for the system-call engine."""
-        spoken = self.spec.commands.get(_COMMAND_NAMES.get(type(operation), ""))
+        spoken = self.spec.commands.get(_command_name(operation))
         if spoken is None or spoken.background:
-            return _unable(f"{operation.type} is no command of {self.spec.name} that can be swept")
+            return unable(f"{operation.type} is no command of {self.spec.name} that can be swept")
         values, tokens = self._operation_values(operation, context)
         command = Command(
             tuple(fill(word, values) for word in spoken.argv),
@@ -318,96 +303,43 @@ class WorkersLive:
         )
         return command, tokens
 
-    def _sweep_point(self, operation: op.SweepPoint, context: StepContext) -> OperationResult:
-        """Run a command under the system-call engine and break it at one call."""
-        from mutiny.targets.points import break_at
-
-        ready = self._sweepable(operation.operation, context)
-        if isinstance(ready, OperationResult):
-            return ready
-        command, tokens = ready
-        quiet = self.observer.daemons() if isinstance(operation, op.PowerLossAt) else ()
-        with process_faults.quiesced(self.box, quiet):
-            broken = break_at(operation, self.box, self.roots(), command)
-        if not self.box.alive:
-            self._reopen()
-        argv = tuple(command.argv)
-        answer = OperationResult(None, signal=9, argv=argv)
-        if broken.answer is not None:
-            answer = _as_result(broken.answer, argv)
-        return OperationResult(
-            0 if broken.fired else 1,
-            stdout=broken.where,
-            stderr="" if broken.fired else broken.where,
-            fired=broken.fired,
-            technique=broken.technique,
-            inner=(replace(answer, tokens=tokens),),
-            tokens=tokens,
-        )
-
-    def _trace(self, operation: op.Trace, context: StepContext) -> OperationResult:
-        """Run a command under the system-call engine, unharmed."""
-        from mutiny.targets.points import trace
-
-        ready = self._sweepable(operation.operation, context)
-        if isinstance(ready, OperationResult):
-            return ready
-        command, tokens = ready
-        quiet = self.observer.daemons() if operation.keep == "synced" else ()
-        with process_faults.quiesced(self.box, quiet):
-            traced = trace(operation, self.box, self.roots(), command, self.box.directory.parent)
-        answer = replace(_as_result(traced.answer, tuple(command.argv)), tokens=tokens)
-        return replace(
-            answer,
-            inner=(answer,),
-            technique=traced.technique,
-            details={"calls": traced.calls, "blind_spots": list(traced.blind_spots)},
-        )
-
-    def _interleave(self, operation: op.Interleave, context: StepContext) -> OperationResult:
-        """Run commands at once in one exact order of their file operations."""
-        from mutiny.targets.points import interleave
-
-        commands: list[Command] = []
-        tokens: list[tuple[str, ...]] = []
-        for part in operation.operations:
-            ready = self._sweepable(part, context)
-            if isinstance(ready, OperationResult):
-                return ready
-            commands.append(ready[0])
-            tokens.append(ready[1])
-        done = interleave(commands, operation.schedule, self.box, self.roots())
-        if not self.box.alive:
-            self._reopen()
-        details: dict[str, object] = {
-            "schedule": list(done.schedule),
-            "alternatives": [[cost, list(other)] for cost, other in done.alternatives],
-        }
-        if done.ending == "diverged":
-            return replace(_unable("the commands did not follow the schedule"), details=details)
-        if done.ending != "done":
-            return OperationResult(None, stderr=done.problem, timed_out=True, details=details)
-        parts = tuple(
-            OperationResult(
-                end.exit_code,
-                end.stdout,
-                end.stderr,
-                signal=end.signal,
-                argv=tuple(command.argv),
-                tokens=carried,
-            )
-            for end, command, carried in zip(done.ends, commands, tokens, strict=True)
-        )
-        return OperationResult(
-            inner=parts,
-            tokens=tuple(token for carried in tokens for token in carried),
-            technique=done.technique,
-            details=details,
-        )
-
     def roots(self) -> tuple[Path, ...]:
         """The directories whose changes count: the target's state and the user's repository."""
         return (self.observer.state_path.parent, self.box.directory / "source")
+
+    # --- what the faults of the library ask for ---------------------------------------------------
+
+    @property
+    def program_path(self) -> Path:
+        """The target's program."""
+        return self.options.program
+
+    def places(self) -> dict[str, str]:
+        """Directories and files by their words, as the box sees them."""
+        state = str(PurePosixPath(fill(self.spec.state.file, self._values)).parent)
+        own = {name: fill(text, self._values) for name, text in self.spec.places.items()}
+        return {"state": state, **super().places(), **own}
+
+    def parties(self) -> dict[str, str]:
+        """Addresses by their words: those of the target's file, and the whole network."""
+        return {**super().parties(), **self.spec.parties}
+
+    def file(self, word: str) -> str:
+        """One file by its word, as the box sees it."""
+        return fill(self.spec.state.file, self._values) if word == "state" else self.place(word)
+
+    def processes_of(self, role: str, worker: str | None) -> tuple[ProcessView, ...]:
+        """The processes of a role; one that is just being restarted is waited for."""
+        return self._await(lambda: self._role(role, worker))
+
+    def look_again(self) -> None:
+        """Files are elsewhere from now on, or Mutiny itself has just damaged one."""
+        self.observer.forgive_writes()
+        self.observer.close()
+
+    def bystanders(self, operation: Operation) -> tuple[ProcessView, ...]:
+        """The target's daemon, unless the command waits for the daemon's answer."""
+        return () if isinstance(operation, op.Down | op.Doctor) else self.observer.daemons()
 
     # --- control and faults ----------------------------------------------------------------------
 
@@ -506,11 +438,12 @@ class WorkersLive:
 
     def _corrupt(self, operation: Any, context: StepContext) -> OperationResult:
         deadline = time.monotonic() + self.limits.recover_s
-        while not self.observer.state_path.exists() and time.monotonic() < deadline:
+        while True:
+            result = file_faults.corrupt(self.observer.state_path, operation.how)
+            self.observer.forgive_writes()
+            if result.fired or time.monotonic() >= deadline:
+                return result
             self.wait_change(0.05)  # an earlier fault took it away; the target is putting it back
-        result = file_faults.corrupt(self.observer.state_path, operation.how)
-        self.observer.forgive_writes()
-        return result
 
     def _dirty_source(self, operation: Any, context: StepContext) -> OperationResult:
         source = self.box.directory / "source"
@@ -559,20 +492,11 @@ _COMMAND_NAMES: dict[type[Operation], str] = {
 }
 
 
-def _as_result(answer: CommandResult, argv: tuple[str, ...]) -> OperationResult:
-    return OperationResult(
-        exit_code=answer.exit_code,
-        stdout=answer.stdout,
-        stderr=answer.stderr,
-        signal=answer.signal,
-        timed_out=answer.timed_out,
-        argv=argv,
-        target_ms=answer.duration_s * 1000,
-    )
-
-
-def _unable(why: str) -> OperationResult:
-    return OperationResult(1, stderr=why, harness_error=why)
+def _command_name(operation: Operation) -> str:
+    """The target file's name for a command; nothing for what is no command."""
+    if isinstance(operation, op.Doctor) and operation.repair:
+        return "repair"
+    return _COMMAND_NAMES.get(type(operation), "")
 
 
 def _read(path: Path) -> str:

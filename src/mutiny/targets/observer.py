@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -33,15 +33,24 @@ from mutiny.targets.spec import TargetSpec, fill
 _TMUX_ARGV = ("tmux", "list-panes", "-a", "-F", "#{session_name}\t#{pane_pid}")
 _NO_SERVER = re.compile(r"no server running|No such file or directory|Connection refused")
 PROBE_TIMEOUT_S = 10.0
+LOOKS = 3
 
 
 class Observer:
     """Looks at one live target in one box."""
 
     def __init__(
-        self, box: Box, spec: TargetSpec, values: Mapping[str, str], *, double_agents: bool
+        self,
+        box: Box,
+        spec: TargetSpec,
+        values: Mapping[str, str],
+        *,
+        double_agents: bool,
+        outside: Callable[[str], Path] | None = None,
     ) -> None:
         self._box = box
+        self._outside = outside or box.outside
+        """The host path of a file of the box; asked anew each time: a disk may be put over it."""
         self._spec = spec
         self._double_agents = double_agents
         self._words = StateWords(
@@ -50,7 +59,7 @@ class Observer:
             {name: str(key) for name, key in asdict(spec.state.fields).items()},
             spec.statuses,
         )
-        self.state_path = box.outside(fill(spec.state.file, values))
+        self._state_file = fill(spec.state.file, values)
         self._repositories = tuple(fill(text, values) for text in spec.git.repositories)
         self._source = values["source"]
         self.received = doubles.ReceivedLog(box.directory / "doubles" / "received.jsonl")
@@ -60,6 +69,11 @@ class Observer:
         self._default_tokens: frozenset[str] | None = None
         self.edit_marker: tuple[Path, str] | None = None
         """The user's uncommitted edit: file and a text that must stay in it."""
+
+    @property
+    def state_path(self) -> Path:
+        """Where the host finds the state file now."""
+        return self._outside(self._state_file)
 
     # --- waiting -------------------------------------------------------------------------------
 
@@ -95,7 +109,15 @@ class Observer:
     # --- looking -------------------------------------------------------------------------------
 
     def observe(self) -> Observation:
-        """One complete look."""
+        """One complete look; a worktree that vanishes between two questions means: look again."""
+        for _ in range(LOOKS - 1):
+            try:
+                return self._look()
+            except CommandNotStarted:
+                self.wait_change(0.05)
+        return self._look()
+
+    def _look(self) -> Observation:
         errors: list[str] = []
         watch = self._watching()
         if watch is not None:
@@ -150,44 +172,50 @@ class Observer:
                 )
                 roles.append(f"dirty:{name}")
         for repository in self._repositories:
-            git_dir = git.repository_dir(self._box.outside(repository))
-            if not git_dir.is_dir():
+            git_dir = git.repository_dir(self._outside(repository))
+            if not git_dir.is_dir() or git.is_begun(git_dir):
                 continue
             mark = git.fingerprint(git_dir)
             if self._commit_cache.get(repository, ("", ()))[0] == mark:
                 continue
             self._commit_cache[repository] = (mark, self._commit_cache.get(repository, ("", ()))[1])
             branch = self._spec.git.default_branch
-            log = git.log_argv(repository, added_lines=self._spec.git.squashes)
-            commands.append(Command(log, timeout_s=PROBE_TIMEOUT_S))
-            commands.append(
-                Command(git.default_argv(repository, branch), timeout_s=PROBE_TIMEOUT_S)
-            )
-            roles += [f"log:{repository}", f"default:{repository}"]
+            commands.append(self._log(repository))
+            roles.append(f"log:{repository}")
             if repository == self._source:
-                argv = git.tokens_argv(repository, branch)
-                commands.append(Command(argv, timeout_s=PROBE_TIMEOUT_S))
-                roles.append("tokens")
+                for role, argv in (
+                    ("default", git.default_argv(repository, branch)),
+                    ("tokens", git.tokens_argv(repository, branch)),
+                ):
+                    commands.append(Command(argv, timeout_s=PROBE_TIMEOUT_S))
+                    roles.append(role)
         return commands, roles
+
+    def _log(self, repository: str, *, heads: bool = True) -> Command:
+        argv = git.log_argv(repository, added_lines=self._spec.git.squashes, heads=heads)
+        return Command(argv, timeout_s=PROBE_TIMEOUT_S)
 
     def _worktree(self, view: WorkerView) -> WorktreeView:
         if not view.worktree:
             return WorktreeView(exists=False)
-        return git.worktree(self._box.outside(view.worktree), self._box.outside)
+        return git.worktree(self._outside(view.worktree), self._outside)
 
     def _commits(
         self, answers: Mapping[str, CommandResult], errors: list[str]
     ) -> tuple[Commit, ...] | None:
         for repository in self._repositories:
-            log, default = answers.get(f"log:{repository}"), answers.get(f"default:{repository}")
-            if log is None or default is None:
+            log = answers.get(f"log:{repository}")
+            default = answers.get("default") if repository == self._source else None
+            if log is None:
                 continue
-            if log.exit_code != 0 or default.exit_code != 0:
-                errors.append(f"git log in {repository} failed: {log.stderr.strip()[:200]}")
+            if log.exit_code != 0:
+                log = self._box.run_many([self._log(repository, heads=False)])[0]
+            failed = next((a for a in (log, default) if a is not None and a.exit_code != 0), None)
+            if failed is not None:
+                errors.append(f"git log in {repository} failed: {failed.stderr.strip()[:200]}")
                 self._commit_cache.pop(repository, None)
                 continue
-            on_default = frozenset(default.stdout.split())
-            shas = on_default if repository == self._source else frozenset()
+            shas = frozenset(default.stdout.split()) if default is not None else frozenset()
             mark = self._commit_cache[repository][0]
             self._commit_cache[repository] = (mark, git.parse_log(log.stdout, shas))
         known = [self._commit_cache.get(repository) for repository in self._repositories]
@@ -201,7 +229,7 @@ class Observer:
         return tuple(merged.values())
 
     def _default_head(self) -> str | None:
-        git_dir = git.repository_dir(self._box.outside(self._source))
+        git_dir = git.repository_dir(self._outside(self._source))
         return git.resolve(git_dir, f"refs/heads/{self._spec.git.default_branch}")
 
     def _processes(self, errors: list[str]) -> tuple[ProcessView, ...] | None:

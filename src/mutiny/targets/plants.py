@@ -5,6 +5,14 @@ from __future__ import annotations
 from mutiny.codec import nearest
 from mutiny.errors import UsageError
 
+_BOARDS = {
+    "longboat": "workers",
+    "longboat-board": "A",
+    "longboat-broker": "B",
+    "longboat-crew": "C",
+}
+"""Which part of longboat a target is."""
+
 
 def check_plants(target: str, plant: str) -> None:
     """Refuse a plant that does not exist, or one for a target that has none."""
@@ -12,10 +20,16 @@ def check_plants(target: str, plant: str) -> None:
         return
     from longboat.plants import PLANTS
 
-    if target != "longboat":
+    if not target.startswith("longboat"):
         raise UsageError(f"only longboat has plants; target {target!r} cannot have {plant!r}")
     for name in plant.split(","):
         if name not in PLANTS:
             raise UsageError(
                 f"unknown plant {name!r}{nearest(name, list(PLANTS))}; see `mutiny plants`"
             )
+        board = _BOARDS.get(target)
+        if board is not None and board not in (PLANTS[name].boards or "workers"):
+            fitting = [
+                one for one, part in _BOARDS.items() if part in (PLANTS[name].boards or "workers")
+            ]
+            raise UsageError(f"plant {name!r} belongs to {', '.join(fitting)}, not to {target!r}")

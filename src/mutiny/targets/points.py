@@ -12,7 +12,7 @@ from typing import cast
 from mutiny.box.box import Box
 from mutiny.box.errors import BoxDied
 from mutiny.box.results import Command, CommandResult
-from mutiny.contracts.workers import operations as op
+from mutiny.contracts import common as op
 from mutiny.syscalls import policies
 from mutiny.syscalls.calls import Call
 from mutiny.syscalls.durability import Durability
@@ -65,21 +65,28 @@ class _PowerLoss:
 def break_at(point: op.SweepPoint, box: Box, roots: Sequence[Path], command: Command) -> Broken:
     """Run a command in the box under supervision and break it at its point."""
     if not isinstance(point, op.PowerLossAt):
-        return _run_broken(policy_of(point), box, roots, command)
+        after = point.call if isinstance(point, op.CrashAt) else None
+        return _run_broken(policy_of(point), box, roots, command, after)
     with tempfile.TemporaryDirectory() as store:
         followers = {root: Durability(root, Path(store) / root.name) for root in roots}
         policy = _PowerLoss(point.call, tuple(followers.values()))
-        broken = _run_broken(policy, box, roots, command)
+        broken = _run_broken(policy, box, roots, command, point.call)
         for root, follower in followers.items() if broken.fired else ():
-            durable = follower.finish()
-            shutil.rmtree(root)
+            behind = follower.finish_behind() if point.names == "lost" else None
+            durable = behind or follower.finish()
+            shutil.rmtree(root, ignore_errors=True)
             durable.materialise(root)
     return broken
 
 
 def _run_broken(
-    policy: policies.Policy, box: Box, roots: Sequence[Path], command: Command
+    policy: policies.Policy,
+    box: Box,
+    roots: Sequence[Path],
+    command: Command,
+    after: int | None,
 ) -> Broken:
+    """`after`: so many calls are the whole command; then the world ends after its answer."""
     with Supervisor(policy, roots=roots) as supervisor:
         answer = supervisor.run_in(
             box,
@@ -91,6 +98,9 @@ def _run_broken(
         )
         fired, seen = supervisor.fired, len(supervisor.calls)
         ended = supervisor.world_dead
+    if after == seen and answer is not None:
+        box.kill()
+        return Broken(True, "after the last call", answer)
     harmful = [call for call in fired if call.result != "performed"] if not ended else fired[-1:]
     if harmful:
         return Broken(True, f"call {harmful[0]}", answer)
@@ -107,16 +117,9 @@ class Traced:
     technique: str = TECHNIQUE
 
 
-def points_directory(run: Path) -> Path:
-    """Where the states before each call are kept, beside the box."""
-    return run / "points"
-
-
-def trace(
-    operation: op.Trace, box: Box, roots: Sequence[Path], command: Command, run: Path
-) -> Traced:
+def trace(operation: op.Trace, box: Box, roots: Sequence[Path], command: Command) -> Traced:
     """Run a command under supervision; keep the box's files before each call when wanted."""
-    keeper = keeper_of(operation.keep, box.directory, points_directory(run), roots)
+    keeper = keeper_of(operation.keep, box.directory, roots)
     policy: policies.Policy = policies.Record() if keeper is None else keeper.policy()
     with Supervisor(policy, roots=roots) as supervisor:
         answer = supervisor.run_in(
@@ -137,7 +140,13 @@ def trace(
 
 def describe(call: Call) -> dict[str, object]:
     """A call for the journal and the picture."""
-    return {"index": call.index, "process": call.process, "name": call.name, "text": str(call)}
+    return {
+        "index": call.index,
+        "process": call.process,
+        "name": call.name,
+        "text": str(call),
+        "length": call.length,
+    }
 
 
 @dataclass(frozen=True)
@@ -149,6 +158,8 @@ class Interleaved:
     ends: tuple[CommandEnd, ...]
     alternatives: tuple[tuple[int, tuple[int, ...]], ...]
     """Schedules next to this one that are still to be tried, each with its preemptions."""
+    equivalence: str = ""
+    """Equal for schedules that nobody can tell apart."""
     problem: str = ""
     technique: str = "seccomp user notification, one command at a time"
 
@@ -170,5 +181,6 @@ def interleave(
         outcome.ending,
         outcome.ends,
         tuple(interleaver.alternatives(outcome, len(schedule))),
+        outcome.equivalence,
         problem or "",
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import tomllib
 from dataclasses import dataclass, replace
 from importlib.metadata import entry_points
 from importlib.resources import files
@@ -16,8 +17,10 @@ from pathlib import Path
 
 from mutiny.box.isolation import Network
 from mutiny.codec import nearest
+from mutiny.contracts.base import Contract, Live
 from mutiny.contracts.workers.contract import WorkersContract
 from mutiny.errors import TargetMissing, UsageError
+from mutiny.targets.board.spec import BoardSpec, load_board_spec
 from mutiny.targets.live import LiveOptions, WorkersLive
 from mutiny.targets.spec import TargetSpec, load_spec
 
@@ -33,7 +36,7 @@ _BY_RECORD = (
 class Target:
     """A target that can be brought to life."""
 
-    spec: TargetSpec
+    spec: TargetSpec | BoardSpec
     program: Path
     origin: str
     options: LiveOptions
@@ -42,16 +45,24 @@ class Target:
     def name(self) -> str:
         return self.spec.name
 
-    def contract(self) -> WorkersContract:
+    def contract(self) -> Contract:
         """The contract with this target's profile and words."""
+        if isinstance(self.spec, BoardSpec):
+            from mutiny.contracts.board.contract import BoardContract
+
+            return BoardContract(self.spec.profile, self.spec.words)
         profile = self.spec.make_profile()
         if self.options.agents == "real":
             silent = dict.fromkeys(_BY_RECORD, "a real agent writes down nothing that it received")
             profile = replace(profile, not_applicable={**profile.not_applicable, **silent})
         return WorkersContract(profile, self.spec.rejections)
 
-    def make_live(self, directory: Path) -> WorkersLive:
+    def make_live(self, directory: Path) -> Live:
         """Start the target in a new box."""
+        if isinstance(self.spec, BoardSpec):
+            from mutiny.targets.board.live import BoardLive
+
+            return BoardLive(self.spec, directory, self.options)
         return WorkersLive(self.spec, directory, self.options)
 
 
@@ -64,20 +75,29 @@ def shipped() -> dict[str, Path]:
     return found
 
 
-def find_spec(name: str) -> tuple[TargetSpec, str]:
+def _load(path: Path) -> TargetSpec | BoardSpec:
+    """A target file says itself which contract it is for."""
+    try:
+        contract = tomllib.loads(path.read_text(encoding="utf-8")).get("contract")
+    except (OSError, ValueError):
+        contract = None  # whoever reads it next says what is wrong with it
+    return load_board_spec(path) if contract == "board" else load_spec(path)
+
+
+def find_spec(name: str) -> tuple[TargetSpec | BoardSpec, str]:
     """The specification of a target given by name or by file."""
     if name.endswith(".toml") or "/" in name:
-        return load_spec(Path(name)), name
+        return _load(Path(name)), name
     known = shipped()
     if name not in known:
         raise UsageError(
             f"unknown target {name!r}{nearest(name, list(known))}; "
             f"known: {', '.join(known)}, or a TOML file"
         )
-    return load_spec(known[name]), str(known[name])
+    return _load(known[name]), str(known[name])
 
 
-def find_program(spec: TargetSpec, given: str | None) -> Path:
+def find_program(spec: TargetSpec | BoardSpec, given: str | None) -> Path:
     """The target's program: `--bin`, else beside this Python, else on PATH."""
     if given is not None:
         path = Path(given)

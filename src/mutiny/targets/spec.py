@@ -125,6 +125,7 @@ class ProfileSpec:
     extra_moves: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     dirty_source: str = "refuse"
     keeps_discarded: bool = False
+    sure_calls: int = 0
     not_applicable: Mapping[str, str] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
 
@@ -151,6 +152,10 @@ class TargetSpec:
     logs: LogSpec = field(default_factory=LogSpec)
     status_daemon: str = ""
     """Key in the JSON answer of `status` that claims whether the daemon runs."""
+    places: Mapping[str, str] = field(default_factory=dict)
+    """Files and directories that faults may name, beyond `state`, `source` and `home`."""
+    parties: Mapping[str, str] = field(default_factory=dict)
+    """Addresses (`127.0.0.1:8080`) that network faults may name, beyond `network`."""
     profile: ProfileSpec = field(default_factory=ProfileSpec)
 
     def make_profile(self) -> Profile:
@@ -164,6 +169,8 @@ class TargetSpec:
             extra_moves=own.extra_moves,
             dirty_source=own.dirty_source,
             keeps_discarded=own.keeps_discarded,
+            has_lock="lock" in self.places,
+            sure_calls=own.sure_calls,
             not_applicable=own.not_applicable,
             limits=own.limits,
         )
@@ -254,6 +261,7 @@ def _check_places(spec: TargetSpec) -> list[str]:
         "logs.files": spec.logs.files,
         "git.repositories": spec.git.repositories,
         **{f"environment.{name}": (value,) for name, value in spec.environment.items()},
+        **{f"places.{name}": (value,) for name, value in spec.places.items()},
     }
     return [
         problem

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from mutiny.contracts import faults
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.model import WorkerBelief, WorkersModel
 from mutiny.contracts.workers.observation import Observation
@@ -341,7 +342,7 @@ def _received(model: WorkersModel, operation: Operation, *_: object) -> WorkersM
 
 
 def _settle(model: WorkersModel, operation: Operation, *_: object) -> WorkersModel:
-    after = replace(model, faults=(), state_damaged=False)
+    after = replace(model, faults=(), state_damaged=False, lasting=())
     if model.daemon_certain is not True:
         return after
     for belief in model.workers.values():
@@ -400,6 +401,45 @@ def _move_source(model: WorkersModel, *_: object) -> WorkersModel:
     return model
 
 
+def injured(model: WorkersModel, operation: faults.Injury, now: float) -> WorkersModel:
+    """A fault was on, or is on from now on: those who feel it may be away for a while."""
+    name = op.worker_of(operation.during) if operation.during is not None else None
+    alone = operation.spares_others and name is not None
+    after = model.disturb(str(operation), (name,) if alone and name else tuple(model.workers), now)
+    if isinstance(operation, faults.DamageFile) and operation.file == "state":
+        after = replace(after, state_damaged=True)
+    if isinstance(operation.during, op.Up | op.Down):
+        after = replace(after, daemon_killed=True)  # its flag may not have been written
+    return replace(after, lasting=(*after.lasting, operation)) if operation.lasting else after
+
+
+def _injured(
+    model: WorkersModel, operation: Operation, tokens: object, now: float, seen: object
+) -> WorkersModel:
+    assert isinstance(operation, faults.Injury)
+    return injured(model, operation, now)
+
+
+def _heal(
+    model: WorkersModel, operation: Operation, tokens: object, now: float, seen: object
+) -> WorkersModel:
+    """All deadlines begin anew: until now nothing had to happen by itself."""
+    if not model.lasting:
+        return model
+    after = replace(model, lasting=())
+    for belief in model.workers.values():
+        after = after.with_worker(
+            replace(
+                belief,
+                offline_allowed=True,
+                disturbed="Heal",
+                disturbed_at=now,
+                due_at=None if belief.due_at is None else now,
+            )
+        )
+    return after
+
+
 Handler = Callable[[WorkersModel, Any, tuple[str, ...], float, Observation | None], WorkersModel]
 
 _HANDLERS: dict[type[Operation], Handler] = {
@@ -430,4 +470,6 @@ _HANDLERS: dict[type[Operation], Handler] = {
     op.CorruptState: _corrupt,
     op.DirtySource: _dirty,
     op.MoveSource: _move_source,
+    faults.Heal: _heal,
+    **dict.fromkeys(faults.INJURIES, _injured),
 }

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from mutiny.contracts import faults
 from mutiny.contracts.base import Answered, Checked
 from mutiny.contracts.workers import generate, judge, operations, simplify
 from mutiny.contracts.workers.model import WorkersModel
@@ -16,6 +17,8 @@ from mutiny.model.operation import Kind, Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
 from mutiny.model.violation import Rule
+
+MOST_ALTERNATIVES = 64
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,9 @@ class WorkersContract:
         ]
         right = [answer for answer in answers if not answer.judgement.verdict.stops_run]
         chosen = right or answers[:1]
-        after = Beliefs(tuple(one for answer in chosen for one in (answer.model, *answer.others)))
+        after = Beliefs(
+            _distinct(one for answer in chosen for one in (answer.model, *answer.others))
+        )
         judgement = chosen[0].judgement
         violation, reason = judgement.violation, chosen[0].expectation.reason
         if violation is not None and violation.rule in self.not_applicable:
@@ -91,6 +96,11 @@ class WorkersContract:
         seen: Observation,
     ) -> Checked:
         """All state rules and the ledger, under the alternative that they suit best."""
+        breaking = operations.SweepPoint | faults.KillDuring
+        if isinstance(operation, breaking) and operation.ends_world and succeeded:
+            return Checked(
+                model=model, unseen=True
+            )  # everything is dead; the recovery is what counts
         results = [
             (self._check_one(one, operation, succeeded, before, seen), one)
             for one in model.alternatives
@@ -98,6 +108,10 @@ class WorkersContract:
         clean = [pair for pair in results if not pair[0].broken and not pair[0].settling]
         possible = [pair for pair in results if not pair[0].broken]
         chosen = clean or possible or results[:1]
+        if not isinstance(operation, operations.Settle):
+            # A half-done command may still be finished: who exists is decided when all is settled.
+            undecided = [pair for pair in possible if set(pair[1].workers) != set(seen.workers)]
+            chosen = [*chosen, *(pair for pair in undecided if pair not in chosen)]
         kept = Beliefs(tuple(one for _, one in chosen))
         return replace(chosen[0][0], model=kept)
 
@@ -123,13 +137,19 @@ class WorkersContract:
         return Beliefs(tuple(one.see(seen) for one in model.alternatives))
 
     def pending(self, model: Beliefs, seen: Observation) -> tuple[str, ...]:
-        """What has still to happen by itself, under the alternative that waits for least."""
-        return min((one.pending(seen) for one in model.alternatives), key=len)
+        """What has still to happen by itself, under the alternative that waits for least.
+
+        Those that agree with what is seen about who exists come first.
+        """
+        same = [one for one in model.alternatives if set(one.workers) == set(seen.workers)]
+        return min((one.pending(seen) for one in same or model.alternatives), key=len)
 
     def impossible(self, model: Beliefs, subject: str, status: str) -> bool:
         """Does no alternative allow a worker this status?"""
         return all(
-            subject in one.workers and status not in one.allowed(subject)
+            subject in one.workers
+            and not one.state_damaged  # an old copy tells of old statuses until it is noticed
+            and status not in one.allowed(subject)
             for one in model.alternatives
         )
 
@@ -142,6 +162,20 @@ class WorkersContract:
     ) -> dict[str, object]:
         """The cell of the coverage table that a step fills: (status, operation, fault, outcome)."""
         return _cell(operation, before, verdict, model.alternatives[0])
+
+    def recovery(
+        self, broken: Operation, *, world_ended: bool, damaged: bool = False
+    ) -> tuple[Operation, ...]:
+        """What follows a sweep's point: the target comes back by its own means, and settles."""
+        recovering: tuple[Operation, ...] = (
+            operations.Settle(),
+            *((operations.Doctor(repair=True, yes=True),) if damaged else ()),
+            operations.Doctor(),
+            operations.Down(),
+        )
+        if isinstance(broken, operations.Init):  # whoever saw it fail does it again
+            return (broken, operations.Up(), *recovering)
+        return (operations.Up(), *recovering) if world_ended else recovering
 
     def generate(self, seed: int, length: int) -> tuple[Operation, ...]:
         """An explored sequence: chaos, then recovery."""
@@ -163,10 +197,20 @@ class Beliefs:
     alternatives: tuple[WorkersModel, ...]
 
 
+def _distinct(models: Iterable[WorkersModel]) -> tuple[WorkersModel, ...]:
+    """Each belief once, in their order; the first ones when they become too many."""
+    found: list[WorkersModel] = []
+    for model in models:
+        if model not in found:
+            found.append(model)
+    return tuple(found[:MOST_ALTERNATIVES])
+
+
 def _cell(
     operation: Operation, before: Observation, verdict: Verdict, model: WorkersModel
 ) -> dict[str, object]:
-    wrapped = isinstance(operation, operations.ExpectError | operations.SweepPoint)
+    wrapping = (operations.ExpectError, operations.SweepPoint, faults.Injury, faults.KillDuring)
+    wrapped = isinstance(operation, wrapping) and operation.children()
     inner = operation.children()[0] if wrapped else operation
     worker = operations.worker_of(inner)
     if worker is None and isinstance(inner, operations.Reject):

@@ -11,9 +11,11 @@ import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from mutiny.contracts import faults
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.advance import OK, REFUSED, advance
 from mutiny.contracts.workers.expect import expect
+from mutiny.contracts.workers.hazards import Hazards, ends_world, settles
 from mutiny.contracts.workers.model import WorkersModel
 from mutiny.contracts.workers.profile import Profile
 from mutiny.model.operation import Operation
@@ -50,7 +52,7 @@ def generate(profile: Profile, seed: int, length: int) -> tuple[Operation, ...]:
     for operation in beginning:
         sequence.append(operation)
         chooser.apply(operation)
-    while len(sequence) < length + 1:
+    while len(sequence) < length + 1 or chooser.next:
         operation = chooser.choose()
         sequence.append(operation)
         chooser.apply(operation)
@@ -66,12 +68,17 @@ class _Chooser:
         self.random = rng
         self.last: Operation | None = None
         self.wild: set[str] = set()
+        self.next: list[Operation] = []
+        """What must come next, whatever else would be sensible."""
 
     def apply(self, operation: Operation) -> None:
         """Advance the beliefs symbolically."""
         if isinstance(operation, op.Parallel):
             for part in operation.operations:
                 self.apply(part)
+            return
+        if isinstance(operation, faults.Injury | faults.KillDuring | op.SweepPoint):
+            self._apply_hazard(operation)
             return
         expectation = expect(self.model, operation, None)
         tokens = (
@@ -86,9 +93,24 @@ class _Chooser:
             (self.wild.discard if operation.turns[0] in CALM else self.wild.add)(operation.worker)
         before = self.model
         self.model = advance(self.model, operation, outcome, tokens=tokens)
-        if expectation.success and expectation.rejections:
+        if expectation.success and (expectation.rejections or before.lasting):
             self._doubt(op.worker_of(operation), before)
         self.last = operation
+
+    def _apply_hazard(self, hazard: Operation) -> None:
+        """Whether the command inside has happened, nobody knows: believe both."""
+        inner = hazard.children()[0] if hazard.children() else None
+        self.next += settles(hazard)
+        if isinstance(hazard, faults.Injury):
+            self.model = advance(self.model, hazard, OK)
+        if inner is not None:
+            before = self.model
+            self.apply(inner)
+            self._doubt(op.worker_of(inner), before)
+        if ends_world(hazard):
+            after = self.model.disturb(str(hazard), tuple(self.model.workers), 0.0)
+            self.model = replace(after, daemon=frozenset({False}))
+        self.last = hazard
 
     def _doubt(self, name: str | None, before: WorkersModel) -> None:
         """Whether the command was served depends on the target's pace: believe both."""
@@ -102,12 +124,16 @@ class _Chooser:
 
     def choose(self) -> Operation:
         """One operation that makes sense now."""
+        if self.next:
+            return self.next.pop(0)
         candidates = [item for item in self._candidates() if item.weight > 0]
         weights = [item.weight for item in candidates]
         return self.random.choices(candidates, weights)[0].make()
 
     def recovery(self) -> Iterator[Operation]:
         """Faults off; everything must converge, and the work that is ready is accepted."""
+        if self.model.lasting:
+            yield faults.Heal()
         if self.model.source_dirty:
             yield op.DirtySource(undo=True)
         if self.model.daemon_certain is not True:
@@ -121,10 +147,17 @@ class _Chooser:
 
     def _candidates(self) -> Iterator[_Candidate]:
         running = self.model.daemon_certain is True
+        tame = tuple(name for name in NAMES if name not in self.wild)
+        hazards = Hazards(self.model, self.random, tame)
+        if self.model.lasting:
+            yield from (_Candidate(*hazard) for hazard in hazards.during())
+            return
         yield from self._daemon(running)
         if self.model.workers and running:
             yield from self._work()
             yield from self._faults()
+            if not any(belief.hits >= MAX_HITS for belief in self.model.workers.values()):
+                yield from (_Candidate(*hazard) for hazard in hazards.calm())
         yield from self._illegal()
         yield _Candidate(0.4, op.Status)
         yield _Candidate(0.3, op.Settle)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
+from mutiny.contracts import faults
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.model import WorkersModel
 from mutiny.contracts.workers.observation import (
@@ -71,7 +72,7 @@ _AGENTLESS = ("offline", "error")
 @_rule("state_readable", eventual=True)
 def state_readable(check: Check) -> Iterator[Violation]:
     seen, model = check.seen, check.model
-    if not model.initialised or model.state_damaged:
+    if not model.initialised or model.state_damaged or _on(model, faults.Forbid):
         return
     if seen.state_error:
         yield Violation(
@@ -274,6 +275,8 @@ def agent_running(check: Check) -> Iterator[Violation]:
 
 @_rule("status_follows_model", eventual=False)
 def status_follows_model(check: Check) -> Iterator[Violation]:
+    if check.model.state_damaged:
+        return  # an old copy tells of old statuses until the target has noticed
     for name, view in check.seen.workers.items():
         if name not in check.model.workers:
             continue
@@ -290,7 +293,7 @@ def status_follows_model(check: Check) -> Iterator[Violation]:
 @_rule("refusal_changes_nothing", eventual=False)
 def refusal_changes_nothing(check: Check) -> Iterator[Violation]:
     command = isinstance(check.operation, op.ExpectError) or check.operation.kind is Kind.COMMAND
-    if check.succeeded or not command:
+    if check.succeeded or not command or check.model.lasting:
         return
     before, seen = check.before, check.seen
     if before.default_head != seen.default_head:
@@ -358,7 +361,7 @@ def nuked_is_gone(check: Check) -> Iterator[Violation]:
 @_rule("recovers", eventual=False)
 def recovers(check: Check) -> Iterator[Violation]:
     limit = check.model.profile.limits.recover_s
-    if check.model.daemon_certain is not True:
+    if check.model.daemon_certain is not True or check.model.lasting:
         return
     for name, belief in check.model.workers.items():
         away_s = check.seen.at - belief.disturbed_at
@@ -375,7 +378,7 @@ def recovers(check: Check) -> Iterator[Violation]:
 @_rule("completes", eventual=False)
 def completes(check: Check) -> Iterator[Violation]:
     limit = check.model.profile.limits.complete_s
-    if check.model.daemon_certain is not True:
+    if check.model.daemon_certain is not True or check.model.lasting:
         return
     for name, belief in check.model.workers.items():
         late = belief.due_at is not None and check.seen.at - belief.due_at > limit
@@ -401,7 +404,8 @@ def state_atomic(check: Check) -> Iterator[Violation]:
 def daemon_survives(check: Check) -> Iterator[Violation]:
     if check.before.daemons is None or check.seen.daemons is None:
         raise Unreadable("the process list")
-    if check.seen.daemon_alive or check.daemon_touched:
+    starved = _on(check.model, faults.LowerLimit)
+    if check.seen.daemon_alive or check.daemon_touched or starved:
         return
     if check.before.daemon_alive:
         yield Violation("workers.daemon_survives", "The daemon died by itself.", "daemon")
@@ -502,6 +506,11 @@ def source_untouched(check: Check) -> Iterator[Violation]:
         )
 
 
+def _on(model: WorkersModel, kind: type[faults.Injury]) -> bool:
+    """Is a lasting fault of this kind on?"""
+    return any(isinstance(fault, kind) for fault in model.lasting)
+
+
 def _worktree(seen: Observation, worker: str) -> WorktreeView:
     if worker not in seen.worktrees:
         raise Unreadable(f"the worktree of worker {worker!r}")
@@ -535,8 +544,11 @@ def touched_workers(
     for part in walk(operation):
         everyone |= isinstance(part, ENDS_ALL_AGENTS) or (up_restarts and isinstance(part, op.Up))
         daemon |= isinstance(part, op.Down | op.KillDaemon | op.Reset)
-        if isinstance(part, op.SweepPoint) and part.ends_world:
-            everyone = daemon = True
+        if isinstance(part, op.SweepPoint | faults.KillDuring):
+            everyone |= part.ends_world
+            daemon |= part.ends_world or isinstance(part.operation, op.Up)
+        # Without memory a process may have to die.
+        daemon |= isinstance(part, faults.LowerLimit) and part.what == "memory"
         name = op.worker_of(part)
         if name and isinstance(part, ENDS_ONE_AGENT):
             names.add(name)

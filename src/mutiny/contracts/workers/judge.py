@@ -10,8 +10,9 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from mutiny.contracts import faults
 from mutiny.contracts.workers import operations as op
-from mutiny.contracts.workers.advance import OK, REFUSED, UNKNOWN, advance, step
+from mutiny.contracts.workers.advance import OK, REFUSED, UNKNOWN, advance, injured, step
 from mutiny.contracts.workers.expect import expect
 from mutiny.contracts.workers.invariants import INVARIANTS, Check, Unreadable, touched_workers
 from mutiny.contracts.workers.ledger import audit
@@ -56,8 +57,17 @@ def judge_answer(
             return Answer(Judgement(Verdict.INCONCLUSIVE), model, Expectation(True))
         traced = result.inner[0]
         return judge_answer(model, operation.operation, traced, before, seen, patterns, now)
-    if isinstance(operation, op.SweepPoint):
+    if isinstance(operation, op.SweepPoint | faults.KillDuring):
         return _judge_sweep_point(model, operation, result, before, seen, patterns, now)
+    if isinstance(operation, faults.Injury) and operation.during is not None:
+        return _judge_injury(model, operation, result, before, seen, patterns, now)
+    if model.lasting and isinstance(operation, op.ExpectError):
+        due = replace(expect(model, operation.inner, before), success=False)
+        part = result.inner[0] if result.inner else result
+        return _judge_hindered(model, operation.inner, part, due, before, seen, patterns, now)
+    if model.lasting and operation.kind is Kind.COMMAND:
+        due = expect(model, operation, before)
+        return _judge_hindered(model, operation, result, due, before, seen, patterns, now)
     if isinstance(operation, op.ExpectError):
         return _judge_refusal(model, operation, result, before, seen, patterns, now)
     if isinstance(operation, op.PauseProcess) and operation.during is not None:
@@ -131,9 +141,64 @@ def _judge_during(
     return Answer(judgement, after, widened)
 
 
+def _judge_injury(
+    model: WorkersModel,
+    operation: faults.Injury,
+    result: OperationResult,
+    before: Observation,
+    seen: Observation,
+    patterns: Patterns,
+    now: float,
+) -> Answer:
+    """A command while a fault was on."""
+    assert operation.during is not None
+    hit = injured(model, operation, now)
+    expectation = expect(hit, operation.during, before)
+    if result.harness_error is not None or not result.fired or not result.inner:
+        after = step(model, operation.during, UNKNOWN, tokens=result.tokens, now=now)
+        lost = after if result.inner else model
+        return Answer(Judgement(Verdict.INCONCLUSIVE), lost, expectation)
+    answer = result.inner[0]
+    return _judge_hindered(hit, operation.during, answer, expectation, before, seen, patterns, now)
+
+
+def _judge_hindered(
+    model: WorkersModel,
+    inner: Operation,
+    answer: OperationResult,
+    expectation: Expectation,
+    before: Observation,
+    seen: Observation,
+    patterns: Patterns,
+    now: float,
+) -> Answer:
+    """A command that a fault may have hindered: it succeeds and has happened, or it says clearly that
+    it failed and has happened or not. It may neither hang nor crash nor lie.
+    """
+    judgement = classify(inner, answer, expectation, patterns, PREFIX)
+    if judgement.verdict is Verdict.INCONCLUSIVE:
+        return Answer(judgement, model, expectation)
+    if isinstance(inner, op.Up | op.Down):
+        model = replace(model, daemon_killed=True)  # its flag may not have been written
+    not_done = model.see(seen)
+    if answer.exit_code == 0 and not answer.timed_out:
+        done = step(model, inner, OK, tokens=answer.tokens, now=now, seen=seen).see(seen)
+        return Answer(_add_honesty(judgement, inner, answer, before, seen), done, expectation)
+    rule = judgement.violation.rule if judgement.violation is not None else ""
+    # Any text will do: which fault it was that hindered it, a command need not know.
+    clear = bool((answer.stderr or answer.stdout).strip())
+    if answer.timed_out or rule.endswith("no_crash") or not clear:
+        return Answer(judgement, not_done, expectation)
+    said = Judgement(Verdict.EXPECTED, None, judgement.matched)
+    if not expectation.success:
+        return Answer(said, not_done, expectation)
+    done = step(model, inner, OK, tokens=answer.tokens, now=now).see(seen)
+    return Answer(said, not_done, expectation, (done,))
+
+
 def _judge_sweep_point(
     model: WorkersModel,
-    operation: op.SweepPoint,
+    operation: op.SweepPoint | faults.KillDuring,
     result: OperationResult,
     before: Observation,
     seen: Observation,
@@ -147,11 +212,17 @@ def _judge_sweep_point(
     inner = operation.operation
     expectation = expect(model, inner, before)
     if result.harness_error is not None or not result.fired or not result.inner:
-        return Answer(Judgement(Verdict.INCONCLUSIVE), model, expectation)
+        if not result.inner:
+            return Answer(Judgement(Verdict.INCONCLUSIVE), model, expectation)
+        said = OK if result.inner[0].exit_code == 0 else UNKNOWN  # it ran, unbroken
+        lost = step(model, inner, said, tokens=result.tokens, now=now, seen=seen)
+        return Answer(Judgement(Verdict.INCONCLUSIVE), lost, expectation)
     answer = result.inner[0]
     done = step(model, inner, OK, tokens=answer.tokens, now=now)
     hit_done = _after_point(done, operation, now)
     hit_not = _after_point(model, operation, now)
+    if operation.ends_world and answer.exit_code == 0 and expectation.success:
+        return Answer(Judgement(Verdict.SUCCESS), hit_done.see(seen), expectation)
     if not operation.ends_world and answer.signal is None:
         crash = classify(inner, answer, expectation, patterns, PREFIX)
         if crash.violation is not None and crash.violation.rule.endswith("no_crash"):
@@ -165,9 +236,13 @@ def _judge_sweep_point(
     return Answer(Judgement(Verdict.SUCCESS), hit_not.see(seen), expectation, (hit_done.see(seen),))
 
 
-def _after_point(model: WorkersModel, operation: op.SweepPoint, now: float) -> WorkersModel:
+def _after_point(
+    model: WorkersModel, operation: op.SweepPoint | faults.KillDuring, now: float
+) -> WorkersModel:
     """What the point itself does to the beliefs."""
     name = operation.type
+    if isinstance(operation, op.TearAt) and operation.mode == "lie":
+        model = replace(model, state_damaged=True)
     if not operation.ends_world:
         inner = operation.operation
         worker = model.last_reviewed if isinstance(inner, op.Reject) else op.worker_of(inner)
@@ -216,6 +291,8 @@ def _judge_parallel(
     if crash is not None:
         return Answer(crash, model, Expectation(True))
     said = "; ".join(f"{part}: exit {answer.exit_code}" for part, answer in parts)
+    if model.lasting:  # a fault may have made any of them fail: nothing is proved
+        return Answer(Judgement(Verdict.INCONCLUSIVE), model, Expectation(True))
     violation = Violation("workers.parallel_is_serial", f"No order explains these answers: {said}.")
     return Answer(Judgement(Verdict.BUG, violation), model, Expectation(True))
 
@@ -237,6 +314,9 @@ def _judge_wait(
     if isinstance(operation, op.Settle) and result.timed_out:
         waiting = "; ".join(model.pending(seen)) or result.stderr
         return _broken("workers.recovers", f"Not settled in time: {waiting}.", operation)
+    watching = operation.kind in (Kind.WAIT, Kind.ASSERTION)
+    if model.lasting and watching and not result.succeeded:
+        return Judgement(Verdict.INCONCLUSIVE)  # nothing has to happen while a fault is on
     if operation.kind is Kind.ASSERTION and not result.succeeded:
         return _broken(
             "workers.assertion", f"{operation} does not hold: {result.stderr}", operation

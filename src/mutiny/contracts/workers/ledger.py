@@ -134,6 +134,7 @@ def _nothing_lost(check: Check) -> Iterator[Violation]:
             )
         elif (
             isinstance(check.operation, op.Settle)
+            and check.model.daemon_certain is True  # otherwise nobody is there to hand it out
             and belief.will_complete
             and not _received(check, work)
         ):

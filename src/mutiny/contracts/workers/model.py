@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from mutiny.contracts.faults import Injury
 from mutiny.contracts.workers.observation import Observation
 from mutiny.contracts.workers.profile import Profile
 
@@ -100,6 +101,8 @@ class WorkersModel:
     state_damaged: bool = False
     faults: tuple[str, ...] = ()
     """Faults since the system was last seen settled."""
+    lasting: tuple[Injury, ...] = ()
+    """Faults that are on now: commands may fail, and nothing has to happen by itself."""
     work: Mapping[str, Work] = field(default_factory=dict)
 
     # --- reading -----------------------------------------------------------------------------
@@ -202,7 +205,7 @@ class WorkersModel:
             status = observation.status_of(name)
             if status is None or status == "offline" or status not in self.allowed(name):
                 continue
-            well = is_well(observation, name)
+            well = is_well(observation, name) and not self.lasting
             model = model.with_worker(
                 replace(
                     belief,
@@ -236,6 +239,8 @@ class WorkersModel:
         if status == "error":
             return []
         waiting = []
+        if self.state_damaged and status not in self.allowed(name):
+            waiting.append(f"the state still says that worker {name} is {status}")
         if status == "offline":
             waiting.append(f"worker {name} is offline")
         elif not is_well(seen, name):

@@ -10,6 +10,56 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from mutiny.contracts.common import (
+    ERRNOS as ERRNOS,
+)
+from mutiny.contracts.common import (
+    MOST_AT_ONCE as MOST_AT_ONCE,
+)
+from mutiny.contracts.common import (
+    TEARS as TEARS,
+)
+from mutiny.contracts.common import (
+    Choice as Choice,
+)
+from mutiny.contracts.common import (
+    CrashAt as CrashAt,
+)
+from mutiny.contracts.common import (
+    ExpectError as ExpectError,
+)
+from mutiny.contracts.common import (
+    FailAt as FailAt,
+)
+from mutiny.contracts.common import (
+    Interleave as Interleave,
+)
+from mutiny.contracts.common import (
+    KillAt as KillAt,
+)
+from mutiny.contracts.common import (
+    Parallel as Parallel,
+)
+from mutiny.contracts.common import (
+    PowerLossAt as PowerLossAt,
+)
+from mutiny.contracts.common import (
+    Reset as Reset,
+)
+from mutiny.contracts.common import (
+    Sleep as Sleep,
+)
+from mutiny.contracts.common import (
+    SweepPoint as SweepPoint,
+)
+from mutiny.contracts.common import (
+    TearAt as TearAt,
+)
+from mutiny.contracts.common import (
+    Trace as Trace,
+)
+from mutiny.contracts.common import check_seconds
+from mutiny.contracts.faults import FAULTS
 from mutiny.model.operation import Kind, Operation
 
 STATUSES = (
@@ -25,38 +75,12 @@ STATUSES = (
 )
 
 
-MOST_AT_ONCE = 4
-
-
 def _check_status(status: str) -> None:
     if status not in STATUSES:
         raise ValueError(f"status {status!r} is none of {', '.join(STATUSES)}")
 
 
-def _check_seconds(seconds: float) -> None:
-    if seconds < 0:
-        raise ValueError(f"seconds must not be negative, got {seconds:g}")
-
-
 # --- control -------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Reset(Operation):
-    """Throw the box away and make a new one: the only clean-up that cannot miss anything."""
-
-    kind: ClassVar[Kind] = Kind.CONTROL
-
-
-@dataclass(frozen=True)
-class Sleep(Operation):
-    """Let time pass. Only ever a stimulus: no verdict depends on it."""
-
-    seconds: float = 1.0
-    kind: ClassVar[Kind] = Kind.CONTROL
-
-    def __post_init__(self) -> None:
-        _check_seconds(self.seconds)
 
 
 @dataclass(frozen=True)
@@ -324,7 +348,7 @@ class PauseProcess(Operation):
             raise ValueError(f"role {self.role!r} is none of {', '.join(PAUSABLE)}")
         if self.role == "agent" and self.worker is None:
             raise ValueError("pausing an agent needs its worker")
-        _check_seconds(self.seconds)
+        check_seconds(self.seconds)
 
     def children(self) -> tuple[Operation, ...]:
         return () if self.during is None else (self.during,)
@@ -363,153 +387,6 @@ class MoveSource(Operation):
     kind: ClassVar[Kind] = Kind.FAULT
 
 
-# --- sweep points: a command broken at one exact system call -----------------------------------
-
-ERRNOS = ("ENOSPC", "EIO", "EACCES", "EROFS", "EMFILE", "EINTR")
-TEARS = ("kill", "short", "lie")
-
-
-@dataclass(frozen=True)
-class SweepPoint(Operation):
-    """A command that is broken before its n-th state-changing system call, counted from 0."""
-
-    operation: Operation
-    call: int
-    kind: ClassVar[Kind] = Kind.FAULT
-    ends_world: ClassVar[bool] = True
-    """Every process of the box dies at the point; the target has to come back from its files alone."""
-
-    def __post_init__(self) -> None:
-        if self.call < 0:
-            raise ValueError("call must not be negative")
-
-    def children(self) -> tuple[Operation, ...]:
-        return (self.operation,)
-
-
-@dataclass(frozen=True)
-class Trace(Operation):
-    """A command under the system-call engine, unharmed: its calls are written down, its states kept."""
-
-    operation: Operation
-    keep: str = ""
-    """What to keep before each call: nothing, `files`, or what a power loss leaves: `synced`."""
-    kind: ClassVar[Kind] = Kind.COMBINATION
-
-    def __post_init__(self) -> None:
-        if self.keep not in ("", "files", "synced"):
-            raise ValueError(f"keep {self.keep!r} is neither 'files' nor 'synced'")
-
-    def children(self) -> tuple[Operation, ...]:
-        return (self.operation,)
-
-
-@dataclass(frozen=True)
-class CrashAt(SweepPoint):
-    """Everything dies before the call."""
-
-
-@dataclass(frozen=True)
-class KillAt(SweepPoint):
-    """Only the process that makes the call dies; daemon, tmux and agents go on."""
-
-    ends_world: ClassVar[bool] = False
-
-
-@dataclass(frozen=True)
-class FailAt(SweepPoint):
-    """The call fails with an error of the operating system."""
-
-    errno: str = "ENOSPC"
-    ends_world: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.errno not in ERRNOS:
-            raise ValueError(f"errno {self.errno!r} is none of {', '.join(ERRNOS)}")
-
-
-@dataclass(frozen=True)
-class TearAt(SweepPoint):
-    """Half of a write: then everything dies, or the caller learns the short count, or it is lied to."""
-
-    mode: str = "kill"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.mode not in TEARS:
-            raise ValueError(f"mode {self.mode!r} is none of {', '.join(TEARS)}")
-
-
-@dataclass(frozen=True)
-class PowerLossAt(SweepPoint):
-    """Everything dies before the call, and only what was synced is still there."""
-
-
-@dataclass(frozen=True)
-class Interleave(Operation):
-    """Commands at once in one exact order of their file operations: `schedule` says who moves next."""
-
-    operations: tuple[Operation, ...]
-    schedule: tuple[int, ...] = ()
-    kind: ClassVar[Kind] = Kind.COMBINATION
-
-    def children(self) -> tuple[Operation, ...]:
-        return self.operations
-
-
-# --- combinations --------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class ExpectError(Operation):
-    """The inner operation must be refused with a known text."""
-
-    inner: Operation
-    kind: ClassVar[Kind] = Kind.COMBINATION
-    positional: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        if self.inner.kind is not Kind.COMMAND:
-            raise ValueError(f"only a command can be refused; {self.inner.type} is none")
-
-    def children(self) -> tuple[Operation, ...]:
-        return (self.inner,)
-
-
-@dataclass(frozen=True)
-class Choice(Operation):
-    """One of these, chosen by the run's seed; the journal holds the one that was taken."""
-
-    options: tuple[Operation, ...]
-    kind: ClassVar[Kind] = Kind.COMBINATION
-    positional: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        if not self.options:
-            raise ValueError("needs at least one option")
-
-    def children(self) -> tuple[Operation, ...]:
-        return self.options
-
-
-@dataclass(frozen=True)
-class Parallel(Operation):
-    """Commands started at the same moment."""
-
-    operations: tuple[Operation, ...]
-    kind: ClassVar[Kind] = Kind.COMBINATION
-    positional: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        # Every order of the parts is tried when the answers are judged.
-        if not 2 <= len(self.operations) <= MOST_AT_ONCE:
-            raise ValueError(f"needs 2 to {MOST_AT_ONCE} operations, got {len(self.operations)}")
-
-    def children(self) -> tuple[Operation, ...]:
-        return self.operations
-
-
 OPERATIONS: dict[str, type[Operation]] = {
     cls.__name__: cls
     for cls in (
@@ -522,6 +399,7 @@ OPERATIONS: dict[str, type[Operation]] = {
         *(CorruptState, DirtySource, MoveSource),
         *(Trace, CrashAt, KillAt, FailAt, TearAt, PowerLossAt, Interleave),
         *(ExpectError, Choice, Parallel),
+        *FAULTS,
     )
 }
 """All operations by name: the registry that journals and replays are read with."""

@@ -60,6 +60,12 @@ class Profile:
     """What accept does when the user's checkout is dirty: `refuse`, or `either`."""
     keeps_discarded: bool = False
     """Commits of nuked and reset workers are archived under some ref."""
+    has_lock: bool = True
+    """The target has a lock that somebody else can hold."""
+    sure_calls: int = 0
+    """State-changing system calls that every state-changing command surely makes: exploration breaks
+    commands only before these. 0: it breaks none at a call.
+    """
     not_applicable: Mapping[str, str] = field(default_factory=dict)
     """Rules that this target does not promise, each with the reason."""
     limits: Limits = field(default_factory=Limits)

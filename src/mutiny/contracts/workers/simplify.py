@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 
+from mutiny.contracts import faults
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.advance import OK, REFUSED, advance
 from mutiny.contracts.workers.expect import expect
@@ -19,6 +20,8 @@ from mutiny.model.operation import Operation, walk
 
 SHORT_PROMPT = "Create a.txt"
 SHORT_SLEEP_S = 0.5
+MOST_POINTS = 40
+"""So many calls are tried when a random kill is turned into an exact one."""
 WORKER_NAMES = ("alpha", "beta", "gamma", "delta")
 
 
@@ -132,8 +135,12 @@ def _walk(model: WorkersModel, operation: Operation) -> WorkersModel:
         ):
             continue
         model = advance(model, part, outcome, tokens=tokens)
-        if isinstance(part, op.PauseProcess) and part.during is not None:
+        if isinstance(part, op.PauseProcess | faults.Injury) and part.during is not None:
             model = _walk(model, part.during)
+        if isinstance(part, op.SweepPoint | faults.KillDuring):
+            model = _walk(model, part.operation)
+            if part.ends_world:
+                model = replace(model, daemon=frozenset({False}))
     return model
 
 
@@ -143,6 +150,7 @@ def simpler(sequence: Sequence[Operation]) -> Iterator[tuple[str, tuple[Operatio
     yield from _fewer_workers(sequence)
     yield from _shorter_texts(sequence)
     yield from _smaller_waits(sequence)
+    yield from _exact_points(sequence)
 
 
 def _unwrapped(sequence: Sequence[Operation]) -> Iterator[tuple[str, tuple[Operation, ...]]]:
@@ -150,6 +158,9 @@ def _unwrapped(sequence: Sequence[Operation]) -> Iterator[tuple[str, tuple[Opera
     for index, operation in enumerate(sequence):
         if isinstance(operation, op.Parallel):
             for part in operation.operations:
+                yield "unwrap", _with(sequence, index, part)
+        if isinstance(operation, faults.Injury | faults.KillDuring | op.SweepPoint):
+            for part in operation.children():
                 yield "unwrap", _with(sequence, index, part)
         if isinstance(operation, op.Behave) and len(operation.turns) > 1:
             yield "script", _with(sequence, index, replace(operation, turns=operation.turns[:1]))
@@ -211,6 +222,15 @@ def _smaller_waits(
     for index, item in enumerate(sequence):
         if isinstance(item, op.Sleep) and item.seconds >= SHORT_SLEEP_S:
             yield "waits", _with(sequence, index, replace(item, seconds=round(item.seconds / 2, 3)))
+
+
+def _exact_points(sequence: Sequence[Operation]) -> Iterator[tuple[str, tuple[Operation, ...]]]:
+    """A kill after some milliseconds by the exact call before which it shows the same."""
+    for index, item in enumerate(sequence):
+        if isinstance(item, faults.KillDuring):
+            kind = op.CrashAt if item.whole else op.KillAt
+            for call in range(MOST_POINTS):
+                yield "exact point", _with(sequence, index, kind(item.operation, call))
 
 
 def _with(sequence: Sequence[Operation], index: int, item: Operation) -> tuple[Operation, ...]:

@@ -21,9 +21,12 @@ Outside = Callable[[str], Path]
 STATUS_ARGV = ("git", "--no-optional-locks", "status", "--porcelain", "--untracked-files=normal")
 
 
-def log_argv(repository: str, *, added_lines: bool = False) -> tuple[str, ...]:
-    """Every commit that any ref reaches, with its message and, when wanted, the lines that it adds."""
-    argv = ("git", "-C", repository, "log", "--all", "--format=%x1e%H%x1f%B")
+def log_argv(repository: str, *, added_lines: bool = False, heads: bool = True) -> tuple[str, ...]:
+    """Every commit that any ref reaches, with its message and, when wanted, the lines that it adds.
+    The heads of the worktrees are left out when one of them is half made: git then refuses them all.
+    """
+    reach = "--all" if heads else "--glob=refs/*"
+    argv = ("git", "-C", repository, "log", reach, "--format=%x1e%H%x1f%B")
     return (*argv, "-p", "-U0", "--no-color") if added_lines else argv
 
 
@@ -39,7 +42,9 @@ def tokens_argv(repository: str, branch: str) -> tuple[str, ...]:
 
 
 def worktree(directory: Path, outside: Outside) -> WorktreeView:
-    """Branch, head and rebase state of a worktree, from its files."""
+    """Branch, head and rebase state of a worktree, from its files. One that git has only begun to
+    make is none: git itself does not work in it.
+    """
     if not directory.is_dir():
         return WorktreeView(exists=False)
     git_dir = _git_dir(directory, outside)
@@ -47,7 +52,7 @@ def worktree(directory: Path, outside: Outside) -> WorktreeView:
         return WorktreeView(exists=False)
     rebasing = (git_dir / "rebase-merge").exists() or (git_dir / "rebase-apply").exists()
     head = _read(git_dir / "HEAD")
-    if head is None:
+    if head is None or not head.strip("0") or _half_made(git_dir):
         return WorktreeView(exists=False)
     if not head.startswith("ref: "):
         return WorktreeView(True, None, head, rebasing)
@@ -104,6 +109,14 @@ def repository_dir(repository: Path) -> Path:
     return nested if nested.is_dir() else repository
 
 
+def is_begun(git_dir: Path) -> bool:
+    """A clone that git has begun and not finished: there is nothing to ask yet."""
+    if git_dir.name != ".git":
+        return False  # whatever it is, git has to say it
+    head = bool(_read(git_dir / "HEAD"))
+    return not (head and (git_dir / "objects").is_dir() and (git_dir / "refs").is_dir())
+
+
 def _git_dir(directory: Path, outside: Outside) -> Path | None:
     pointer = directory / ".git"
     if pointer.is_dir():
@@ -112,6 +125,10 @@ def _git_dir(directory: Path, outside: Outside) -> Path | None:
     if text is None or not text.startswith("gitdir: "):
         return None
     return outside(text.removeprefix("gitdir: "))
+
+
+def _half_made(git_dir: Path) -> bool:
+    return git_dir.parent.name == "worktrees" and not _read(git_dir / "commondir")
 
 
 def _common_dir(git_dir: Path) -> Path:

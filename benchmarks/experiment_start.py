@@ -1,0 +1,88 @@
+"""Print how long a trivial experiment takes from command to verdict, beside Chaos Toolkit's `chaos run`.
+
+    python -m venv /tmp/ct && /tmp/ct/bin/pip install chaostoolkit
+    MUTINY_CHAOS_TOOLKIT=/tmp/ct/bin/chaos python benchmarks/experiment_start.py
+
+Insight: both run the same file, by turns, so that whatever else the machine does hits both alike; the
+figure is the ratio of the medians. Mutiny's time includes the walls of a box, which the other tool does
+not build.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROUNDS = 10
+LIMIT = 1 / 3
+VARIABLE = "MUTINY_CHAOS_TOOLKIT"
+PROBE = {
+    "type": "probe",
+    "name": "true-is-true",
+    "tolerance": 0,
+    "provider": {"type": "process", "path": "true"},
+}
+ACTION = {"type": "action", "name": "nothing", "provider": {"type": "process", "path": "true"}}
+EXPERIMENT = {
+    "version": "1.0.0",
+    "title": "Trivial",
+    "description": "One probe before and after, one action.",
+    "steady-state-hypothesis": {"title": "The shell works", "probes": [PROBE]},
+    "method": [ACTION],
+    "rollbacks": [],
+}
+
+
+def measure(argv: list[str], directory: str) -> tuple[float, float]:
+    """Seconds on the wall and on the processor of one command that must succeed."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    started = time.perf_counter()
+    subprocess.run(argv, cwd=directory, check=True, capture_output=True)
+    wall = time.perf_counter() - started
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return wall, used
+
+
+def shown(name: str, values: list[tuple[float, float]]) -> float:
+    wall = statistics.median(value[0] for value in values)
+    used = statistics.median(value[1] for value in values)
+    best = min(value[0] for value in values)
+    print(
+        f"{name:<14} median {wall * 1000:7.0f} ms   best {best * 1000:7.0f} ms   cpu {used * 1000:6.0f} ms"
+    )
+    return wall
+
+
+def main() -> None:
+    mutiny = str(Path(sys.executable).parent / "mutiny")
+    foreign = os.environ.get(VARIABLE)
+    with tempfile.TemporaryDirectory(prefix="mutiny-benchmark-") as directory:
+        Path(directory, "trivial.json").write_text(json.dumps(EXPERIMENT))
+        ours = [mutiny, "experiment", "run", "trivial.json"]
+        theirs = [foreign or "", "run", "trivial.json"]
+        figures: dict[str, list[tuple[float, float]]] = {"mutiny": [], "chaos toolkit": []}
+        for number in range(ROUNDS + 1):
+            for name, argv in (("mutiny", ours), ("chaos toolkit", theirs)):
+                if name == "mutiny" or foreign:
+                    value = measure(argv, directory)
+                    if number > 0:  # the first round fills caches
+                        figures[name].append(value)
+    mine = shown("mutiny", figures["mutiny"])
+    if not foreign:
+        print(f"set {VARIABLE} to the path of `chaos` for the comparison")
+        return
+    other = shown("chaos toolkit", figures["chaos toolkit"])
+    word = "met" if mine / other <= LIMIT else "not met"
+    print(f"ratio {mine / other:.2f} (limit {LIMIT:.2f}: {word}), {ROUNDS} rounds by turns")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,332 @@
+"""The bugs that the three boards can be asked to have; `longboat.plants` adds them to its table.
+
+Plain rows, because that table's own type cannot be imported from here: name, what it does and how
+it is reached, kind, where it was seen, and on which boards it works. "Shortest:" needs no luck;
+"Found by:" needs a sweep over crash points or over the order of system calls.
+"""
+
+from __future__ import annotations
+
+_SEED = "seed 002"
+_FILES = "observed in a real file-based board"
+_RACE = "race conditions"
+_STATE = "state corruption"
+_CLAIMS = "claim and lease"
+_FENCE = "fencing"
+_GUARDS = "reliability"
+
+ROWS: tuple[tuple[str, str, str, str, str], ...] = (
+    (
+        "board-without-lock",
+        "The board is read, changed and written without the lock, so the last writer wins. "
+        "Found by: preempt sweep of Claim against Claim",
+        _RACE,
+        f"{_SEED}; crewAI#6125, Agent-Bridge#16",
+        "A",
+    ),
+    (
+        "lock-dropped-before-write",
+        "The lock is given up between reading and writing. "
+        "Found by: preempt sweep of Claim against Claim",
+        _RACE,
+        f"{_SEED}; {_FILES}",
+        "A",
+    ),
+    (
+        "lock-file-removed",
+        "The lock file is removed after use, so two processes lock two files of the same name. "
+        "Found by: preempt sweep of three Claims",
+        _RACE,
+        _SEED,
+        "A",
+    ),
+    (
+        "board-in-place",
+        "The board is overwritten in place. Found by: crash sweep of Add",
+        _STATE,
+        f"{_FILES}; gascity#1933",
+        "A",
+    ),
+    (
+        "board-renamed-unsynced",
+        "The new board is renamed over the old one before it is on the disk. "
+        "Found by: power-loss sweep of Add",
+        _STATE,
+        _SEED,
+        "A",
+    ),
+    (
+        "wall-clock-leases",
+        "Leases go by the clock of each process. Shortest: Init Add Claim(w1) "
+        "Recover[clock +1 h] AssertOwner(w1)",
+        _CLAIMS,
+        f"{_SEED}, clock skew",
+        "A",
+    ),
+    (
+        "backup-of-corrupt",
+        "An unreadable board is backed up by every command that meets it, until no good backup is "
+        "left. Shortest: Init Add Add CorruptState Add Add Add Repair",
+        _STATE,
+        "claude-code#29143",
+        "A",
+    ),
+    (
+        "stale-claim-kept",
+        "The claim of a dead worker is never returned. Shortest: Init Add Claim(w1) "
+        "WaitForLease Recover",
+        _CLAIMS,
+        f"{_SEED}; {_FILES}",
+        "ABC",
+    ),
+    (
+        "heartbeat-ignored",
+        "Heartbeats are answered but not noted, so a live worker is robbed. Shortest: Init Add "
+        "Claim(w1) Heartbeat(w1) for longer than a lease, Recover",
+        _CLAIMS,
+        f"{_SEED}; {_FILES}",
+        "ABC",
+    ),
+    (
+        "completion-by-stranger",
+        "Anybody may complete anything. Shortest: Init Add Claim(w1) ExpectError(Complete(w2))",
+        _CLAIMS,
+        _SEED,
+        "ABC",
+    ),
+    (
+        "double-completion",
+        "A second completion by the owner is taken and counted. Shortest: Init Add Claim Complete "
+        "ExpectError(Complete)",
+        _CLAIMS,
+        f"{_SEED}; AI-Employee#695",
+        "ABC",
+    ),
+    (
+        "cycle-accepted",
+        "Tasks that wait for each other are added. Shortest: Init ExpectError(AddBatch(a<-b, b<-a))",
+        "dependencies",
+        f"{_SEED}; observed in a real orchestrator",
+        "ABC",
+    ),
+    (
+        "dependencies-ignored",
+        "A task can be claimed before what it depends on is done. Shortest: Init Add(a) "
+        "Add(b, depends a, priority 1) Claim",
+        "dependencies",
+        f"{_SEED}; bernstein#3254",
+        "ABC",
+    ),
+    (
+        "two-leaders",
+        "An election does not look at the lease of the present leader. Shortest: Init Elect(n1) "
+        "ExpectError(Elect(n2))",
+        _FENCE,
+        f"{_SEED}, split brain",
+        "ABC",
+    ),
+    (
+        "old-token-accepted",
+        "A write is taken whatever its token. Shortest: Init Elect(n1) StepDown(n1) Elect(n2) "
+        "ExpectError(WriteAsLeader(n1, 1))",
+        _FENCE,
+        f"{_SEED}, split brain",
+        "ABC",
+    ),
+    (
+        "token-reused-after-restart",
+        "The fencing token starts again with the process. Shortest: Init Elect(n1) Restart Elect(n2)",
+        _FENCE,
+        f"{_SEED}, split brain",
+        "BC",
+    ),
+    (
+        "restore-lowers-epoch",
+        "A restore brings old epochs back, so an old owner is the owner again. Shortest: Init Add "
+        "Checkpoint(a) Claim(w1) Restore(a) Claim(w2)",
+        _FENCE,
+        _SEED,
+        "ABC",
+    ),
+    (
+        "restore-loses-claimed",
+        "A restore drops the tasks that were claimed at the checkpoint. Shortest: Init Add "
+        "Claim Checkpoint(a) Restore(a) List",
+        "recovery failures",
+        f"{_SEED}, checkpoint/restore",
+        "ABC",
+    ),
+    (
+        "checkpoint-skips-done",
+        "A checkpoint keeps open tasks only. Shortest: Init Add Claim Complete Checkpoint(a) "
+        "Restore(a) List",
+        "recovery failures",
+        f"{_SEED}, checkpoint/restore",
+        "ABC",
+    ),
+    (
+        "checkpoint-in-place",
+        "A checkpoint is overwritten in place and not synced. "
+        "Found by: crash sweep of a second Checkpoint(a)",
+        _STATE,
+        f"{_SEED}; {_FILES}",
+        "ABC",
+    ),
+    (
+        "silent-empty-start",
+        "An unreadable board is taken for an empty one. Shortest: Init Add Add CorruptState List",
+        _STATE,
+        f"{_SEED}; beads#2672",
+        "ABC",
+    ),
+    (
+        "disk-full-acknowledged",
+        "A write that found no space is answered as done. Shortest: Init FillDisk Add List",
+        _STATE,
+        f"{_SEED}; observed in a real broker; gascity#2158",
+        "ABC",
+    ),
+    (
+        "batch-half-added",
+        "A batch with a mistake is added up to the mistake. Shortest: Init "
+        "ExpectError(AddBatch(good, bad)) List",
+        "dependencies",
+        _SEED,
+        "ABC",
+    ),
+    (
+        "cancel-of-done",
+        "A task that is done can be cancelled. Shortest: Init Add Claim Complete ExpectError(Cancel)",
+        _CLAIMS,
+        _SEED,
+        "ABC",
+    ),
+    (
+        "newest-first",
+        "The newest task is claimed first, whatever its priority. Shortest: Init Add Add Claim",
+        "starvation",
+        "gascity-packs#272",
+        "ABC",
+    ),
+    (
+        "retry-without-backoff",
+        "A failed task can be claimed again at once. Shortest: Init Add Claim Fail "
+        "ExpectError(Claim)",
+        _GUARDS,
+        f"{_SEED}; buzz#5557",
+        "ABC",
+    ),
+    (
+        "max-attempts-ignored",
+        "A task is tried for ever. Shortest: Init Add(max-attempts 1) Claim Fail List",
+        _GUARDS,
+        f"{_SEED}; RepoLens#109",
+        "ABC",
+    ),
+    (
+        "limiter-off-by-one",
+        "The rate limit lets one more through. Shortest: Init[rate_limit 0.01, rate_burst 2] "
+        "Claim Claim ExpectError(Claim)",
+        _GUARDS,
+        _SEED,
+        "ABC",
+    ),
+    (
+        "limiter-shared-by-prefix",
+        "Workers whose names begin alike share one rate limit. Shortest: Init[rate_limit 0.01, "
+        "rate_burst 1] Add Add Claim(w-1) Claim(w-2)",
+        _GUARDS,
+        f"{_SEED}; agent-orchestrator#1168",
+        "ABC",
+    ),
+    (
+        "breaker-never-opens",
+        "Failures are not counted. Shortest: Init Add (Claim Fail) three times, ExpectError(Claim)",
+        _GUARDS,
+        f"{_SEED}; egg#2099",
+        "BC",
+    ),
+    (
+        "breaker-never-closes",
+        "A success while half open does not close the breaker. Shortest: Init Add (Claim Fail) "
+        "three times, WaitForBreaker Claim Complete Status",
+        _GUARDS,
+        _SEED,
+        "BC",
+    ),
+    (
+        "half-open-lets-all-through",
+        "A half-open breaker lets everybody through. Shortest: Init Add (Claim Fail) three times, "
+        "WaitForBreaker Claim(w1) ExpectError(Claim(w2))",
+        _GUARDS,
+        _SEED,
+        "BC",
+    ),
+    (
+        "memory-leak",
+        "Every completion is remembered for ever. Shortest: Init (Add Claim Complete) many times",
+        "leaks",
+        f"{_SEED}; claude-mem#1168",
+        "BC",
+    ),
+    (
+        "descriptor-leak",
+        "Every completion leaves a descriptor open. Shortest: Init (Add Claim Complete) many times",
+        "leaks",
+        f"{_SEED}; claude-mem#1168",
+        "BC",
+    ),
+    (
+        "answer-before-commit",
+        "The broker answers before it commits. Shortest: Init Add KillBroker List",
+        _STATE,
+        _SEED,
+        "B",
+    ),
+    (
+        "acknowledged-before-journal",
+        "The crew answers before its journal has the change. Shortest: Init Add KillCrew Serve List",
+        _STATE,
+        _SEED,
+        "C",
+    ),
+    (
+        "second-crew-allowed",
+        "The lock of a living crew stops nobody. Shortest: Serve ExpectError(Serve)",
+        "duplicate daemon",
+        "catalyst#3651",
+        "C",
+    ),
+    (
+        "crew-resumes-running",
+        "A new crew gives out tasks whose agents of before are still at work. Shortest: Serve "
+        "Add[slow] WaitForInProgress KillCrew Serve WaitForInProgress",
+        "double run",
+        "AI-Employee#695",
+        "C",
+    ),
+    (
+        "crew-ignores-dag",
+        "The crew gives out tasks in the order of adding. Shortest: Serve AddBatch(a<-b, b) "
+        "WaitForDone",
+        "dependencies",
+        _SEED,
+        "C",
+    ),
+    (
+        "dead-agent-kept-fresh",
+        "The crew beats on for an agent that crashed, so its task is never returned. Shortest: "
+        "Serve Add[crash] WaitForSettled",
+        _CLAIMS,
+        _SEED,
+        "C",
+    ),
+    (
+        "dead-agent-reported-healthy",
+        "status shows an agent that crashed as alive. Shortest: Serve Add[crash] WaitForFailed "
+        "Status",
+        "recovery failures",
+        "catalyst#3651",
+        "C",
+    ),
+)

@@ -1,0 +1,312 @@
+"""`mutiny experiment`: chaos experiments in YAML, native and Chaos Toolkit's."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mutiny.cli.options import DEFAULT_ROOT, choose_seed, make_bench, minimise_options
+
+if TYPE_CHECKING:
+    from mutiny.experiments.experiment import Experiment
+    from mutiny.modes.experiment import Ran
+    from mutiny.report.experiment import ExperimentReport
+
+
+@click.group("experiment")
+def command() -> None:
+    """Steady state, method, rollback: experiments that tell the truth about what they showed.
+
+    \b
+    Examples:
+      mutiny experiment list
+      mutiny experiment check my_experiment.yaml
+      mutiny experiment run killed-agent
+      mutiny experiment report chaos_runs/latest --format html
+    """
+
+
+@command.command("run")
+@click.argument("experiments", nargs=-1, required=True, metavar="EXPERIMENT...")
+@click.option("--target", help="Another target than the file's; by default all that it names.")
+@click.option("--bin", "program", metavar="PATH", help="The target's program.")
+@click.option("--plant", default="", help="A bug to plant into longboat; see `mutiny plants`.")
+@click.option("--seed", type=int, help="Seed of all choices; the file's, else printed.")
+@click.option(
+    "--isolation",
+    type=click.Choice(["bwrap", "unshare", "cgroup", "subreaper"]),
+    help="Force one kind of box instead of the strongest.",
+)
+@click.option(
+    "--runs",
+    "root",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=DEFAULT_ROOT,
+    show_default=True,
+    help="Where run directories go.",
+)
+@click.option("--junit", type=click.Path(path_type=Path), help="Write JUnit XML of all to a file.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@minimise_options
+def run_command(
+    experiments: tuple[str, ...],
+    target: str | None,
+    program: str | None,
+    plant: str,
+    seed: int | None,
+    isolation: str | None,
+    root: Path,
+    junit: Path | None,
+    as_json: bool,
+    wanted: bool,
+    minimise_runs: int,
+    minimise_seconds: float,
+) -> int:
+    """Run experiments: files, or names of the library (`mutiny experiment list`).
+
+    All files are checked before the first one touches anything. Exit code 0 only when every steady
+    state held before, during and after, every fault fired and every verification could be made.
+    """
+    from mutiny.modes.experiment import find, load, plain_bench
+
+    loaded = [load(find(name), target) for name in experiments]
+    budget = None
+    if wanted:
+        from mutiny.engine.minimise import Budget
+
+        budget = Budget(minimise_runs, minimise_seconds)
+    ran: list[Ran] = []
+    for experiment in loaded:
+        for name in experiment.targets:
+            if experiment.contract == "plain":
+                bench = plain_bench(root, isolation, experiment)
+            else:
+                bench = make_bench(name, program, plant, "double", isolation, root, budget)
+            chosen = choose_seed(experiment.seed if seed is None else seed)
+            ran.append(_one(bench, experiment, chosen, quiet=as_json))
+    reports = [item.report for item in ran]
+    code = _worst(ran)
+    if junit is not None:
+        _write_junit(junit, reports)
+    if as_json:
+        shown = {"exit_code": code, "experiments": [report.as_json() for report in reports]}
+        click.echo(json.dumps(shown, indent=2))
+    elif len(ran) > 1:
+        _table(reports)
+    return code
+
+
+def _one(bench: Any, experiment: Experiment, seed: int, *, quiet: bool) -> Ran:
+    from mutiny.cli.show import Show
+    from mutiny.modes.experiment import run
+
+    show = Show(quiet=quiet)
+    show.header(bench, experiment.name, seed, "Experiment")
+    line = show.minimising(bench.minimise_budget)
+    ran = run(bench, experiment, seed, show.listeners, watch=line.minimise)
+    line.done()
+    if not quiet:
+        _print(ran.report)
+    return ran
+
+
+def _print(report: ExperimentReport) -> None:
+    """The seed's summary, below the steps."""
+    from mutiny.model.duration import show_duration
+    from mutiny.report.experiment_markdown import (
+        VERDICT_WORDS,
+        availability_text,
+        recovery_text,
+    )
+
+    click.echo("")
+    click.echo(f"{VERDICT_WORDS[report.verdict]}: {report.name}")
+    if report.reason:
+        click.echo(f"  {report.reason}")
+    for number, finding in enumerate(report.findings, 1):
+        click.echo(f"  Finding {number} ({finding.severity}, {finding.rule}): {finding.title}")
+        click.echo(f"    Symptom:        {finding.symptom}")
+        click.echo(f"    Root cause:     {finding.root_cause}")
+        click.echo(f"    Impact:         {finding.impact}")
+        click.echo(f"    Recommendation: {finding.recommendation}")
+        click.echo(f"    Test case:      {finding.test_case}")
+    click.echo("")
+    click.echo(
+        f"Duration: {show_duration(report.duration_s)}   Faults injected: {report.fired}   "
+        f"Failures found: {len(report.findings)}   Severity: {report.severity}"
+    )
+    click.echo(f"Recovery Time: {recovery_text(report)}")
+    click.echo(f"Data Integrity: {report.score.integrity}")
+    click.echo(f"Availability: {availability_text(report.score)}")
+    click.echo(f"Report: {report.directory}/chaos_report.html")
+    click.echo("")
+
+
+def _worst(ran: list[Ran]) -> int:
+    from mutiny.model.verdict import worst
+
+    return worst(item.outcome.verdict for item in ran).exit_code
+
+
+def _table(reports: list[ExperimentReport]) -> None:
+    for report in reports:
+        rule = report.findings[0].rule if report.findings else ""
+        took = f"{report.duration_s:6.1f}s"
+        click.echo(f"{report.name:<44.44} {report.target:<16} {report.verdict:<13} {took} {rule}")
+    passed = sum(1 for report in reports if report.verdict == "success")
+    total = sum(report.duration_s for report in reports)
+    click.echo(f"{passed} of {len(reports)} passed in {total:.1f}s")
+
+
+def _write_junit(path: Path, reports: list[ExperimentReport]) -> None:
+    from mutiny.engine.rundir import storing
+    from mutiny.report.experiment_markdown import junit
+
+    with storing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(junit(reports), encoding="utf-8")
+
+
+@command.command("check")
+@click.argument("experiments", nargs=-1, required=True, metavar="EXPERIMENT...")
+@click.option("--target", help="Check it for another target than the file's.")
+def check_command(experiments: tuple[str, ...], target: str | None) -> int:
+    """Read experiments and tell every mistake with its line; nothing is run or touched."""
+    from mutiny.experiments.compile import compile_experiment
+    from mutiny.modes.experiment import find, load
+
+    problems = 0
+    for name in experiments:
+        from mutiny.errors import UsageError
+
+        try:
+            experiment = load(find(name), target)
+        except UsageError as error:
+            problems += 1
+            click.echo(f"mutiny: {error}", err=True)
+            continue
+        plan = compile_experiment(experiment)
+        click.echo(
+            f"{experiment.path}: {experiment.name!r} is well-formed: {len(plan.steps)} operations, "
+            f"{experiment.faults} faults, blast radius {experiment.radius or 'not declared'!r}, "
+            f"for {', '.join(experiment.targets)}"
+        )
+    return 2 if problems else 0
+
+
+@command.command("list")
+@click.option("--sentences", is_flag=True, help="The sentences of steady states and `verify`.")
+@click.option("--steps", is_flag=True, help="The words that a step may begin with.")
+@click.option("--contract", help="Only this contract: workers or board.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+def list_command(sentences: bool, steps: bool, contract: str | None, as_json: bool) -> int:
+    """List the experiments that ship with Mutiny, or what an experiment can say."""
+    if sentences or steps:
+        return _list_language(contract, sentences=sentences, as_json=as_json)
+    from mutiny.modes.experiment import library, load
+
+    rows: list[dict[str, object]] = []
+    for name, path in library().items():
+        experiment = load(path)
+        if contract is None or experiment.contract == contract:
+            rows.append(
+                {
+                    "name": name,
+                    "title": experiment.name,
+                    "targets": list(experiment.targets),
+                    "blast_radius": experiment.radius,
+                    "covers": list(experiment.covers),
+                    "file": str(path),
+                }
+            )
+    if as_json:
+        click.echo(json.dumps(rows, indent=2))
+        return 0
+    for row in rows:
+        targets = ", ".join(row["targets"])  # type: ignore[arg-type]
+        click.echo(f"{row['name']:<28} {row['title']}")
+        click.echo(f"{'':<28} {targets}; blast radius: {row['blast_radius']}")
+    return 0
+
+
+def _list_language(contract: str | None, *, sentences: bool, as_json: bool) -> int:
+    from mutiny.contracts.language import language_of
+    from mutiny.experiments.native import DEFAULT_TARGETS, registry_of
+    from mutiny.experiments.steps import StepReader
+
+    found: dict[str, Any] = {}
+    for name in [contract] if contract else list(DEFAULT_TARGETS):
+        _require_contract(name)
+        language = language_of(name)
+        if sentences:
+            found[name] = {
+                "sentences": {one.text: one.meaning for one in language.vocabulary.sentences},
+                "rollback": {one.text: one.meaning for one in language.rollbacks},
+            }
+        else:
+            found[name] = {"steps": StepReader(registry_of(name), language).known}
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+        return 0
+    for name, parts in found.items():
+        for title, entries in parts.items():
+            click.echo(f"{name}: {title}")
+            if isinstance(entries, dict):
+                for text, meaning in entries.items():
+                    click.echo(f"  {text}\n      {meaning}")
+            else:
+                click.echo("  " + " ".join(entries))
+    return 0
+
+
+def _require_contract(name: str) -> None:
+    from mutiny.codec import nearest
+    from mutiny.errors import UsageError
+    from mutiny.experiments.native import DEFAULT_TARGETS
+
+    if name not in DEFAULT_TARGETS:
+        raise UsageError(f"unknown contract {name!r}{nearest(name, list(DEFAULT_TARGETS))}")
+
+
+@command.command("report")
+@click.argument("run", type=click.Path(path_type=Path), default=Path("chaos_runs/latest"))
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["markdown", "json", "junit", "html"]),
+    default="markdown",
+    show_default=True,
+)
+@click.option("--output", type=click.Path(path_type=Path), help="To a file instead of stdout.")
+def report_command(run: Path, form: str, output: Path | None) -> int:
+    """Show the report of an experiment again, from its run directory alone."""
+    from mutiny.errors import UsageError
+    from mutiny.report.experiment import from_json
+    from mutiny.report.experiment_markdown import junit, markdown
+    from mutiny.report.experiment_page import page
+
+    path = run / "experiment.json" if run.is_dir() else run
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{path}: cannot read it: {error.strerror}") from error
+    except ValueError as error:
+        raise UsageError(f"{path}: not valid JSON: {error}") from error
+    report = from_json(data, str(path))
+    text = {
+        "markdown": lambda: markdown(report),
+        "json": lambda: json.dumps(report.as_json(), indent=2) + "\n",
+        "junit": lambda: junit([report]),
+        "html": lambda: page(report),
+    }[form]()
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        from mutiny.engine.rundir import storing
+
+        with storing(output):
+            output.write_text(text, encoding="utf-8")
+    return report.exit_code

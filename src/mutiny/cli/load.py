@@ -1,0 +1,207 @@
+"""`mutiny load`: many commands, and what they cost."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from mutiny.cli.options import DEFAULT_ROOT, make_bench
+
+if TYPE_CHECKING:
+    from mutiny.cli.show import ProgressLine
+    from mutiny.engine.loading import Loaded, LoadReport
+
+BOARDS = ("longboat-board", "longboat-broker", "longboat-crew")
+SHAPES = ("cost", "cycles", "dag", "payloads", "long", "burst")
+
+
+def _numbers(context: click.Context, option: click.Parameter, text: str) -> tuple[int, ...]:
+    try:
+        numbers = tuple(int(word) for word in text.split(","))
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is no list of numbers like 100,1000") from None
+    if not all(1 <= number <= 100_000 for number in numbers):
+        raise click.BadParameter("each number must be between 1 and 100000")
+    return numbers
+
+
+@click.command("load")
+@click.option(
+    "--target",
+    "targets",
+    multiple=True,
+    help="A board; may be repeated. Default: longboat's three.",
+)
+@click.option("--bin", "program", metavar="PATH", help="The target's program, if not on PATH.")
+@click.option("--plant", default="", help="A bug to plant into longboat; see `mutiny plants`.")
+@click.option(
+    "--shape", "shapes", multiple=True, type=click.Choice(SHAPES), help="Default: all of them."
+)
+@click.option(
+    "--tasks",
+    default="100,1000",
+    show_default=True,
+    callback=_numbers,
+    help="cost: how many tasks are on the board.",
+)
+@click.option("--claims", default=20, show_default=True, help="cost: claims measured at each size.")
+@click.option(
+    "--workers", type=click.IntRange(1, 64), default=4, show_default=True, help="Side by side."
+)
+@click.option(
+    "--cycles",
+    type=click.IntRange(1, 100_000),
+    help="cycles: claim and complete so often. Default: 300; 30 with a process a command.",
+)
+@click.option(
+    "--graph",
+    type=click.IntRange(1, 10_000),
+    default=120,
+    show_default=True,
+    help="dag: how many tasks.",
+)
+@click.option("--isolation", type=click.Choice(["bwrap", "unshare", "cgroup", "subreaper"]))
+@click.option(
+    "--runs",
+    "root",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=DEFAULT_ROOT,
+    show_default=True,
+    help="Where run directories go.",
+)
+@click.option("--html", "page", is_flag=True, help="Also write load.html: curves and tables.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+def command(
+    targets: tuple[str, ...],
+    program: str | None,
+    plant: str,
+    shapes: tuple[str, ...],
+    tasks: tuple[int, ...],
+    claims: int,
+    workers: int,
+    cycles: int | None,
+    graph: int,
+    isolation: str | None,
+    root: Path,
+    page: bool,
+    as_json: bool,
+) -> int:
+    """Put boards under load and judge what they do: every load is one step of an ordinary run.
+
+    \b
+      cost      what a claim costs with 100, 1,000, ... tasks on the board
+      cycles    claim and complete; memory, descriptors and files must not grow
+      dag       a graph of dependencies: order respected, everything comes to its end
+      payloads  outputs of 1 KB to 1 MB come back unchanged
+      long      work longer than a lease with heartbeats: nobody is robbed
+      burst     a rate limit holds in every window of time
+
+    \b
+    Examples:
+      mutiny load --html
+      mutiny load --shape cost --tasks 100,1000,10000 --html
+      mutiny load --target longboat-broker --shape cycles --cycles 10000
+    """
+    from mutiny.engine.loading import LoadReport
+    from mutiny.modes import load as mode
+
+    sizes = mode.Sizes(tasks, claims, workers, cycles, graph)
+    report = LoadReport()
+    for target in targets or BOARDS:
+        bench = make_bench(target, program, plant, "double", isolation, root, None)
+        known = len(report.loads)
+        with _Line(quiet=as_json) as line:
+            mode.load(bench, shapes or SHAPES, sizes, report, line.update)
+        if not as_json:
+            for one in report.loads[known:]:
+                click.echo(_row(one))
+    place = _write(report, root, page=page)
+    if as_json:
+        click.echo(json.dumps({**report.as_json(), "written": str(place)}, indent=2))
+    else:
+        _print(report)
+        click.echo(f"Figures: {place}")
+    return report.verdict.exit_code
+
+
+class _Line:
+    """A progress line that begins anew with each thing that is counted."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
+        self._known: tuple[str, int] = ("", 0)
+        self._last = 0
+        self._line = self._new("", 0)
+
+    def _new(self, title: str, total: int) -> ProgressLine:
+        from mutiny.cli.show import ProgressLine
+
+        return ProgressLine(title, total, quiet=self._quiet)
+
+    def update(self, title: str, done: int, total: int) -> None:
+        """Show how far it is."""
+        if (title, total) != self._known or done < self._last:
+            self._known = (title, total)
+            self._line = self._new(title, total)
+        self._last = done
+        self._line.update(done, "")
+
+    def __enter__(self) -> _Line:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._line.done()
+
+
+def _write(report: LoadReport, root: Path, *, page: bool) -> Path:
+    from mutiny.engine.rundir import RunDirectory
+
+    directory = RunDirectory.create(root / "loads", latest=True)
+    written = directory.path / "load.json"
+    directory.write_json(written, report.as_json())
+    if page:
+        from mutiny.report.load_page import render
+
+        written = directory.path / "load.html"
+        directory.write_text(written, render(report))
+    return written
+
+
+def _row(one: Loaded) -> str:
+    p50, p99 = one.latency("claim", "p50_ms"), one.latency("claim", "p99_ms")
+    figures = "" if p50 is None or p99 is None else f"claim p50 {p50:8.1f} ms  p99 {p99:8.1f} ms"
+    rate = one.measured.get("throughput")
+    speed = f"{rate:8.1f}/s" if isinstance(rate, float) else f"{'':>10}"
+    return (
+        f"{one.target:<16} {one.shape:<9} {one.tasks:>6} tasks {one.workers:>3} workers {speed}  "
+        f"{figures}  {one.verdict.value} {one.rule or ''} {one.message}".rstrip()
+    )
+
+
+def _print(report: LoadReport) -> None:
+    """Cost and growth, then what broke."""
+    costs = report.costs()
+    if costs:
+        sizes = sorted({tasks for rows in costs.values() for tasks, _, _ in rows})
+        click.echo("")
+        click.echo(
+            "Cost per claim (p50, ms)" + "".join(f"{size:>12,}" for size in sizes) + " tasks"
+        )
+        for target, rows in costs.items():
+            known = {tasks: p50 for tasks, p50, _ in rows}
+            cells = "".join(f"{known[s]:>12.1f}" if s in known else f"{'-':>12}" for s in sizes)
+            click.echo(f"{target:<24}{cells}")
+    for one in report.loads:
+        for grown in one.growth:
+            unit = f" {grown['unit']}" if grown["unit"] else ""
+            click.echo(
+                f"{one.target:<16} {grown['name']}: {grown['per_cycle']:+.3g}{unit} a cycle "
+                f"(limit {grown['limit']:g}{unit}, {grown['samples']} samples)"
+                + ("  TOO MUCH" if grown["too_much"] else "")
+            )
+    for one in report.loads:
+        if one.verdict.is_bug:
+            click.echo(f"Bug: {one.rule} {one.message}\n  {one.directory}/error_report.md")

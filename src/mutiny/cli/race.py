@@ -1,0 +1,140 @@
+"""`mutiny race`: commands that compete."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from mutiny.cli.options import DEFAULT_ROOT, make_bench
+
+if TYPE_CHECKING:
+    from mutiny.modes.race import Race, Tried
+
+KINDS = ("claims", "update", "lock", "toctou")
+
+
+@click.command("race")
+@click.option(
+    "--target",
+    default="longboat-board",
+    show_default=True,
+    help="A board's name, or a TOML file.",
+)
+@click.option("--bin", "program", metavar="PATH", help="The target's program, if not on PATH.")
+@click.option("--plant", default="", help="A bug to plant into longboat; see `mutiny plants`.")
+@click.option(
+    "--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Default: all of them."
+)
+@click.option(
+    "--rounds",
+    type=click.IntRange(0, 100_000),
+    default=20,
+    show_default=True,
+    help="Rounds of each kind after the exhaustive part; 0: none.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(2, 4),
+    default=2,
+    show_default=True,
+    help="How many claim one task at once.",
+)
+@click.option("--schedules", type=int, help="At most so many orders of each. Default: all.")
+@click.option("--isolation", type=click.Choice(["bwrap", "unshare", "cgroup", "subreaper"]))
+@click.option(
+    "--runs",
+    "root",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=DEFAULT_ROOT,
+    show_default=True,
+    help="Where run directories go.",
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+def command(
+    target: str,
+    program: str | None,
+    plant: str,
+    kinds: tuple[str, ...],
+    rounds: int,
+    workers: int,
+    schedules: int | None,
+    isolation: str | None,
+    root: Path,
+    as_json: bool,
+) -> int:
+    """Let commands compete on one board.
+
+    \b
+      claims   several claims of one task from a barrier
+      update   two changes at once: none of them may be lost
+      lock     a change while somebody holds the lock waits or says busy
+      toctou   cancel against claim, restore against complete
+
+    First every order of the commands' file operations with at most two preemptions, orders that are
+    the same left out; then rounds, with the rate of a bug that they leave possible. The first bug
+    ends the race; it has a report and a replay.
+
+    \b
+    Examples:
+      mutiny race
+      mutiny race --plant board-without-lock --kind claims
+      mutiny race --target longboat-broker --rounds 100
+    """
+    from mutiny.cli.show import progress
+    from mutiny.modes.race import Racer
+
+    bench = make_bench(target, program, plant, "double", isolation, root, None)
+    if not as_json:
+        click.echo(f"Race on {target}" + (f" (planted: {plant})" if plant else ""))
+    with progress("", 1, quiet=as_json) as line:
+
+        def watch(title: str, done: int, total: int, note: str) -> None:
+            line.total = total
+            line.update(done, f"{note}, {title}")
+
+        def told(part: Tried) -> None:
+            if not as_json:
+                line.done()
+                _show(part)
+
+        racer = Racer(bench, rounds, workers, schedules, watch, told)
+        race = racer.run(kinds or KINDS)
+    if as_json:
+        click.echo(json.dumps(race.as_json(), indent=2))
+    else:
+        _print(race)
+    return race.verdict.exit_code
+
+
+def _show(part: Tried) -> None:
+    click.echo(f"  {part.kind:<7} {part.what:<42} {_outcome(part)}")
+    if part.verdict.stops_run:
+        click.echo(f"          {part.rule or ''} {part.message}".rstrip())
+
+
+def _print(race: Race) -> None:
+    """What could not be tried, and where the first trouble is written down."""
+    for why in race.not_applicable.values():
+        click.echo(f"  Not tried: {why}.")
+    bad = next((part for part in race.parts if part.verdict.stops_run), None)
+    if bad is not None and bad.directory:
+        click.echo(f"Report: {bad.directory}/error_report.md")
+        if bad.verdict.is_bug:
+            click.echo(f"Replay: {bad.directory}/minimal_replay.json")
+
+
+def _outcome(part: Tried) -> str:
+    word = part.verdict.value if part.verdict.stops_run else "clean"
+    if part.how == "exhaustive":
+        if part.verdict.is_bug:
+            return f"{word} at schedule {part.count}"
+        whole = "are all of them" if part.complete else "tried, not all"
+        return f"{part.count} schedules {whole}: {word}"
+    if part.how == "held lock":
+        return f"{part.count} commands: {word}"
+    if part.rate_at_most is None:
+        return f"{part.count} rounds: {word}"
+    return f"0 of {part.count} rounds: {word}, at most {part.rate_at_most:.2%} at 95 %"

@@ -1,0 +1,107 @@
+"""What is not said to the board: time, spawned workers, waits and assertions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from mutiny.contracts.board import operations as op
+from mutiny.contracts.board.courses import server_killed
+from mutiny.contracts.board.model import FINISHING, BoardModel
+from mutiny.contracts.board.observation import BoardObservation
+from mutiny.contracts.faults import Heal
+from mutiny.model.operation import Kind, Operation
+from mutiny.model.result import OperationResult
+from mutiny.model.verdict import Verdict
+from mutiny.model.violation import Violation
+
+
+def control(model: BoardModel, operation: Operation, seen: BoardObservation) -> BoardModel:
+    """The beliefs after a step that is not said to the board."""
+    if isinstance(operation, op.Configure):
+        kind = type(getattr(model.profile.figures, operation.name))
+        changed = {operation.name: kind(operation.value)}
+        figures = replace(model.profile.figures, **changed)
+        return replace(model, profile=replace(model.profile, figures=figures))
+    if isinstance(operation, op.SpawnWorker):
+        names = dict.fromkeys(operation.names, operation.behaviour)
+        return replace(model, spawned={**model.spawned, **names})
+    if isinstance(operation, op.StopWorker | op.KillWorker):
+        gone = named(model.spawned, operation.worker)
+        after = model.see(seen).without(gone, seen.began)
+        return after.fault(str(operation)) if isinstance(operation, op.KillWorker) else after
+    if isinstance(operation, op.KillServer):
+        return server_killed(model).fault(str(operation))
+    if isinstance(operation, op.CorruptBoard):
+        return replace(model.fault(str(operation)), damaged=True)
+    if isinstance(operation, Heal):
+        return replace(model, lasting=())
+    if operation.kind is Kind.FAULT:
+        return model.fault(str(operation))
+    return model
+
+
+def named(spawned: Mapping[str, str], worker: str) -> frozenset[str]:
+    """This worker, or all that were spawned under this name."""
+    return frozenset(
+        name for name in spawned if name == worker or name.rpartition("-")[0] == worker
+    )
+
+
+def pending(model: BoardModel, seen: BoardObservation) -> tuple[str, ...]:
+    """What has still to happen by itself: with healthy workers every task comes to its end."""
+    if seen.tasks is None:
+        trouble = seen.state_error or "the board cannot be looked at"
+        return (trouble,) if model.serving is True and model.initialised else ()
+    hands = any(
+        how.partition(":")[0] in FINISHING and name in seen.living
+        for name, how in model.spawned.items()
+    )
+    if not hands and not model.profile.works:
+        return ()
+    return tuple(
+        f"task {view.id} is {view.status}" + (f" by {view.owner}" if view.owner else "")
+        for view in seen.tasks.values()
+        if view.status not in op.TERMINAL
+    )
+
+
+def judge_wait(
+    model: BoardModel, operation: Operation, result: OperationResult, seen: BoardObservation
+) -> tuple[Verdict, Violation | None]:
+    """A wait that ran out of time, or an assertion that does not hold, is a broken promise."""
+    history = result.details.get("history")
+    if isinstance(history, Mapping) and history.get("verdict") == "no":
+        text = f"The history cannot be put in any order: {history.get('text')}"
+        return Verdict.BUG, Violation("board.linearizable", text, str(history.get("key", "")))
+    if operation.kind is Kind.ASSERTION:
+        if result.succeeded:
+            return Verdict.SUCCESS, None
+        if result.details.get("unknown"):
+            return Verdict.INCONCLUSIVE, None
+        text = f"{operation} does not hold: {result.stderr}"
+        return Verdict.BUG, Violation("board.assertion", text, op.task_of(operation) or "")
+    if result.timed_out:
+        return _too_late(model, operation, result, seen)
+    if isinstance(history, Mapping) and history.get("verdict") == "unknown":
+        return Verdict.INCONCLUSIVE, None
+    return (Verdict.SUCCESS if result.succeeded else Verdict.INCONCLUSIVE), None
+
+
+def _too_late(
+    model: BoardModel, operation: Operation, result: OperationResult, seen: BoardObservation
+) -> tuple[Verdict, Violation | None]:
+    if model.lasting:
+        return Verdict.INCONCLUSIVE, None
+    waiting = pending(model, seen)
+    if waiting:
+        stuck = [
+            view
+            for view in (seen.tasks or {}).values()
+            if view.status in op.HELD and view.owner not in seen.living
+        ]
+        rule = "board.no_stuck_claim" if stuck else "board.all_settle"
+        subject = stuck[0].id if stuck else ""
+        return Verdict.BUG, Violation(rule, f"Not settled in time: {'; '.join(waiting)}.", subject)
+    text = f"{operation} did not come true in time: {result.stderr}"
+    return Verdict.TIMEOUT, Violation("board.answers_in_time", text)

@@ -1,0 +1,558 @@
+"""Every right course of a command: its answer, and the board afterwards.
+
+One function gives both what is expected and what follows, so they cannot disagree. Where time is too
+close to tell there are several courses; an answer that is on none of them breaks a promise.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mutiny.contracts.board import operations as op
+from mutiny.contracts.board.guards import breaker_courses, fails, pays, succeeds
+from mutiny.contracts.board.model import (
+    ANYTIME,
+    BoardModel,
+    Leader,
+    Span,
+    Task,
+    attempt_over,
+    due_status,
+    has_cycle,
+    settle_dependants,
+)
+from mutiny.contracts.board.observation import Answer
+from mutiny.model.operation import Operation
+
+MOST_DOUBTFUL = 3
+"""Of so many claims that may or may not be stale every combination is tried."""
+NOT_SERVING = ("server_down", "not_initialised")
+
+
+@dataclass(frozen=True)
+class Course:
+    """One way in which a command may go."""
+
+    after: BoardModel
+    refusals: frozenset[str] = frozenset()
+    """Classes of refusals that would be true; none: it succeeds."""
+    task: str | None = None
+    """The task that a success must name."""
+    reason: str = ""
+
+    @property
+    def success(self) -> bool:
+        return not self.refusals
+
+
+def courses(model: BoardModel, operation: Operation, when: Span) -> tuple[Course, ...]:
+    """All right courses of one command."""
+    found = _served(model, operation, when)
+    if model.damaged and not isinstance(operation, op.Repair | op.Up | op.Down):
+        found = (*found, _no(model, "the state was damaged", "unreadable"))
+    return found
+
+
+def _served(model: BoardModel, operation: Operation, when: Span) -> tuple[Course, ...]:
+    if isinstance(operation, op.Up | op.Down | op.RestartServer | op.StartSecondServer):
+        return _LIFE[type(operation)](model)
+    serving = model.serving
+    down = _no(model, "no server runs", *NOT_SERVING)
+    if isinstance(operation, op.Init):
+        again = _no(model, "there is a board already", "already_initialised")
+        made = Course(replace(model, initialised=True), reason="nothing is there yet")
+        return (made, again) if model.initialised else (made,)
+    if serving is False:
+        return (down,)
+    if not model.initialised:
+        return (_no(model, "there is no board yet", "not_initialised", "server_down"),)
+    found = tuple(_limited(model, operation, when))
+    return (*found, down) if serving is None else found
+
+
+def learn(model: BoardModel, operation: Operation, answer: Answer) -> BoardModel:
+    """Numbers that only the answer tells."""
+    task = model.tasks.get(answer.task or "")
+    if isinstance(operation, op.Claim) and task is not None:
+        epoch = answer.number("epoch")
+        if epoch is not None:
+            key = (operation.worker, task.id)
+            given = {**model.given, key: (*model.given.get(key, ()), epoch)}
+            model = replace(model.with_task(replace(task, epoch=epoch)), given=given)
+    token = answer.number("token")
+    if isinstance(operation, op.Elect) and token is not None and model.leader is not None:
+        known = (*model.tokens.get(operation.node, ()), token)
+        model = replace(
+            model,
+            tokens={**model.tokens, operation.node: known},
+            leader=replace(model.leader, token=token),
+            top_token=max(model.top_token, token),
+        )
+    return model
+
+
+def _ok(after: BoardModel, reason: str, task: str | None = None) -> Course:
+    return Course(after, frozenset(), task, reason)
+
+
+def _no(after: BoardModel, reason: str, *classes: str) -> Course:
+    return Course(after, frozenset(classes), None, reason)
+
+
+# --- the server -----------------------------------------------------------------------------------
+
+
+def _up(model: BoardModel) -> tuple[Course, ...]:
+    if not model.profile.server:
+        return (_ok(model, "it needs no server"),)
+    if model.serving is True:
+        return (_no(model, "a server runs already", "server_running", "busy"),)
+    kept = model.recent if model.damaged else ()  # a server that starts well keeps a copy first
+    up = replace(model, initialised=True, up=frozenset({True}), recent=kept)
+    started = _ok(up, "no server runs")
+    if model.serving is None:
+        return (started, _no(model, "a server may run already", "server_running", "busy"))
+    return (started,)
+
+
+def _down(model: BoardModel) -> tuple[Course, ...]:
+    if not model.profile.server:
+        return (_ok(model, "it needs no server"),)
+    stopped = _ok(_stopped(model), "a server runs")
+    if model.serving is True:
+        return (stopped,)
+    return (stopped, _no(model, "nothing may be running", "server_down"))
+
+
+def _stopped(model: BoardModel) -> BoardModel:
+    """A new server gives every claim a new lease, and may or may not remember breaker and buckets."""
+    blurred = model.all_blurred()
+    return replace(blurred, up=frozenset({False}), breaker=replace(model.breaker, unsure=True))
+
+
+def _restart(model: BoardModel) -> tuple[Course, ...]:
+    if not model.profile.server:
+        return (_ok(model, "it needs no server"),)
+    kept = model.recent if model.damaged else ()
+    back = replace(_stopped(model), up=frozenset({True}), recent=kept)
+    return (_ok(back, "the server comes back"),)
+
+
+def _second(model: BoardModel) -> tuple[Course, ...]:
+    if model.serving is True and model.profile.server:
+        return (_no(model, "a server runs already", "server_running", "busy"),)
+    return (_ok(model, "no server runs"),)
+
+
+_LIFE: dict[type[Operation], Callable[[BoardModel], tuple[Course, ...]]] = {
+    op.Up: _up,
+    op.Down: _down,
+    op.RestartServer: _restart,
+    op.StartSecondServer: _second,
+}
+
+
+def server_killed(model: BoardModel) -> BoardModel:
+    """The server is gone without a word."""
+    return _stopped(model)
+
+
+# --- guards ---------------------------------------------------------------------------------------
+
+
+def _limited(model: BoardModel, operation: Operation, when: Span) -> Iterator[Course]:
+    """A rate limit comes before everything else."""
+    worker = op.worker_of(operation)
+    found = _COURSES[type(operation)](model, operation, when)
+    if model.profile.figures.rate_limit <= 0 or not isinstance(operation, op.WORKING):
+        yield from found
+        return
+    assert worker is not None
+    allowed, paid = pays(model, worker, when)
+    if allowed is not False:
+        for course in found:
+            bucket = paid(course.success)
+            buckets = {**course.after.buckets, worker: bucket}
+            yield replace(course, after=replace(course.after, buckets=buckets))
+    if allowed is not True:
+        yield _no(
+            model.spoke(worker, when, sure=False), "the worker asks too often", "rate_limited"
+        )
+
+
+# --- tasks come -----------------------------------------------------------------------------------
+
+
+def _add(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
+    wanted = {operation.task: operation.depends}
+    return _added(model, wanted, operation.priority, operation.max_attempts)
+
+
+def _add_batch(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
+    names = [op.split_new_task(text)[0] for text in operation.tasks]
+    if len(set(names)) < len(names):
+        return (_no(model, "a task is in the batch twice", "duplicate_id", "bad_input"),)
+    return _added(model, operation.named, 5, None)
+
+
+def _add_many(model: BoardModel, operation: op.AddMany, when: Span) -> Iterable[Course]:
+    return _added(model, operation.named, 5, None)
+
+
+def _added(
+    model: BoardModel, wanted: dict[str, tuple[str, ...]], priority: int, most: int | None
+) -> Iterable[Course]:
+    wrong: set[str] = set()
+    if any(name in model.tasks for name in wanted):
+        wrong.add("duplicate_id")
+    if has_cycle(wanted) or any(name in depends for name, depends in wanted.items()):
+        wrong |= {"cycle", "dependency_missing", "bad_input"}
+    if any(
+        other not in wanted and other not in model.tasks
+        for depends in wanted.values()
+        for other in depends
+    ):
+        wrong.add("dependency_missing")
+    if wrong:
+        return (_no(model, f"it is not possible: {', '.join(sorted(wrong))}", *wrong),)
+    tasks = dict(model.tasks)
+    for order, (name, depends) in enumerate(wanted.items(), model.next_order()):
+        limit = most or int(model.profile.figures.max_attempts)
+        status = "blocked" if depends else "available"
+        tasks[name] = Task(name, priority, tuple(dict.fromkeys(depends)), limit, order, status)
+    named = next(iter(wanted)) if len(wanted) == 1 else None
+    return (_ok(replace(model, tasks=settle_dependants(tasks, model.profile)), "the tasks are new", named),)
+
+
+# --- tasks are taken ------------------------------------------------------------------------------
+
+
+def reaped(model: BoardModel, when: Span, speaker: str = "") -> Iterator[BoardModel]:
+    """The board after what is stale was returned; several when that is too close to tell."""
+    sure: list[str] = []
+    doubtful: list[str] = []
+    for name, task in model.tasks.items():
+        stale = model.stale(task.owner, when) if task.held else False
+        if stale and task.owner == speaker:
+            stale = None  # it has just shown that it lives
+        if stale is not False:
+            (sure if stale else doubtful).append(name)
+    choices: Iterable[tuple[str, ...]] = itertools.chain.from_iterable(
+        itertools.combinations(doubtful, size) for size in range(len(doubtful) + 1)
+    )
+    if len(doubtful) > MOST_DOUBTFUL:
+        choices = ((), tuple(doubtful))
+    for also in choices:
+        after = model
+        for name in (*sure, *also):
+            after = fails(after, model.tasks[name], when)
+            held = after.tasks[name]
+            free = held.free() if model.profile.fail_is_final else attempt_over(held, None)
+            after = after.with_task(free)
+        yield replace(after, tasks=settle_dependants(after.tasks, model.profile))
+
+
+def _claim(model: BoardModel, operation: op.Claim, when: Span) -> Iterable[Course]:
+    for free in reaped(model, when, operation.worker):
+        for through, guarded in breaker_courses(free, when):
+            heard = guarded.spoke(operation.worker, when, sure=False)
+            if not through:
+                yield _no(heard, "the circuit breaker is open", "breaker_open")
+            elif operation.task is not None:
+                yield from _take_named(heard, operation, operation.task, when)
+            else:
+                yield from _take_best(heard, operation, when)
+
+
+def _taken(model: BoardModel, worker: str, task: Task, when: Span) -> Course:
+    claimed = replace(task, status="claimed", owner=worker, epoch=task.epoch + 1, rest=None)
+    after = model.with_task(claimed).spoke(worker, when, sure=True)
+    if model.profile.breaker and after.breaker.opened is not None:
+        probes = after.breaker.probes | {task.id}
+        after = replace(after, breaker=replace(after.breaker, probes=probes))
+    return _ok(after, f"task {task.id} is the best one", task.id)
+
+
+def _take_best(model: BoardModel, operation: op.Claim, when: Span) -> Iterable[Course]:
+    free = [task for task in model.tasks.values() if task.status == "available"]
+    for task in sorted(free, key=lambda one: (one.priority, one.order)):
+        rested = model.rested(task, when)
+        if rested is not False:
+            yield _taken(model, operation.worker, task, when)
+        if rested:
+            return
+    yield _no(model, "no task is available", "nothing_to_claim")
+
+
+def _take_named(model: BoardModel, operation: op.Claim, name: str, when: Span) -> Iterable[Course]:
+    task = model.tasks.get(name)
+    if task is None:
+        yield _no(model, f"task {name} does not exist", "unknown_task")
+        return
+    if task.status == "blocked":
+        yield _no(model, f"task {name} is blocked", "dependencies_open", "task_not_available")
+        return
+    if task.owner == operation.worker and task.held and model.profile.owner_reclaims:
+        yield _ok(model, "its owner may ask again", name)
+    classes = ("task_not_available", "nothing_to_claim", "wrong_status")
+    if task.status != "available":
+        yield _no(model, f"task {name} is {task.status}", *classes)
+        return
+    rested = model.rested(task, when)
+    if rested is not False:
+        yield _taken(model, operation.worker, task, when)
+    if not rested:
+        yield _no(model, f"task {name} rests", *classes)
+
+
+def _owned(
+    model: BoardModel, operation: op.OwnerCommand, statuses: tuple[str, ...]
+) -> Task | Course:
+    """The task that a worker may speak for, or the refusal that is due."""
+    task = model.tasks.get(operation.task)
+    if task is None:
+        return _no(model, f"task {operation.task} does not exist", "unknown_task")
+    epoch = model.epoch_used(operation.worker, operation.task, stale=operation.stale)
+    classes: set[str] = set()
+    if task.owner != operation.worker:
+        classes |= {"not_owner"}
+    if epoch is not None and epoch != task.epoch:
+        classes |= {"stale_epoch"}
+    if not task.held:  # whether a free or finished task has an owner is the board's own business
+        classes |= {"wrong_status", "not_owner"}
+    elif task.status not in statuses:
+        classes |= {"wrong_status"}
+    if classes:
+        what = f"{task.status}, owner {task.owner or 'nobody'}, epoch {task.epoch}"
+        return _no(model, f"task {task.id} is {what}", *classes)
+    return task
+
+
+def _start(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
+    task = _owned(_maybe(model, operation, when), operation, ("claimed",))
+    if isinstance(task, Course):
+        return (task,)
+    model = _maybe(model, operation, when)
+    return (_ok(model.with_task(replace(task, status="in_progress")), "the owner begins", task.id),)
+
+
+def _maybe(model: BoardModel, operation: op.OwnerCommand, when: Span) -> BoardModel:
+    """A board may or may not take any word of a worker for a sign of life."""
+    return model.spoke(operation.worker, when, sure=False)
+
+
+def output_of(operation: op.Complete) -> str:
+    """The output that a completion carries."""
+    text = f"{operation.worker} did {operation.task}"
+    return text + "." * max(0, operation.size - len(text))
+
+
+def _complete(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
+    model = _maybe(model, operation, when)
+    task = _owned(model, operation, op.HELD)
+    if isinstance(task, Course):
+        return (task,)
+    done = replace(task, status="done", output=output_of(operation))
+    after = succeeds(model, task).with_task(done)
+    after = replace(after, tasks=settle_dependants(after.tasks, model.profile))
+    return (_ok(after, "the owner has done it", task.id),)
+
+
+def _fail(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
+    model = _maybe(model, operation, when)
+    task = _owned(model, operation, op.HELD)
+    if isinstance(task, Course):
+        return (task,)
+    over = attempt_over(task, _rest(model, task.attempts, when))
+    if model.profile.fail_is_final:
+        over = replace(task, status="failed", attempts=task.attempts + 1)
+    after = fails(model, task, when).with_task(over)
+    after = replace(after, tasks=settle_dependants(after.tasks, model.profile))
+    return (_ok(after, "the owner gives up", task.id),)
+
+
+def _rest(model: BoardModel, attempts: int, when: Span) -> Span:
+    """When a task may be tried again."""
+    figures, tolerance_s = model.profile.figures, model.profile.limits.tolerance_s
+    plain_s = min(figures.retry_cap_s, figures.retry_base_s * 2.0 ** min(attempts, 60))
+    return Span(
+        when.earliest + plain_s * (1 - figures.jitter) * 0.9,
+        when.latest + plain_s * (1 + figures.jitter) + tolerance_s,
+    )
+
+
+def _release(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
+    model = _maybe(model, operation, when)
+    task = _owned(model, operation, op.HELD)
+    if isinstance(task, Course):
+        return (task,)
+    probes = model.breaker.probes - {task.id}
+    after = replace(model, breaker=replace(model.breaker, probes=probes))
+    return (_ok(after.with_task(task.free()), "the owner gives it back", task.id),)
+
+
+def _heartbeat(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
+    return (_ok(model.spoke(operation.worker, when, sure=True), "everybody may say so"),)
+
+
+def _cancel(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
+    task = model.tasks.get(operation.task)
+    if task is None:
+        return (_no(model, f"task {operation.task} does not exist", "unknown_task"),)
+    if task.over and not (task.status == "failed" and model.profile.cancels_failed):
+        return (_no(model, f"task {task.id} is {task.status}", "wrong_status"),)
+    probes = model.breaker.probes - {task.id}
+    after = replace(model, breaker=replace(model.breaker, probes=probes))
+    after = after.with_task(replace(task, status="cancelled", rest=None))
+    return (_ok(replace(after, tasks=settle_dependants(after.tasks, model.profile)), "nobody needs it", task.id),)
+
+
+def _retry(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
+    task = model.tasks.get(operation.task)
+    if task is None:
+        return (_no(model, f"task {operation.task} does not exist", "unknown_task"),)
+    if task.status != "failed":
+        return (_no(model, f"task {task.id} is {task.status}", "wrong_status"),)
+    status = due_status(model.tasks, task, model.profile)
+    if status == "failed":
+        return (_no(model, "a dependency has failed", "dependencies_open", "wrong_status"),)
+    rest = _rest(model, 0, when) if model.profile.retry_rests else None
+    again = replace(task.free(rest), status=status, attempts=0)
+    return (_ok(model.with_task(again), "it gets all its attempts again", task.id),)
+
+
+def _recover(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
+    return [_ok(after, "what is stale is returned") for after in reaped(model, when)]
+
+
+# --- copies ---------------------------------------------------------------------------------------
+
+
+def _checkpoint(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
+    kept = {**model.checkpoints, operation.name: model.tasks}
+    return (_ok(replace(model, checkpoints=kept), "a copy can always be kept"),)
+
+
+def _restore(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
+    saved = model.checkpoints.get(operation.name)
+    if saved is None:
+        return (_no(model, "there is no such checkpoint", "unknown_checkpoint"),)
+    tasks = {}
+    for name, task in saved.items():
+        now = model.tasks.get(name)
+        epoch = max(task.epoch, 0 if now is None else now.epoch)
+        task = replace(task, epoch=epoch, rest=_blurred(task.rest))
+        free = task.held and not model.profile.restore_keeps_claims
+        tasks[name] = task.free(task.rest) if free else task
+    return (_ok(replace(model, tasks=tasks), "the checkpoint is there"),)
+
+
+def _blurred(rest: Span | None) -> Span | None:
+    """A copy of an old moment: how a board reads it later is its own business."""
+    return None if rest is None else ANYTIME
+
+
+def _repair(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
+    if not model.damaged:
+        return (_ok(model, "nothing is wrong"),)
+    found = [
+        _ok(_from_copy(replace(model, damaged=False), tasks), "it comes back from a copy")
+        for tasks in (model.tasks, *model.recent)
+    ]
+    found.append(_ok(replace(model, damaged=False), "the damage may have hit nothing that counts"))
+    if not model.recent:
+        found.append(_no(model, "there may be no copy yet", "unreadable", "not_initialised"))
+    return found
+
+
+def _from_copy(model: BoardModel, tasks: Any) -> BoardModel:
+    """Claims of the lost time are void, or they still stand."""
+    free = {
+        name: replace(task.free() if task.held else task, rest=_blurred(task.rest))
+        for name, task in tasks.items()
+    }
+    return replace(model, tasks=free, leader=None)
+
+
+# --- leadership -----------------------------------------------------------------------------------
+
+
+def _elect(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
+    gone = model.leader_gone(when)
+    token = model.top_token + 1
+    led = replace(model, leader=Leader(operation.node, token, when), top_token=token)
+    won = _ok(led, "nobody leads")
+    lost = _no(model, f"{model.leader.node if model.leader else 'nobody'} leads", "leader_exists")
+    if model.leader is not None and model.leader.node == operation.node:
+        return (won, lost)
+    if gone is None:
+        return (won, lost)
+    return (won,) if gone else (lost,)
+
+
+def _leads(model: BoardModel, operation: op.LeaderCommand, when: Span) -> bool | None:
+    """Does the node lead with the token that it shows? None: its lease may just have run out."""
+    token = model.token_used(operation.node, stale=operation.stale)
+    leader = model.leader
+    if leader is None or leader.node != operation.node or token != leader.token:
+        return False
+    return True if model.leader_gone(when) is False else None
+
+
+def _as_leader(
+    model: BoardModel, operation: op.LeaderCommand, when: Span, after: BoardModel
+) -> Iterable[Course]:
+    leads = _leads(model, operation, when)
+    refused = _no(model, f"{operation.node} does not lead", "not_leader", "stale_token")
+    if leads is False:
+        return (refused,)
+    served = _ok(after, f"{operation.node} leads")
+    return (served,) if leads else (served, refused)
+
+
+def _renew(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
+    leader = model.leader
+    renewed = model if leader is None else replace(model, leader=replace(leader, renewed=when))
+    return _as_leader(model, operation, when, renewed)
+
+
+def _step_down(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
+    return _as_leader(model, operation, when, replace(model, leader=None))
+
+
+def _write(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
+    return _as_leader(model, operation, when, model)
+
+
+def _look(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
+    return (_ok(model, "looking is always answered"),)
+
+
+_COURSES: dict[type[Operation], Callable[[BoardModel, Any, Span], Iterable[Course]]] = {
+    op.AddTask: _add,
+    op.AddBatch: _add_batch,
+    op.AddMany: _add_many,
+    op.Claim: _claim,
+    op.Start: _start,
+    op.Complete: _complete,
+    op.Fail: _fail,
+    op.Release: _release,
+    op.Heartbeat: _heartbeat,
+    op.Cancel: _cancel,
+    op.Retry: _retry,
+    op.Recover: _recover,
+    op.Checkpoint: _checkpoint,
+    op.Restore: _restore,
+    op.Repair: _repair,
+    op.Elect: _elect,
+    op.Renew: _renew,
+    op.StepDown: _step_down,
+    op.WriteAsLeader: _write,
+    op.Status: _look,
+    op.List: _look,
+}
+COMMANDS: tuple[type[Operation], ...] = (op.Init, *_LIFE, *_COURSES)
+"""Everything that is said to the board."""

@@ -1,0 +1,285 @@
+"""One small function for each promise about state: beliefs and pictures in, violations out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from mutiny.contracts.board import operations as op
+from mutiny.contracts.board.model import BoardModel, Span, Task, has_cycle, hopeless
+from mutiny.contracts.board.observation import BoardObservation, TaskView
+from mutiny.contracts.common import ExpectError, SweepPoint, Trace
+from mutiny.contracts.faults import Injury, KillDuring
+from mutiny.model.operation import Operation, walk
+from mutiny.model.violation import Violation
+
+
+@dataclass(frozen=True)
+class Check:
+    """What a rule may look at."""
+
+    model: BoardModel
+    """The beliefs after the operation."""
+    seen: BoardObservation
+    before: BoardObservation
+    operation: Operation
+
+    @property
+    def inner(self) -> Operation:
+        """The command that was given, without what was done to it."""
+        wrapped = (ExpectError, SweepPoint, Trace, KillDuring, Injury, op.HoldBoardLock)
+        if isinstance(self.operation, wrapped) and self.operation.children():
+            return self.operation.children()[0]
+        return self.operation
+
+    @property
+    def exact(self) -> bool:
+        """Nobody but us changes the board, so it is exactly as we left it."""
+        return self.seen.tasks is not None and not self.model.loose
+
+    def pairs(self) -> Iterator[tuple[Task, TaskView]]:
+        """Every task that is believed in and seen."""
+        for name, view in (self.seen.tasks or {}).items():
+            if name in self.model.tasks:
+                yield self.model.tasks[name], view
+
+    def had(self, name: str) -> TaskView | None:
+        """The task as it was before the operation."""
+        return (self.before.tasks or {}).get(name)
+
+    def gave(self, kind: type[Operation] | tuple[type[Operation], ...]) -> bool:
+        """Was such a command part of the operation?"""
+        return any(isinstance(part, kind) for part in walk(self.operation))
+
+
+def _found(rule: str, task: str, text: str, **evidence: object) -> Violation:
+    return Violation(f"board.{rule}", text, task, evidence)
+
+
+def state_readable(check: Check) -> Iterable[Violation]:
+    """The board can be read, unless Mutiny itself has damaged it."""
+    if check.seen.state_error is not None and not check.model.damaged and not check.model.lasting:
+        yield _found("state_readable", "", f"The board cannot be read: {check.seen.state_error}.")
+
+
+def add_kept(check: Check) -> Iterable[Violation]:
+    """Every task that was acknowledged is there."""
+    if check.seen.tasks is None or check.gave((op.Restore, op.Repair)):
+        return
+    batch = check.inner.named if isinstance(check.inner, op.AddBatch) else {}
+    for name in check.model.tasks:
+        if name not in check.seen.tasks and not (
+            name in batch and set(batch) & set(check.seen.tasks)
+        ):
+            yield _found("add_kept", name, f"Task {name} was added but is not there.")
+
+
+def nothing_invented(check: Check) -> Iterable[Violation]:
+    """A task that nobody has added, or whose adding was refused."""
+    if check.seen.tasks is None or check.gave((op.Restore, op.Repair, op.AddBatch)):
+        return
+    for name in check.seen.tasks:
+        if name not in check.model.tasks:
+            text = f"Task {name} is there although nobody has successfully added it."
+            yield _found("rejects_truthfully", name, text)
+
+
+def batch_is_atomic(check: Check) -> Iterable[Violation]:
+    """Of a batch all tasks are there, or none."""
+    inner = check.inner
+    if not isinstance(inner, op.AddBatch) or check.seen.tasks is None:
+        return
+    fresh = [name for name in inner.named if check.had(name) is None]
+    there = [name for name in fresh if name in check.seen.tasks]
+    believed = [name for name in fresh if name in check.model.tasks]
+    if there and (len(there) < len(fresh) or not believed):
+        what = f"{len(there)} of {len(fresh)} new tasks are there ({', '.join(there)})"
+        yield _found("batch_is_atomic", there[0], f"After {inner} {what}.")
+
+
+def single_owner(check: Check) -> Iterable[Violation]:
+    """What is held is held by somebody."""
+    for view in (check.seen.tasks or {}).values():
+        if view.status in op.HELD and not view.owner:
+            yield _found("single_owner", view.id, f"Task {view.id} is {view.status} by nobody.")
+
+
+def claim_kept(check: Check) -> Iterable[Violation]:
+    """A claim stands until its owner ends it or its lease is over."""
+    if not check.exact or check.gave((op.Restore, op.Repair)):
+        return
+    for task, view in check.pairs():
+        if task.held and (view.status not in op.HELD or view.owner != task.owner):
+            robbed = check.gave((op.Claim, op.Recover)) and check.had(task.id) is not None
+            earlier = check.had(task.id)
+            robbed = robbed and earlier is not None and earlier.status in op.HELD
+            rule = "live_worker_kept" if robbed and view.status != "done" else "claim_kept"
+            now = f"{view.status}, owner {view.owner or 'nobody'}"
+            text = f"Task {task.id} is {now}, but {task.owner} holds it."
+            yield _found(rule, task.id, text)
+
+
+def no_stuck_claim(check: Check) -> Iterable[Violation]:
+    """What a recover was due to return is returned."""
+    if not check.exact or not check.gave((op.Claim, op.Recover)):
+        return
+    for task, view in check.pairs():
+        if view.status in op.HELD and not task.held and task.status in ("available", "failed"):
+            text = f"Task {task.id} is still held by {view.owner}, whose lease is over."
+            yield _found("no_stuck_claim", task.id, text)
+
+
+def completion_kept(check: Check) -> Iterable[Violation]:
+    """What was completed is done, with its output."""
+    if not check.exact or check.gave((op.Restore, op.Repair)):
+        return
+    for task, view in check.pairs():
+        earlier = check.had(task.id)
+        if task.status == "done" and view.status != "done":
+            if earlier is None or earlier.status != "done":
+                text = f"Task {task.id} was completed but is {view.status}."
+                yield _found("completion_kept", task.id, text)
+        elif task.status == "done" and task.output and view.output not in (None, task.output):
+            text = f"The output of task {task.id} is not what its owner gave."
+            yield _found("completion_kept", task.id, text, seen=(view.output or "")[:200])
+
+
+def terminal_is_terminal(check: Check) -> Iterable[Violation]:
+    """What was seen done, failed or cancelled stays so."""
+    if check.gave((op.Restore, op.Repair, op.Retry)):
+        return
+    for name, view in (check.seen.tasks or {}).items():
+        earlier = check.had(name)
+        if earlier is not None and earlier.status in op.TERMINAL and view.status != earlier.status:
+            text = f"Task {name} was {earlier.status} and is {view.status} now."
+            yield _found("terminal_is_terminal", name, text)
+
+
+def dependencies_respected(check: Check) -> Iterable[Violation]:
+    """No task begins before its dependencies are done."""
+    tasks = check.seen.tasks or {}
+    for view in tasks.values():
+        if view.status not in ("available", *op.HELD, "done"):
+            continue
+        for name in view.depends:
+            if name in tasks and tasks[name].status != "done":
+                text = f"Task {view.id} is {view.status} but {name} is {tasks[name].status}."
+                yield _found("dependencies_respected", view.id, text)
+
+
+def blocked_for_a_reason(check: Check) -> Iterable[Violation]:
+    """A task whose dependencies are decided is not blocked any more."""
+    tasks = check.seen.tasks or {}
+    for view in tasks.values():
+        states = [tasks[name].status for name in view.depends if name in tasks]
+        if view.status == "blocked" and view.depends:
+            never = any(status in hopeless(check.model.profile) for status in states)
+            if never or (states and all(status == "done" for status in states)):
+                text = f"Task {view.id} is blocked though its dependencies are {', '.join(states)}."
+                yield _found("all_settle", view.id, text)
+
+
+def cycles_refused(check: Check) -> Iterable[Violation]:
+    """No tasks depend on each other in a circle."""
+    tasks = check.seen.tasks or {}
+    if tasks and has_cycle({name: view.depends for name, view in tasks.items()}):
+        yield _found("cycles_refused", "", "Tasks depend on each other in a circle.")
+
+
+def tokens_grow(check: Check) -> Iterable[Violation]:
+    """Epochs and leader tokens never go down; a new owner has a new epoch."""
+    tasks = check.seen.tasks or {}
+    for name, view in tasks.items():
+        earlier = check.had(name)
+        if earlier is None or earlier.epoch is None or view.epoch is None:
+            continue
+        if view.epoch < earlier.epoch:
+            text = f"The epoch of task {name} went down from {earlier.epoch} to {view.epoch}."
+            yield _found("tokens_grow", name, text)
+        taken = view.status in op.HELD and earlier.status in op.HELD
+        if taken and view.owner != earlier.owner and view.epoch == earlier.epoch:
+            text = f"Task {name} has a new owner, {view.owner}, with the old epoch {view.epoch}."
+            yield _found("tokens_grow", name, text)
+    if check.seen.token is not None and check.seen.token < check.model.top_token:
+        text = f"The leader token is {check.seen.token} after it was {check.model.top_token}."
+        yield _found("tokens_grow", "leader", text)
+
+
+def attempts_bounded(check: Check) -> Iterable[Violation]:
+    """No task is tried more often than allowed."""
+    for task, view in check.pairs():
+        most = view.max_attempts or task.max_attempts
+        if view.attempts is None:
+            continue
+        again = view.status in ("available", *op.HELD) and view.attempts >= most
+        if view.attempts > most or again:
+            text = f"Task {view.id} is {view.status} after {view.attempts} of {most} attempts."
+            yield _found("attempts_bounded", view.id, text)
+
+
+def no_double_effect(check: Check) -> Iterable[Violation]:
+    """No task is completed twice."""
+    for view in (check.seen.tasks or {}).values():
+        if (view.completions or 0) > 1:
+            text = f"Task {view.id} was completed {view.completions} times."
+            yield _found("no_double_effect", view.id, text)
+
+
+def one_server(check: Check) -> Iterable[Violation]:
+    """At most one server runs."""
+    if (check.seen.servers or 0) > 1:
+        yield _found("one_server", "", f"{check.seen.servers} servers of one board run.")
+
+
+def checkpoint_exact(check: Check) -> Iterable[Violation]:
+    """After a restore the tasks are those of the checkpoint, and nobody holds any."""
+    if check.seen.tasks is None or not isinstance(check.inner, op.Restore):
+        return
+    yield from _same_tasks(check, "checkpoint_exact", "The checkpoint held")
+
+
+def repair_keeps_data(check: Check) -> Iterable[Violation]:
+    """After a repair the tasks are those of the newest whole copy."""
+    if check.seen.tasks is None or not isinstance(check.inner, op.Repair):
+        return
+    yield from _same_tasks(check, "repair_keeps_data", "The newest whole copy held")
+
+
+def _same_tasks(check: Check, rule: str, source: str) -> Iterable[Violation]:
+    seen = check.seen.tasks or {}
+    for name, task in check.model.tasks.items():
+        view = seen.get(name)
+        if view is None:
+            yield _found(rule, name, f"{source} task {name}, which is not there.")
+        elif view.status != task.status and not check.model.loose:
+            text = f"{source} task {name} {task.status}, which is {view.status} now."
+            yield _found(rule, name, text)
+    for name in seen:
+        if name not in check.model.tasks:
+            yield _found(rule, name, f"{source} no task {name}, which is there now.")
+
+
+def status_is_honest(check: Check) -> Iterable[Violation]:
+    """Everything else that the board shows is what the commands have done."""
+    if not check.exact or check.gave((op.Restore, op.Repair)):
+        return
+    for task, view in check.pairs():
+        if view.status != task.status:
+            text = f"Task {task.id} is {view.status}, but was due to be {task.status}."
+            yield _found("status_is_honest", task.id, text)
+
+
+Invariant = Callable[[Check], Iterable[Violation]]
+INVARIANTS: tuple[Invariant, ...] = (
+    *(state_readable, one_server, batch_is_atomic, add_kept, nothing_invented),
+    *(checkpoint_exact, repair_keeps_data, single_owner),
+    *(tokens_grow, no_double_effect, dependencies_respected, cycles_refused, attempts_bounded),
+    *(terminal_is_terminal, completion_kept, no_stuck_claim, claim_kept),
+    *(blocked_for_a_reason, status_is_honest),
+)
+"""All of them, the most telling first."""
+
+
+def moment_of(before: BoardObservation, seen: BoardObservation) -> Span:
+    """When something happened between two looks."""
+    return Span(before.ended, seen.began)

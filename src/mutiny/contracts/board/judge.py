@@ -1,0 +1,406 @@
+"""From one executed operation to a verdict and new beliefs. Pure: the engine executes and looks.
+
+A command whose outcome nobody learned leaves several beliefs; the next look at the board refutes all
+but one of them, or all, and then a promise is broken.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from mutiny.contracts import common, faults
+from mutiny.contracts.board import operations as op
+from mutiny.contracts.board.answers import Words, answer_of
+from mutiny.contracts.board.background import control, judge_wait
+from mutiny.contracts.board.courses import COMMANDS, Course, courses, learn, server_killed
+from mutiny.contracts.board.explain import KNOWN, explain
+from mutiny.contracts.board.invariants import moment_of
+from mutiny.contracts.board.load import driven, went_on, wrong_with_load
+from mutiny.contracts.board.model import BoardModel, Span
+from mutiny.contracts.board.observation import Answer, BoardObservation
+from mutiny.model.operation import Kind, Operation
+from mutiny.model.result import OperationResult
+from mutiny.model.verdict import Verdict, worst
+from mutiny.model.violation import Violation
+from mutiny.oracle.classify import CRASH_TEXTS
+
+_CRASH = re.compile("|".join(CRASH_TEXTS))
+MOST_MODELS = 64
+EXACT = (
+    *(op.Init, op.Up, op.Down, op.RestartServer, op.StartSecondServer, op.AddTask, op.AddBatch),
+    *(op.AddMany, op.Checkpoint, op.Elect, op.Renew, op.StepDown, op.WriteAsLeader, op.Heartbeat),
+    *(op.Status, op.List),
+)
+"""Commands whose outcome does not depend on what others do with the tasks meanwhile."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What an answer means."""
+
+    verdict: Verdict
+    models: tuple[BoardModel, ...]
+    violation: Violation | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Look:
+    """The pictures around an operation, and how its words are read."""
+
+    before: BoardObservation
+    seen: BoardObservation
+    words: Words
+
+    def span(self, result: OperationResult) -> Span:
+        """When the command was given and answered, on our own clock."""
+        invoked, returned = result.details.get("invoked"), result.details.get("returned")
+        if isinstance(invoked, float) and isinstance(returned, float):
+            return Span(invoked, returned)
+        return moment_of(self.before, self.seen)
+
+
+def judge(model: BoardModel, operation: Operation, result: OperationResult, look: Look) -> Judged:
+    """Classify what came back, and advance the beliefs."""
+    judged = _judge(model, operation, result, look)
+    seen = tuple(one.see(look.seen) for one in judged.models)
+    return replace(judged, models=seen)
+
+
+def _judge(model: BoardModel, operation: Operation, result: OperationResult, look: Look) -> Judged:
+    if result.harness_error is not None:
+        return _nothing_known(model, operation, result, look)
+    if isinstance(operation, common.Parallel | common.Interleave):
+        return _parallel(model, operation, result, look)
+    if isinstance(operation, common.Trace):
+        return _inner(model, operation.operation, result, look)
+    if isinstance(operation, common.SweepPoint | faults.KillDuring):
+        return _broken_off(model, operation, result, look)
+    if isinstance(operation, common.ExpectError):
+        return _refusal(model, operation, result, look)
+    if isinstance(operation, op.HoldBoardLock | faults.Injury):
+        return _injured(model, operation, result, look)
+    if isinstance(operation, op.KillServer) and operation.after is not None:
+        return _killed_after(model, operation, operation.after, result, look)
+    if isinstance(operation, COMMANDS):
+        hindered = bool(model.lasting)
+        return command(model, operation, result, look, hindered=hindered)
+    if isinstance(operation, op.Drive):
+        return _driven(model, operation, result, look)
+    if operation.kind in (Kind.WAIT, Kind.ASSERTION):
+        verdict, violation = judge_wait(model, operation, result, look.seen)
+        after = model
+        if isinstance(operation, op.Settle) and verdict is Verdict.SUCCESS:
+            after = replace(model.see(look.seen), faults=(), lasting=())
+        return Judged(verdict, (after,), violation, "it is due")
+    if operation.kind is Kind.FAULT and not result.fired:
+        return Judged(Verdict.INCONCLUSIVE, (model,))
+    if not result.succeeded:
+        return Judged(Verdict.INCONCLUSIVE, (model,))
+    return Judged(Verdict.SUCCESS, (control(model, operation, look.seen),))
+
+
+def _nothing_known(
+    model: BoardModel, operation: Operation, result: OperationResult, look: Look
+) -> Judged:
+    return Judged(Verdict.INCONCLUSIVE, (model,), None, result.harness_error or "")
+
+
+def _inner(model: BoardModel, inner: Operation, result: OperationResult, look: Look) -> Judged:
+    if not result.inner:
+        return Judged(Verdict.INCONCLUSIVE, (model,))
+    return _judge(model, inner, result.inner[0], look)
+
+
+# --- one command ----------------------------------------------------------------------------------
+
+
+def command(
+    model: BoardModel,
+    operation: Operation,
+    result: OperationResult,
+    look: Look,
+    *,
+    hindered: bool = False,
+) -> Judged:
+    """A command and its answer; `hindered`: a fault may have kept it from what was due."""
+    when = look.span(result)
+    trouble = _trouble(operation, result)
+    if trouble is not None:
+        verdict = Verdict.TIMEOUT if result.timed_out else Verdict.BUG
+        return Judged(verdict, _either(model, operation, when), trouble)
+    answer = answer_of(result, look.words)
+    if model.loose and not isinstance(operation, EXACT):
+        return _loosely(model, operation, answer)
+    right = courses(model, operation, when)
+    reason = "; or ".join(dict.fromkeys(course.reason for course in right))
+    matched = [course for course in right if _fits(course, answer)]
+    if matched:
+        backwards = _backwards(model, operation, answer)
+        verdict = Verdict.SUCCESS if answer.ok else Verdict.EXPECTED
+        after = tuple(learn(one.after, operation, answer).changed_from(model) for one in matched)
+        if backwards is not None:
+            return Judged(Verdict.BUG, after, backwards, reason)
+        dishonest = _dishonest(operation, answer, look) if answer.ok else None
+        return Judged(Verdict.BUG if dishonest else verdict, after, dishonest, reason)
+    if hindered and not answer.ok and (answer.error or answer.message):
+        return Judged(Verdict.EXPECTED, _perhaps(model, operation, answer, when), None, reason)
+    return Judged(Verdict.BUG, (model,), explain(model, operation, answer, right, when), reason)
+
+
+def _fits(course: Course, answer: Answer) -> bool:
+    if answer.ok:
+        return course.success and (course.task is None or answer.task in (None, course.task))
+    return answer.error in course.refusals
+
+
+def _trouble(operation: Operation, result: OperationResult) -> Violation | None:
+    """What no course can explain: no end, a signal, a traceback."""
+    evidence = {"exit_code": result.exit_code, "stderr": result.stderr[-2000:]}
+    if result.timed_out:
+        return Violation(
+            "board.answers_in_time", f"{operation} did not end within its time limit.", "", evidence
+        )
+    if result.signal is not None:
+        text = f"{operation} was ended by signal {result.signal}."
+        return Violation("board.no_crash", text, "", evidence)
+    if result.exit_code != 0 and _CRASH.search(result.stderr):
+        last = [line.strip() for line in result.stderr.splitlines() if line.strip()][-1]
+        return Violation("board.no_crash", f"{operation} crashed: {last}", "", evidence)
+    return None
+
+
+def _backwards(model: BoardModel, operation: Operation, answer: Answer) -> Violation | None:
+    """A number that fences old owners or leaders must grow."""
+    epoch, token = answer.number("epoch"), answer.number("token")
+    if isinstance(operation, op.Claim) and answer.ok and epoch is not None:
+        task = model.tasks.get(answer.task or "")
+        if task is not None and epoch <= task.epoch:
+            text = (
+                f"{operation} was given epoch {epoch}, but task {task.id} had {task.epoch} before."
+            )
+            return Violation("board.tokens_grow", text, task.id)
+    led = isinstance(operation, op.Elect) and answer.ok
+    if led and token is not None and token <= model.top_token:
+        text = f"{operation} was given token {token}, but {model.top_token} was given before."
+        return Violation("board.tokens_grow", text, "leader")
+    return None
+
+
+def _dishonest(operation: Operation, answer: Answer, look: Look) -> Violation | None:
+    """What status says of the numbers of tasks agrees with what was seen before and after it."""
+    counts = answer.said.get("counts")
+    steady = look.before.tasks is not None and look.before.tasks == look.seen.tasks
+    if not isinstance(operation, op.Status) or not isinstance(counts, dict) or not steady:
+        return None
+    for status in op.STATUSES:
+        real = sum(1 for view in (look.seen.tasks or {}).values() if view.status == status)
+        if counts.get(status, 0) != real:
+            text = f"Status counts {counts.get(status, 0)} {status} tasks, but there are {real}."
+            return Violation("board.status_is_honest", text, status)
+    return None
+
+
+def _loosely(model: BoardModel, operation: Operation, answer: Answer) -> Judged:
+    """Others work on the board: which course is right, only the whole history can tell."""
+    if answer.ok:
+        return Judged(Verdict.SUCCESS, (learn(model, operation, answer),))
+    if answer.error in KNOWN:
+        return Judged(Verdict.EXPECTED, (model,))
+    text = f"{operation} failed with an unknown error: {answer.message}"
+    return Judged(Verdict.BUG, (model,), Violation("board.fails_clearly", text))
+
+
+def _either(model: BoardModel, operation: Operation, when: Span) -> tuple[BoardModel, ...]:
+    """It has happened or it has not."""
+    after = [course.after.changed_from(model) for course in courses(model, operation, when)]
+    return _distinct((_at_least_heard(model, operation, when), *after))
+
+
+def _at_least_heard(model: BoardModel, operation: Operation, when: Span) -> BoardModel:
+    """Whatever became of its command, the worker may have been heard of."""
+    worker = op.worker_of(operation)
+    return model if worker is None else model.spoke(worker, when, sure=False)
+
+
+def _perhaps(
+    model: BoardModel, operation: Operation, answer: Answer, when: Span
+) -> tuple[BoardModel, ...]:
+    """A failure under a fault: a board that says that nothing happened is taken by its word."""
+    if answer.said.get("happened") == "no":
+        return (_at_least_heard(model, operation, when),)
+    return _either(model, operation, when)
+
+
+def _distinct(models: Iterable[BoardModel]) -> tuple[BoardModel, ...]:
+    found: list[BoardModel] = []
+    for model in models:
+        if model not in found:
+            found.append(model)
+    return tuple(found[:MOST_MODELS])
+
+
+# --- combinations ---------------------------------------------------------------------------------
+
+
+def _refusal(
+    model: BoardModel, operation: common.ExpectError, result: OperationResult, look: Look
+) -> Judged:
+    part = result.inner[0] if result.inner else result
+    judged = _judge(model, operation.inner, part, look)
+    if judged.verdict is not Verdict.SUCCESS:
+        return judged
+    text = f"{operation.inner} succeeded but the scenario expects a refusal."
+    return replace(judged, verdict=Verdict.BUG, violation=Violation("board.rejects_illegal", text))
+
+
+def _parallel(
+    model: BoardModel,
+    operation: common.Parallel | common.Interleave,
+    result: OperationResult,
+    look: Look,
+) -> Judged:
+    """Commands at once must have answered as if given in some order."""
+    parts = operation.operations
+    if result.timed_out:
+        text = f"{operation.type} did not end: {result.stderr}"
+        return Judged(Verdict.TIMEOUT, (model,), Violation("board.answers_in_time", text))
+    if len(result.inner) != len(parts):
+        return Judged(Verdict.INCONCLUSIVE, (model,))
+    twice = _claimed_twice(parts, result.inner, look)
+    found: list[BoardModel] = []
+    best: tuple[int, Judged | None] = (-1, None)
+    verdicts: list[Verdict] = []
+    for order in itertools.permutations(range(len(parts))):
+        models: tuple[BoardModel, ...] = (model,)
+        for place, index in enumerate(order):
+            judged = _each(models, parts[index], result.inner[index], look)
+            if judged.verdict.stops_run:
+                if place > best[0]:
+                    best = (place, judged)
+                break
+            models = judged.models
+            verdicts.append(judged.verdict)
+        else:
+            found += models
+    if twice is not None:
+        return Judged(Verdict.BUG, (model,), twice)
+    if found:
+        return Judged(worst(verdicts), _distinct(found), None, "some order explains it")
+    assert best[1] is not None
+    return best[1]
+
+
+def _each(
+    models: Sequence[BoardModel], operation: Operation, result: OperationResult, look: Look
+) -> Judged:
+    """One part, under all beliefs that its predecessors left."""
+    judged = [_judge(model, operation, result, look) for model in models]
+    right = [one for one in judged if not one.verdict.stops_run]
+    if not right:
+        return judged[0]
+    return replace(right[0], models=_distinct(m for one in right for m in one.models))
+
+
+def _claimed_twice(
+    parts: Sequence[Operation], results: Sequence[OperationResult], look: Look
+) -> Violation | None:
+    taken: dict[str, Operation] = {}
+    for part, result in zip(parts, results, strict=True):
+        answer = answer_of(result, look.words)
+        if isinstance(part, op.Claim) and answer.ok and answer.task:
+            other = taken.setdefault(answer.task, part)
+            if other is not part and op.worker_of(other) != part.worker:
+                text = f"{other} and {part} were both given task {answer.task}."
+                return Violation("board.single_owner", text, answer.task)
+    return None
+
+
+def _driven(model: BoardModel, operation: op.Drive, result: OperationResult, look: Look) -> Judged:
+    """A load: what it measured is judged, what it did is taken over as it is seen."""
+    after = driven(model, operation, look.seen)
+    violation = wrong_with_load(model, operation, result, look.seen)
+    if violation is not None:
+        return Judged(Verdict.BUG, (after,), violation)
+    return Judged(Verdict.SUCCESS if result.succeeded else Verdict.INCONCLUSIVE, (after,))
+
+
+# --- faults ---------------------------------------------------------------------------------------
+
+
+def _broken_off(
+    model: BoardModel,
+    operation: common.SweepPoint | faults.KillDuring,
+    result: OperationResult,
+    look: Look,
+) -> Judged:
+    """A command that was broken in the middle has happened or it has not; half is wrong.
+
+    An answer of success is an acknowledgement: then it has happened.
+    """
+    inner = operation.operation
+    if not result.fired or not result.inner:
+        return Judged(Verdict.INCONCLUSIVE, (model,))
+    answer, when = result.inner[0], look.span(result.inner[0])
+    died = answer.signal is not None or answer.exit_code is None
+    if died and not answer.timed_out:
+        judged = Judged(Verdict.EXPECTED, _either(model, inner, when), None, "it may have happened")
+    else:
+        judged = command(model, inner, answer, look, hindered=True)
+    lied = isinstance(operation, common.TearAt) and operation.mode == "lie"
+    models = (
+        replace(one.fault(str(operation)), damaged=one.damaged or lied) for one in judged.models
+    )
+    if operation.ends_world:
+        models = (_world_ended(one) for one in models)
+    elif model.profile.server:  # it was stopped for the point, and has come back
+        models = (one.all_blurred() for one in models)
+    after = Verdict.SUCCESS if judged.verdict is Verdict.EXPECTED else judged.verdict
+    return replace(judged, verdict=after, models=_distinct(models))
+
+
+def _killed_after(
+    model: BoardModel,
+    operation: op.KillServer,
+    first: Operation,
+    result: OperationResult,
+    look: Look,
+) -> Judged:
+    """What was answered before the kill has happened."""
+    if not result.fired or not result.inner:
+        return Judged(Verdict.INCONCLUSIVE, (model,))
+    judged = command(model, first, result.inner[0], look)
+    killed = tuple(server_killed(one).fault(str(operation)) for one in judged.models)
+    return replace(judged, models=killed)
+
+
+def _world_ended(model: BoardModel) -> BoardModel:
+    """All processes are gone, and nobody knows how long that took."""
+    blurred = model.all_blurred()
+    return replace(blurred, up=frozenset({False}), spawned={}, lasting=())
+
+
+def _injured(
+    model: BoardModel, operation: Operation, result: OperationResult, look: Look
+) -> Judged:
+    """A fault of the library: on during a command, for some time, or from now on."""
+    if not result.fired:
+        return Judged(Verdict.INCONCLUSIVE, (model,))
+    hit = model.fault(str(operation))
+    if isinstance(operation, faults.DamageFile) and operation.file == "state":
+        hit = replace(hit, damaged=True)
+    if isinstance(operation, faults.Injury) and operation.lasting:
+        hit = replace(hit, lasting=(*hit.lasting, operation))
+    during = operation.children()
+    if not during:
+        return Judged(Verdict.SUCCESS if result.succeeded else Verdict.INCONCLUSIVE, (hit,))
+    if not result.inner:
+        return Judged(Verdict.INCONCLUSIVE, (hit,))
+    judged = command(hit, during[0], result.inner[0], look, hindered=True)
+    unlocked = went_on(operation, result.inner[0], answer_of(result.inner[0], look.words))
+    if unlocked is not None and not judged.verdict.stops_run:
+        return replace(judged, verdict=Verdict.BUG, violation=unlocked)
+    return judged

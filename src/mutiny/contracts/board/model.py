@@ -1,0 +1,321 @@
+"""Beliefs about a board: what each task is, who was heard of when, who leads.
+
+A board does what it is told, so the beliefs are exact; only time blurs them. A moment is known as a
+span of our own clock, from before a command was given until after it was answered, so that "the
+lease is over" has three answers: yes, no, and too close to tell.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from mutiny.contracts.board.observation import BoardObservation
+from mutiny.contracts.board.operations import HELD, TERMINAL
+from mutiny.contracts.board.profile import BoardProfile
+from mutiny.contracts.faults import Injury
+
+FINISHING = ("healthy", "slow", "skewed", "double", "stranger", "flood", "deaf")
+"""Behaviours of spawned workers that complete what they claim."""
+
+
+class Span(NamedTuple):
+    """A moment that lies somewhere between two others."""
+
+    earliest: float
+    latest: float
+
+
+ANYTIME = Span(-math.inf, math.inf)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What one task is."""
+
+    id: str
+    priority: int = 5
+    depends: tuple[str, ...] = ()
+    max_attempts: int = 3
+    order: int = 0
+    status: str = "available"
+    owner: str | None = None
+    epoch: int = 0
+    attempts: int = 0
+    rest: Span | None = None
+    """When its rest after a failed attempt is over."""
+    output: str | None = None
+
+    @property
+    def held(self) -> bool:
+        return self.status in HELD
+
+    @property
+    def over(self) -> bool:
+        return self.status in TERMINAL
+
+    def free(self, rest: Span | None = None) -> Task:
+        """The task without an owner."""
+        return replace(self, status="available", owner=None, rest=rest)
+
+
+Tasks = Mapping[str, Task]
+
+
+@dataclass(frozen=True)
+class Leader:
+    """Who leads, and when that was last confirmed."""
+
+    node: str
+    token: int
+    renewed: Span
+
+
+@dataclass(frozen=True)
+class Breaker:
+    """A circuit breaker: closed as long as it was not opened."""
+
+    failures: int = 0
+    successes: int = 0
+    opened: Span | None = None
+    probes: frozenset[str] = frozenset()
+    unsure: bool = False
+    """A new server may have forgotten all of it, or not."""
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """What a worker may still ask for: at least and at most so many commands."""
+
+    low: float
+    high: float
+    at: Span
+
+
+@dataclass(frozen=True)
+class BoardModel:
+    """All beliefs."""
+
+    profile: BoardProfile = field(default_factory=BoardProfile)
+    initialised: bool = False
+    up: frozenset[bool] = frozenset({False})
+    """Does the server run? A board without a server needs none."""
+    tasks: Tasks = field(default_factory=dict)
+    heard: Mapping[str, Span] = field(default_factory=dict)
+    """When each worker last showed that it lives."""
+    given: Mapping[tuple[str, str], tuple[int, ...]] = field(default_factory=dict)
+    """Epochs that a worker was given for a task, in their order."""
+    leader: Leader | None = None
+    top_token: int = 0
+    tokens: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """Leader tokens that a node was given, in their order."""
+    checkpoints: Mapping[str, Tasks] = field(default_factory=dict)
+    recent: tuple[Tasks, ...] = ()
+    """The tasks before the last changes, newest first: what a repair may bring back."""
+    breaker: Breaker = field(default_factory=Breaker)
+    buckets: Mapping[str, Bucket] = field(default_factory=dict)
+    spawned: Mapping[str, str] = field(default_factory=dict)
+    """Workers that run in the background, with their behaviour."""
+    damaged: bool = False
+    """The state was damaged, and nobody has repaired it yet."""
+    faults: tuple[str, ...] = ()
+    """Faults since the system was last seen settled."""
+    lasting: tuple[Injury, ...] = ()
+    """Faults that are on now."""
+
+    # --- reading ---------------------------------------------------------------------------------
+
+    @property
+    def serving(self) -> bool | None:
+        """Is there somebody to answer? None when that is not known."""
+        if not self.profile.server:
+            return True
+        return next(iter(self.up)) if len(self.up) == 1 else None
+
+    @property
+    def loose(self) -> bool:
+        """Somebody else works on the board: tasks change by themselves."""
+        return bool(self.spawned) or self.profile.works
+
+    def next_order(self) -> int:
+        """Later than all tasks that are there."""
+        return 1 + max((task.order for task in self.tasks.values()), default=0)
+
+    def epoch_used(self, worker: str, task: str, *, stale: bool) -> int | None:
+        """The epoch that a worker names; None when it was never given one."""
+        return number_used(self.given.get((worker, task), ()), stale=stale)
+
+    def token_used(self, node: str, *, stale: bool) -> int:
+        """The token that a node shows."""
+        return number_used(self.tokens.get(node, ()), stale=stale) or 0
+
+    def stale(self, owner: str | None, when: Span) -> bool | None:
+        """Is this owner's lease over at that moment? None when that is too close to tell."""
+        heard = self.heard.get(owner or "", ANYTIME)
+        return older(when, heard, self.profile.figures.lease_s, self.profile.limits.tolerance_s)
+
+    def leader_gone(self, when: Span) -> bool | None:
+        """Is the leader's lease over?"""
+        if self.leader is None:
+            return True
+        lease_s = self.profile.figures.leader_lease_s
+        return older(when, self.leader.renewed, lease_s, self.profile.limits.tolerance_s)
+
+    def rested(self, task: Task, when: Span) -> bool | None:
+        """Has the task rested long enough?"""
+        if task.rest is None or when.earliest > task.rest.latest:
+            return True
+        return False if when.latest < task.rest.earliest else None
+
+    # --- writing ---------------------------------------------------------------------------------
+
+    def with_task(self, task: Task) -> BoardModel:
+        """With this task as it is now."""
+        return replace(self, tasks={**self.tasks, task.id: task})
+
+    def spoke(self, worker: str, when: Span, *, sure: bool) -> BoardModel:
+        """A worker was heard of; `sure`: so that no board can have missed it."""
+        old = self.heard.get(worker)
+        latest = when.latest if old is None else max(when.latest, old.latest)
+        earliest = when.earliest if sure else (-math.inf if old is None else old.earliest)
+        return replace(self, heard={**self.heard, worker: Span(earliest, latest)})
+
+    def all_blurred(self) -> BoardModel:
+        """The world stood still or began anew: no lease is known any more."""
+        owners = {task.owner for task in self.tasks.values() if task.owner} | set(self.heard)
+        leader = None if self.leader is None else replace(self.leader, renewed=ANYTIME)
+        rests = {
+            name: replace(task, rest=None if task.rest is None else Span(-math.inf, math.inf))
+            for name, task in self.tasks.items()
+        }
+        buckets = {
+            name: Bucket(0.0, float(self.profile.figures.rate_burst), ANYTIME)
+            for name in self.buckets
+        }
+        return replace(
+            self,
+            heard=dict.fromkeys(owners, ANYTIME),
+            leader=leader,
+            tasks=rests,
+            buckets=buckets,
+        )
+
+    def fault(self, text: str) -> BoardModel:
+        """A fault has happened."""
+        return replace(self, faults=(*self.faults, text))
+
+    def changed_from(self, before: BoardModel) -> BoardModel:
+        """Remember what was there before a change, for a repair."""
+        same = before.tasks == self.tasks and before.leader == self.leader
+        if same or not self.profile.repair_loses:
+            return self
+        return replace(self, recent=(before.tasks, *self.recent)[: self.profile.repair_loses])
+
+    # --- looking ---------------------------------------------------------------------------------
+
+    def see(self, seen: BoardObservation) -> BoardModel:
+        """Take over what only the board knows: epochs and attempts; and, when others work on it, all."""
+        taken = self._take_over(seen)
+        return taken.without(frozenset(self.spawned) - seen.living, seen.began)
+
+    def without(self, gone: frozenset[str], now: float) -> BoardModel:
+        """These spawned workers have ended; they may have been heard of until now."""
+        if not gone:
+            return self
+        left = {name: how for name, how in self.spawned.items() if name not in gone}
+        heard = {**self.heard, **dict.fromkeys(gone, Span(-math.inf, now))}
+        return replace(self, spawned=left, heard=heard)
+
+    def _take_over(self, seen: BoardObservation) -> BoardModel:
+        if seen.tasks is None:
+            return self
+        tasks = dict(self.tasks)
+        for name, view in seen.tasks.items():
+            mine = tasks.get(name)
+            if mine is None:
+                continue
+            epoch = mine.epoch if view.epoch is None else max(mine.epoch, view.epoch)
+            attempts = mine.attempts if view.attempts is None else view.attempts
+            mine = replace(mine, epoch=epoch, attempts=attempts)
+            if self.loose:
+                owner = view.owner if view.status in HELD else mine.owner
+                rest = ANYTIME if view.status == "available" and attempts else None
+                mine = replace(mine, status=view.status, owner=owner, rest=rest)
+            tasks[name] = mine
+        heard = self.heard
+        if self.loose:
+            known = {task.owner for task in tasks.values() if task.held and task.owner}
+            heard = {**heard, **dict.fromkeys(known & set(self.spawned), ANYTIME)}
+        token = self.top_token if seen.token is None else max(self.top_token, seen.token)
+        return replace(self, tasks=tasks, heard=heard, top_token=token)
+
+
+def number_used(known: tuple[int, ...], *, stale: bool) -> int | None:
+    """The last number that was given; `stale`: the one before, or one that was never right."""
+    if not stale:
+        return known[-1] if known else None
+    if len(known) > 1:
+        return known[-2]
+    return known[-1] - 1 if known else 0
+
+
+def older(now: Span, then: Span, limit_s: float, tolerance_s: float) -> bool | None:
+    """Is `then` longer ago than the limit? None when that is too close to tell."""
+    if now.earliest - then.latest > limit_s + tolerance_s:
+        return True
+    return False if now.latest - then.earliest < limit_s - tolerance_s else None
+
+
+def settle_dependants(tasks: Tasks, profile: BoardProfile) -> Tasks:
+    """Blocked tasks whose dependencies are decided: available, or failed for good."""
+    after = dict(tasks)
+    moved = True
+    while moved:
+        moved = False
+        for name, task in after.items():
+            due = task.status == "blocked"
+            status = due_status(after, task, profile) if due else task.status
+            if status != task.status:
+                after[name] = replace(task, status=status)
+                moved = True
+    return after
+
+
+def hopeless(profile: BoardProfile) -> tuple[str, ...]:
+    """What a dependency is that will never be done."""
+    return ("cancelled",) if profile.dependants_wait else ("failed", "cancelled")
+
+
+def due_status(tasks: Tasks, task: Task, profile: BoardProfile) -> str:
+    """What a task that nobody holds is, because of its dependencies alone."""
+    never = hopeless(profile)
+    states = [tasks[name].status if name in tasks else never[0] for name in task.depends]
+    if any(status in never for status in states):
+        return "failed"
+    return "available" if all(status == "done" for status in states) else "blocked"
+
+
+def attempt_over(task: Task, rest: Span | None) -> Task:
+    """After a failed attempt: free again, or failed for good."""
+    attempts = task.attempts + 1
+    if attempts >= task.max_attempts:
+        return replace(task, status="failed", attempts=attempts, rest=None)
+    return replace(task.free(rest), attempts=attempts)
+
+
+def has_cycle(depends: Mapping[str, Iterable[str]]) -> bool:
+    """Do some of these depend on each other in a circle?"""
+    left = {
+        name: {other for other in others if other in depends} for name, others in depends.items()
+    }
+    while left:
+        free = [name for name, needs in left.items() if not needs]
+        if not free:
+            return True
+        for name in free:
+            del left[name]
+        for needs in left.values():
+            needs.difference_update(free)
+    return False

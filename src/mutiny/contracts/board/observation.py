@@ -1,0 +1,94 @@
+"""What can be seen of a board at one moment. An unknown fact is None, never an empty answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+
+
+@dataclass(frozen=True)
+class TaskView:
+    """One task as the board shows it; what a board does not show is None."""
+
+    id: str
+    status: str
+    owner: str | None = None
+    epoch: int | None = None
+    attempts: int | None = None
+    max_attempts: int | None = None
+    priority: int | None = None
+    depends: tuple[str, ...] = ()
+    completions: int | None = None
+    output: str | None = None
+    reason: str | None = None
+    unchanged_s: float = 0.0
+    """For how long status, owner and epoch have been seen like this."""
+
+
+@dataclass(frozen=True)
+class BoardObservation:
+    """One look at a board."""
+
+    at: float = 0.0
+    began: float = 0.0
+    ended: float = 0.0
+    """When the look was taken, on our own monotonic clock."""
+    tasks: Mapping[str, TaskView] | None = None
+    """None: there was nothing to look at, or it could not be read."""
+    state_error: str | None = None
+    """Why the board could not be read although it is there."""
+    absent: bool = True
+    """There is no board yet."""
+    leader: str | None = None
+    token: int | None = None
+    servers: int | None = None
+    """How many servers of the board run; None: not looked, or it has none."""
+    living: frozenset[str] = frozenset()
+    """Spawned workers whose processes run."""
+    probe_errors: tuple[str, ...] = ()
+
+    def status_of(self, task: str | None) -> str | None:
+        """The status of a task, if it was seen."""
+        view = (self.tasks or {}).get(task or "")
+        return view.status if view is not None else None
+
+    def as_json(self) -> dict[str, object]:
+        """The journal's form: what is said, without what is not."""
+        tasks = None
+        if self.tasks is not None:
+            tasks = {
+                name: {
+                    key: value
+                    for key, value in asdict(view).items()
+                    if value not in (None, ()) and key not in ("id", "unchanged_s")
+                }
+                for name, view in self.tasks.items()
+            }
+        record: dict[str, object] = {"tasks": tasks, "leader": self.leader, "token": self.token}
+        optional: dict[str, object] = {
+            "state_error": self.state_error,
+            "servers": self.servers,
+            "living": sorted(self.living) or None,
+        }
+        record.update({key: value for key, value in optional.items() if value is not None})
+        return record
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a board answered: `ok` with its words, or the class of its refusal."""
+
+    ok: bool
+    error: str = ""
+    said: Mapping[str, object] = field(default_factory=dict)
+    message: str = ""
+
+    @property
+    def task(self) -> str | None:
+        value = self.said.get("task")
+        return value if isinstance(value, str) else None
+
+    def number(self, name: str) -> int | None:
+        """A whole number of the answer."""
+        value = self.said.get(name)
+        return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -1,0 +1,528 @@
+"""The operations of the board contract: the words of a task board, its workers, and its faults.
+
+Every class here is data only. Epochs and leader tokens are no arguments: whoever claimed a task uses
+the epoch that it was given, and `stale=True` uses the one before, as a worker does that slept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from mutiny.contracts import common
+from mutiny.contracts.common import check_seconds
+from mutiny.contracts.faults import DAMAGES, INJURIES, Heal, KillDuring
+from mutiny.model.operation import Kind, Operation
+
+STATUSES = ("blocked", "available", "claimed", "in_progress", "done", "failed", "cancelled")
+HELD = ("claimed", "in_progress")
+TERMINAL = ("done", "failed", "cancelled")
+BEHAVIOURS = (
+    *("healthy", "claim-and-die", "claim-and-hang", "slow", "stranger", "double"),
+    *("flood", "deaf", "skewed"),
+)
+"""What a spawned worker does; `slow:MS` and `skewed:SECONDS` carry a number."""
+SETTINGS = (
+    *("lease_s", "leader_lease_s", "retry_base_s", "retry_cap_s", "jitter", "max_attempts"),
+    *("breaker_failures", "breaker_open_s", "breaker_half_open", "breaker_successes"),
+    *("rate_limit", "rate_burst"),
+)
+"""Figures of a board that `Configure` may set."""
+DRIVES = ("cycles", "dag", "payloads", "long", "burst")
+"""What a load does."""
+
+
+def split_new_task(text: str) -> tuple[str, tuple[str, ...]]:
+    """A task of a batch: `id`, or `id:dependency,dependency`."""
+    name, _, depends = text.partition(":")
+    return name, tuple(word for word in depends.split(",") if word)
+
+
+def _check_name(what: str, name: str) -> None:
+    if not name or name != name.strip():
+        raise ValueError(f"{what} must be a name, got {name!r}")
+
+
+# --- control --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Configure(Operation):
+    """Set one figure of the board for all commands and servers that start from now on."""
+
+    name: str
+    value: float
+    kind: ClassVar[Kind] = Kind.CONTROL
+
+    def __post_init__(self) -> None:
+        if self.name not in SETTINGS:
+            raise ValueError(f"name {self.name!r} is none of {', '.join(SETTINGS)}")
+
+
+@dataclass(frozen=True)
+class Settle(Operation):
+    """Heal all lasting faults, then wait until nothing is pending; the history is checked, too."""
+
+    timeout_seconds: float | None = None
+    kind: ClassVar[Kind] = Kind.WAIT
+
+
+@dataclass(frozen=True)
+class SpawnWorker(Operation):
+    """Start workers in the background: `worker`, or `worker-1`, `worker-2`, ... when there are several."""
+
+    worker: str
+    behaviour: str = "healthy"
+    count: int = 1
+    kind: ClassVar[Kind] = Kind.CONTROL
+
+    def __post_init__(self) -> None:
+        _check_name("worker", self.worker)
+        word, _, number = self.behaviour.partition(":")
+        if word not in BEHAVIOURS:
+            raise ValueError(f"behaviour {self.behaviour!r} is none of {', '.join(BEHAVIOURS)}")
+        if number and not number.lstrip("-").replace(".", "", 1).isdigit():
+            raise ValueError(f"behaviour {self.behaviour!r}: {number!r} is no number")
+        if not 1 <= self.count <= 100:
+            raise ValueError(f"count must be between 1 and 100, got {self.count}")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The workers that are started."""
+        if self.count == 1:
+            return (self.worker,)
+        return tuple(f"{self.worker}-{number}" for number in range(1, self.count + 1))
+
+
+@dataclass(frozen=True)
+class StopWorker(Operation):
+    """Ask spawned workers (this one, or all of this name) to end; they finish what they hold."""
+
+    worker: str
+    kind: ClassVar[Kind] = Kind.CONTROL
+
+
+# --- commands -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Init(Operation):
+    """Make the board."""
+
+
+@dataclass(frozen=True)
+class Up(Operation):
+    """Start the board's server; a board of files needs none."""
+
+
+@dataclass(frozen=True)
+class Down(Operation):
+    """Stop the board's server in an orderly way."""
+
+
+@dataclass(frozen=True)
+class AddTask(Operation):
+    """A new task; `size` bytes of payload go with it."""
+
+    task: str
+    priority: int = 5
+    depends: tuple[str, ...] = ()
+    max_attempts: int | None = None
+    size: int = 0
+
+    def __post_init__(self) -> None:
+        _check_name("task", self.task)
+
+
+@dataclass(frozen=True)
+class AddBatch(Operation):
+    """New tasks, all or none: `"a"`, or `"c:a,b"` for one that depends on others."""
+
+    tasks: tuple[str, ...]
+    positional: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not self.tasks:
+            raise ValueError("needs at least one task")
+
+    @property
+    def named(self) -> dict[str, tuple[str, ...]]:
+        """Each task with its dependencies."""
+        return dict(split_new_task(text) for text in self.tasks)
+
+
+@dataclass(frozen=True)
+class Claim(Operation):
+    """A worker takes the best task, or this one."""
+
+    worker: str
+    task: str | None = None
+
+
+@dataclass(frozen=True)
+class OwnerCommand(Operation):
+    """What a worker says about a task that it holds, or believes to hold."""
+
+    worker: str
+    task: str
+    stale: bool = False
+    """With the epoch before the last one that this worker was given, or none that is right."""
+
+
+@dataclass(frozen=True)
+class Start(OwnerCommand):
+    """The owner begins."""
+
+
+@dataclass(frozen=True)
+class Complete(OwnerCommand):
+    """It is done; `size` bytes of output."""
+
+    size: int = 0
+
+
+@dataclass(frozen=True)
+class Fail(OwnerCommand):
+    """The owner could not do it."""
+
+
+@dataclass(frozen=True)
+class Release(OwnerCommand):
+    """The owner gives it back."""
+
+
+@dataclass(frozen=True)
+class Heartbeat(Operation):
+    """The worker lives."""
+
+    worker: str
+
+
+@dataclass(frozen=True)
+class Cancel(Operation):
+    """Nobody needs the task any more."""
+
+    task: str
+
+
+@dataclass(frozen=True)
+class Retry(Operation):
+    """A failed task gets all its attempts again, by hand."""
+
+    task: str
+
+
+@dataclass(frozen=True)
+class Recover(Operation):
+    """Return what dead workers hold."""
+
+
+@dataclass(frozen=True)
+class Checkpoint(Operation):
+    """Keep a copy of the board."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Restore(Operation):
+    """Bring a copy back."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Elect(Operation):
+    """A node wants to lead."""
+
+    node: str
+
+
+@dataclass(frozen=True)
+class LeaderCommand(Operation):
+    """What a node says as the leader that it is, or believes to be."""
+
+    node: str
+    stale: bool = False
+    """With the token before the last one that this node was given, or none that is right."""
+
+
+@dataclass(frozen=True)
+class Renew(LeaderCommand):
+    """The leader lives."""
+
+
+@dataclass(frozen=True)
+class StepDown(LeaderCommand):
+    """The leader goes."""
+
+
+@dataclass(frozen=True)
+class WriteAsLeader(LeaderCommand):
+    """A write that needs leadership."""
+
+    text: str = "x"
+
+
+@dataclass(frozen=True)
+class Status(Operation):
+    """How things are."""
+
+
+@dataclass(frozen=True)
+class List(Operation):
+    """All tasks."""
+
+
+@dataclass(frozen=True)
+class Repair(Operation):
+    """Mend a board that cannot be read."""
+
+
+# --- load -----------------------------------------------------------------------------------------
+
+
+def _check_count(what: str, number: int, most: int) -> None:
+    if not 1 <= number <= most:
+        raise ValueError(f"{what} must be between 1 and {most}, got {number}")
+
+
+@dataclass(frozen=True)
+class AddMany(Operation):
+    """Many new tasks `prefix-1`, `prefix-2`, ..., a thousand at a time: `plain`, or a `dag` in which each
+    depends on up to three earlier ones.
+    """
+
+    count: int
+    shape: str = "plain"
+    prefix: str = "t"
+
+    def __post_init__(self) -> None:
+        _check_count("count", self.count, 100_000)
+        _check_name("prefix", self.prefix)
+        if self.shape not in ("plain", "dag"):
+            raise ValueError(f"shape {self.shape!r} is neither 'plain' nor 'dag'")
+
+    @property
+    def named(self) -> dict[str, tuple[str, ...]]:
+        """Each task with its dependencies, which come before it."""
+        return {
+            f"{self.prefix}-{number}": self._depends(number) for number in range(1, self.count + 1)
+        }
+
+    def _depends(self, number: int) -> tuple[str, ...]:
+        """Roots every seventh; the others lean on a parent, a neighbour and a far one: diamonds, fans
+        and chains, the same everywhere.
+        """
+        if self.shape == "plain" or number % 7 == 1:
+            return ()
+        picked = dict.fromkeys((number // 2, number - 1, number - number % 13 - 1))
+        if number % 3:
+            picked.pop(number - 1, None)
+        return tuple(f"{self.prefix}-{one}" for one in picked if 1 <= one < number)
+
+
+@dataclass(frozen=True)
+class Drive(Operation):
+    """Many commands in one step, by workers side by side that keep their connections: `load-1`, ...
+
+    `cycles` claims and completes `count` tasks, `dag` all there are, `payloads` completes with outputs of
+    up to `size` bytes, `long` works on each task for `seconds` with heartbeats while somebody tries to
+    take it, `burst` claims `count` times a worker as fast as it can.
+    """
+
+    shape: str
+    count: int = 100
+    workers: int = 4
+    size: int = 1_000_000
+    seconds: float = 3.0
+    kind: ClassVar[Kind] = Kind.CONTROL
+    positional: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if self.shape not in DRIVES:
+            raise ValueError(f"shape {self.shape!r} is none of {', '.join(DRIVES)}")
+        _check_count("count", self.count, 1_000_000)
+        _check_count("workers", self.workers, 256)
+        _check_count("size", self.size, 64_000_000)
+        check_seconds(self.seconds)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The workers."""
+        return tuple(f"load-{number}" for number in range(1, self.workers + 1))
+
+
+# --- waits and assertions -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class WaitForStatus(Operation):
+    """Until a task has a status."""
+
+    task: str
+    status: str
+    timeout_seconds: float | None = None
+    kind: ClassVar[Kind] = Kind.WAIT
+
+    def __post_init__(self) -> None:
+        if self.status not in STATUSES:
+            raise ValueError(f"status {self.status!r} is none of {', '.join(STATUSES)}")
+
+
+@dataclass(frozen=True)
+class WaitForSettled(Operation):
+    """Until every task is done, failed for good, or cancelled."""
+
+    timeout_seconds: float | None = None
+    kind: ClassVar[Kind] = Kind.WAIT
+
+
+@dataclass(frozen=True)
+class AssertStatus(Operation):
+    """A task has this status now."""
+
+    task: str
+    status: str
+    kind: ClassVar[Kind] = Kind.ASSERTION
+
+    def __post_init__(self) -> None:
+        if self.status not in STATUSES:
+            raise ValueError(f"status {self.status!r} is none of {', '.join(STATUSES)}")
+
+
+@dataclass(frozen=True)
+class AssertOwner(Operation):
+    """A task belongs to this worker now."""
+
+    task: str
+    worker: str
+    kind: ClassVar[Kind] = Kind.ASSERTION
+
+
+@dataclass(frozen=True)
+class Verify(Operation):
+    """A sentence of `contracts/board/sentences.py` holds now."""
+
+    sentence: str
+    kind: ClassVar[Kind] = Kind.ASSERTION
+    positional: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        from mutiny.contracts.board.sentences import understand
+
+        understand(self.sentence)
+
+
+# --- faults ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class KillWorker(Operation):
+    """Kill spawned workers (this one, or all of this name), with whatever command they are in."""
+
+    worker: str
+    kind: ClassVar[Kind] = Kind.FAULT
+
+
+@dataclass(frozen=True)
+class PauseWorker(Operation):
+    """Stop a spawned worker and what it runs for some seconds; then it goes on."""
+
+    worker: str
+    seconds: float = 1.0
+    kind: ClassVar[Kind] = Kind.FAULT
+
+    def __post_init__(self) -> None:
+        check_seconds(self.seconds)
+
+
+@dataclass(frozen=True)
+class KillServer(Operation):
+    """The board's server is killed; with `after`, at once when that command is answered."""
+
+    after: Operation | None = None
+    kind: ClassVar[Kind] = Kind.FAULT
+
+    def __post_init__(self) -> None:
+        if self.after is not None and self.after.kind is not Kind.COMMAND:
+            raise ValueError(f"after must be a command; {self.after.type} is none")
+
+    def children(self) -> tuple[Operation, ...]:
+        return () if self.after is None else (self.after,)
+
+
+@dataclass(frozen=True)
+class RestartServer(Operation):
+    """The board's server is stopped in an orderly way and started again."""
+
+
+@dataclass(frozen=True)
+class StartSecondServer(Operation):
+    """Somebody starts a second server on the same board, which must be refused."""
+
+
+@dataclass(frozen=True)
+class CorruptBoard(Operation):
+    """The board's state file is damaged."""
+
+    how: str = "garbage"
+    seed: int = 1
+    kind: ClassVar[Kind] = Kind.FAULT
+
+    def __post_init__(self) -> None:
+        if self.how not in DAMAGES:
+            raise ValueError(f"how {self.how!r} is none of {', '.join(DAMAGES)}")
+
+
+@dataclass(frozen=True)
+class HoldBoardLock(Operation):
+    """Somebody holds the board's lock for some seconds, while a command runs if one is given."""
+
+    seconds: float = 1.0
+    during: Operation | None = None
+    kind: ClassVar[Kind] = Kind.FAULT
+
+    def __post_init__(self) -> None:
+        check_seconds(self.seconds)
+        if self.during is not None and self.during.kind is not Kind.COMMAND:
+            raise ValueError(f"during must be a command; {self.during.type} is none")
+
+    def children(self) -> tuple[Operation, ...]:
+        return () if self.during is None else (self.during,)
+
+
+OPERATIONS: dict[str, type[Operation]] = {
+    cls.__name__: cls
+    for cls in (
+        *(common.Reset, common.Sleep, Configure, Settle, SpawnWorker, StopWorker),
+        *(Init, Up, Down, AddTask, AddBatch, Claim, Start, Complete, Fail, Heartbeat, Release),
+        *(Cancel, Retry, Recover, Checkpoint, Restore, Elect, Renew, StepDown, WriteAsLeader),
+        *(Status, List, Repair, AddMany, Drive),
+        *(WaitForStatus, WaitForSettled, AssertStatus, AssertOwner, Verify),
+        *(KillWorker, PauseWorker, KillServer, RestartServer, StartSecondServer),
+        *(CorruptBoard, HoldBoardLock),
+        *(common.Trace, common.CrashAt, common.KillAt, common.FailAt, common.TearAt),
+        *(common.PowerLossAt, common.Interleave),
+        *(common.ExpectError, common.Choice, common.Parallel),
+        *(*INJURIES, Heal, KillDuring),
+    )
+}
+"""All operations by name: the registry that journals and replays are read with."""
+
+WORKING = (Claim, Start, Complete, Fail, Release)
+"""Commands of a worker that change the board: they count for a rate limit, and show that it lives."""
+READING = (Status, List)
+"""Commands that change nothing."""
+
+
+def worker_of(operation: Operation) -> str | None:
+    """The worker that an operation names, if any."""
+    value = getattr(operation, "worker", None)
+    return value if isinstance(value, str) else None
+
+
+def task_of(operation: Operation) -> str | None:
+    """The task that an operation names, if any."""
+    value = getattr(operation, "task", None)
+    return value if isinstance(value, str) else None

@@ -1,0 +1,491 @@
+"""The seed's situations, each small: what a board must do, and what it must survive.
+
+Sleeps let leases, backoffs and breakers run out; no verdict depends on them, because every moment is
+measured. The figures are those of the target's file, so that the sleeps fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mutiny.contracts.board.drills import BEGIN, DRILLS, NEEDS_FILES, NEEDS_SERVER, Sequence
+from mutiny.contracts.board.operations import (
+    AddBatch,
+    AddTask,
+    AssertOwner,
+    AssertStatus,
+    Cancel,
+    Checkpoint,
+    Claim,
+    Complete,
+    Configure,
+    Elect,
+    Fail,
+    Heartbeat,
+    Init,
+    List,
+    Recover,
+    Release,
+    Renew,
+    Restore,
+    Retry,
+    Settle,
+    Start,
+    Status,
+    StepDown,
+    Up,
+    Verify,
+    WriteAsLeader,
+)
+from mutiny.contracts.board.profile import BoardProfile
+from mutiny.contracts.board.sayable import sayable
+from mutiny.contracts.common import ExpectError, Parallel, Reset, Sleep
+from mutiny.contracts.faults import SkewClock
+
+READY_TASKS: Sequence = (
+    *BEGIN,
+    AddTask("a"),
+    AddTask("b", priority=1),
+    AddTask("c"),
+    Claim("w1"),
+    AssertStatus("b", "claimed"),
+    Start("w1", "b"),
+    Complete("w1", "b"),
+    Claim("w1"),
+    Complete("w1", "a", size=2000),
+    Claim("w2"),
+    Complete("w2", "c"),
+    ExpectError(Claim("w1")),
+    Status(),
+    List(),
+    Settle(),
+)
+
+DEPENDENCIES: Sequence = (
+    *BEGIN,
+    AddTask("base"),
+    AddBatch(("left:base", "right:base", "top:left,right")),
+    AssertStatus("top", "blocked"),
+    ExpectError(Claim("w1", "top")),
+    Claim("w1"),
+    ExpectError(Claim("w2")),
+    Complete("w1", "base"),
+    Claim("w1"),
+    Claim("w2"),
+    Complete("w1", "left"),
+    AssertStatus("top", "blocked"),
+    Complete("w2", "right"),
+    AssertStatus("top", "available"),
+    Claim("w1"),
+    Complete("w1", "top"),
+    Settle(),
+)
+
+FAILED_DEPENDENCY: Sequence = (
+    *BEGIN,
+    AddTask("base", max_attempts=1),
+    AddTask("next", depends=("base",)),
+    AddTask("last", depends=("next",)),
+    Claim("w1"),
+    Fail("w1", "base"),
+    AssertStatus("last", "failed"),
+    ExpectError(Retry("last")),
+    Retry("base"),
+    Retry("next"),
+    AssertStatus("next", "blocked"),
+    Cancel("base"),
+    AssertStatus("next", "failed"),
+    Settle(),
+)
+
+CYCLES: Sequence = (
+    *BEGIN,
+    AddTask("a"),
+    ExpectError(AddBatch(("x:y", "y:x"))),
+    ExpectError(AddTask("self", depends=("self",))),
+    ExpectError(AddTask("orphan", depends=("nobody",))),
+    ExpectError(AddTask("a")),
+    AddBatch(("x", "y:x", "z:y,a")),
+    Settle(),
+)
+
+BATCH_ATOMIC: Sequence = (
+    *BEGIN,
+    AddTask("a"),
+    ExpectError(AddBatch(("b", "c:b", "a"))),
+    ExpectError(AddBatch(("d", "e:missing"))),
+    AddBatch(("b", "c:b")),
+    Verify("there are 3 tasks"),
+    Settle(),
+)
+
+CONTENTION: Sequence = (
+    *BEGIN,
+    AddTask("a"),
+    Parallel((Claim("w1"), Claim("w2"), Claim("w3"))),
+    AddTask("b"),
+    AddTask("c"),
+    Parallel((Claim("w4"), Claim("w5"), AddTask("d"))),
+    List(),
+    Settle(),
+)
+
+OWNERSHIP: Sequence = (
+    *BEGIN,
+    AddTask("a"),
+    AddTask("b"),
+    Claim("w1"),
+    ExpectError(Complete("w2", "a")),
+    ExpectError(Complete("w1", "a", stale=True)),
+    ExpectError(Start("w2", "a")),
+    Start("w1", "a"),
+    ExpectError(Start("w1", "a")),
+    Release("w1", "a"),
+    Claim("w2", "a"),
+    ExpectError(Complete("w1", "a")),
+    Complete("w2", "a"),
+    ExpectError(Complete("w2", "a")),
+    ExpectError(Cancel("a")),
+    ExpectError(Claim("w1", "a")),
+    Cancel("b"),
+    ExpectError(Claim("w1")),
+    Settle(),
+)
+
+PRIORITY: Sequence = (
+    *BEGIN,
+    AddTask("old"),
+    AddTask("new"),
+    AddTask("urgent", priority=1),
+    AddTask("lazy", priority=9),
+    Claim("w1"),
+    AssertOwner("urgent", "w1"),
+    Claim("w1"),
+    AssertOwner("old", "w1"),
+    Claim("w2"),
+    AssertOwner("new", "w2"),
+    Settle(),
+)
+
+
+def _stale_claim(profile: BoardProfile) -> Sequence:
+    """A worker dies; its task is returned, and its ghost is refused."""
+    over = Sleep(_past(profile.figures.lease_s, profile))
+    return (
+        *BEGIN,
+        AddTask("a"),
+        Claim("w1"),
+        Start("w1", "a"),
+        over,
+        Recover(),
+        AssertStatus("a", "available"),
+        Claim("w2"),
+        AssertOwner("a", "w2"),
+        ExpectError(Complete("w1", "a")),
+        ExpectError(Release("w1", "a")),
+        Complete("w2", "a"),
+        Settle(),
+    )
+
+
+def _stale_by_claim(profile: BoardProfile) -> Sequence:
+    """Nobody calls recover: the next claim takes what is stale; at the last attempt it fails."""
+    over = Sleep(_past(profile.figures.lease_s, profile))
+    return (
+        *BEGIN,
+        AddTask("a", max_attempts=2),
+        Claim("w1"),
+        over,
+        Claim("w2"),
+        AssertOwner("a", "w2"),
+        over,
+        ExpectError(Claim("w3")),
+        AssertStatus("a", "failed"),
+        Settle(),
+    )
+
+
+def _live_worker(profile: BoardProfile) -> Sequence:
+    """A worker that is heard of keeps its task, however long it takes."""
+    part = Sleep(round(profile.figures.lease_s * 0.4, 3))
+    beat: Sequence = (part, Heartbeat("w1"))
+    return (
+        *BEGIN,
+        AddTask("a"),
+        Claim("w1"),
+        *(beat * 3),
+        Recover(),
+        Claim("w2"),
+        Complete("w1", "a"),
+        Settle(),
+    )
+
+
+CLOCK_SKEW: Sequence = (
+    Reset(),
+    Configure("lease_s", 20),
+    Init(),
+    Up(),
+    AddTask("a"),
+    AddTask("b"),
+    Claim("w1"),
+    SkewClock(offset_s=3600, during=Claim("w2")),
+    AssertOwner("a", "w1"),
+    SkewClock(offset_s=-3600, during=Heartbeat("w1")),
+    SkewClock(offset_s=3600, during=Recover()),
+    Recover(),
+    AssertOwner("a", "w1"),
+    AssertOwner("b", "w2"),
+    Complete("w1", "a"),
+    Settle(),
+)
+
+CHECKPOINT: Sequence = (
+    *BEGIN,
+    AddTask("a"),
+    AddTask("b"),
+    AddTask("c", depends=("a",)),
+    Claim("w1"),
+    Complete("w1", "a"),
+    Claim("w1"),
+    Checkpoint("one"),
+    Complete("w1", "b"),
+    AddTask("d"),
+    Claim("w2"),
+    Complete("w2", "c"),
+    Restore("one"),
+    Verify("there are 3 tasks"),
+    AssertStatus("a", "done"),
+    AssertStatus("b", "available"),
+    AssertStatus("c", "available"),
+    ExpectError(Complete("w1", "b")),
+    Claim("w3"),
+    Claim("w3"),
+    ExpectError(Restore("none")),
+    Settle(),
+)
+
+TWO_CHECKPOINTS: Sequence = (
+    *BEGIN,
+    AddTask("a"),
+    Checkpoint("one"),
+    AddTask("b"),
+    Checkpoint("one"),
+    Cancel("a"),
+    Restore("one"),
+    Verify("there are 2 tasks"),
+    Settle(),
+)
+
+RESTORE_FENCES: Sequence = (
+    *BEGIN,
+    AddTask("a"),
+    Checkpoint("one"),
+    Claim("w1"),
+    Restore("one"),
+    Claim("w2"),
+    ExpectError(Complete("w1", "a")),
+    Complete("w2", "a"),
+    Settle(),
+)
+
+
+ONE_LEADER: Sequence = (
+    Reset(),
+    Configure("leader_lease_s", 30),
+    Init(),
+    Up(),
+    Elect("n1"),
+    ExpectError(Elect("n2")),
+    WriteAsLeader("n1"),
+    Renew("n1"),
+    StepDown("n1"),
+    ExpectError(WriteAsLeader("n1")),
+    Elect("n2"),
+    ExpectError(WriteAsLeader("n1")),
+    ExpectError(WriteAsLeader("n2", stale=True)),
+    WriteAsLeader("n2"),
+    Settle(),
+)
+
+
+def _election(profile: BoardProfile) -> Sequence:
+    """One leader at a time; whoever was one before is fenced off."""
+    over = Sleep(_past(profile.figures.leader_lease_s, profile))
+    return (
+        *BEGIN,
+        Elect("n1"),
+        Elect("n2"),
+        WriteAsLeader("n1"),
+        Renew("n1"),
+        StepDown("n1"),
+        ExpectError(WriteAsLeader("n1")),
+        Elect("n2"),
+        over,
+        Elect("n3"),
+        ExpectError(WriteAsLeader("n2")),
+        ExpectError(Renew("n2")),
+        WriteAsLeader("n3"),
+        ExpectError(WriteAsLeader("n3", stale=True)),
+        Status(),
+        Settle(),
+    )
+
+
+TOKENS_OVER_RESTORE: Sequence = (
+    *BEGIN,
+    Elect("n1"),
+    Checkpoint("one"),
+    StepDown("n1"),
+    Elect("n2"),
+    StepDown("n2"),
+    Restore("one"),
+    Elect("n3"),
+    ExpectError(WriteAsLeader("n2")),
+    Settle(),
+)
+
+
+RETRY_BACKOFF: Sequence = (
+    Reset(),
+    Configure("retry_base_s", 4),
+    Init(),
+    Up(),
+    AddTask("a"),
+    Claim("w1"),
+    Fail("w1", "a"),
+    Claim("w2"),
+    Claim("w2", "a"),
+    AddTask("b"),
+    Claim("w2"),
+    Settle(),
+)
+
+
+def _retry_returns(profile: BoardProfile) -> Sequence:
+    """What has rested comes back, and not for ever."""
+    rest_s = 0.2 * (1 + profile.figures.jitter)
+    return (
+        Reset(),
+        Configure("retry_base_s", 0.2),
+        Init(),
+        Up(),
+        AddTask("a"),
+        Claim("w1"),
+        Fail("w1", "a"),
+        Sleep(_past(rest_s, profile)),
+        Claim("w2"),
+        Fail("w2", "a"),
+        Sleep(_past(rest_s * 2, profile)),
+        Claim("w1"),
+        Fail("w1", "a"),
+        AssertStatus("a", "failed"),
+        Retry("a"),
+        Claim("w1"),
+        Complete("w1", "a"),
+        Settle(),
+    )
+
+
+LIMITER: Sequence = (
+    Reset(),
+    Configure("rate_limit", 0.1),
+    Configure("rate_burst", 3),
+    Init(),
+    Up(),
+    AddBatch(("a", "b", "c", "d", "e", "f")),
+    Claim("w-1"),
+    Claim("w-1"),
+    Claim("w-1"),
+    ExpectError(Claim("w-1")),
+    Claim("w-2"),
+    Settle(),
+)
+
+
+def _failing(profile: BoardProfile) -> Sequence:
+    """Enough failures to open a breaker, and three tasks that are left."""
+    names = [f"t{number}" for number in range(int(profile.figures.breaker_failures))]
+    tries = tuple(step for name in names for step in (Claim("w1", name), Fail("w1", name)))
+    return (Init(), Up(), AddBatch((*names, "x", "y", "z")), *tries)
+
+
+def _breaker_opens(profile: BoardProfile) -> Sequence:
+    """Once it is open nobody gets through."""
+    return (
+        Reset(),
+        Configure("retry_base_s", 5),
+        Configure("breaker_open_s", 60),
+        *_failing(profile),
+        ExpectError(Claim("w1")),
+        ExpectError(Claim("w2", "x")),
+        Status(),
+        Settle(),
+    )
+
+
+def _breaker(profile: BoardProfile) -> Sequence:
+    """Failures open it, time half-opens it, a success closes it."""
+    figures = profile.figures
+    return (
+        Reset(),
+        Configure("retry_base_s", 5),
+        *_failing(profile),
+        Claim("w1"),
+        Sleep(_past(figures.breaker_open_s, profile)),
+        Claim("w1", "x"),
+        ExpectError(Claim("w2")),
+        Complete("w1", "x"),
+        Claim("w1"),
+        Claim("w2"),
+        Status(),
+        Settle(),
+    )
+
+
+def _past(seconds: float, profile: BoardProfile) -> float:
+    """Long enough that a span is over beyond all doubt."""
+    return round(seconds + profile.limits.tolerance_s + 0.15, 3)
+
+
+_FIXED: Mapping[str, Sequence] = {
+    "ready_tasks": READY_TASKS,
+    "dependencies": DEPENDENCIES,
+    "failed_dependency": FAILED_DEPENDENCY,
+    "cycles": CYCLES,
+    "batch_atomic": BATCH_ATOMIC,
+    "contention": CONTENTION,
+    "ownership": OWNERSHIP,
+    "priority": PRIORITY,
+    "checkpoint": CHECKPOINT,
+    "two_checkpoints": TWO_CHECKPOINTS,
+    "restore_fences": RESTORE_FENCES,
+    "tokens_over_restore": TOKENS_OVER_RESTORE,
+    "one_leader": ONE_LEADER,
+    "clock_skew": CLOCK_SKEW,
+    "retry_backoff": RETRY_BACKOFF,
+    "limiter": LIMITER,
+}
+_TIMED = {
+    "stale_claim": _stale_claim,
+    "stale_by_claim": _stale_by_claim,
+    "live_worker": _live_worker,
+    "election": _election,
+    "retry_returns": _retry_returns,
+    "breaker_opens": _breaker_opens,
+    "breaker": _breaker,
+}
+_NEEDS_BREAKER = ("breaker", "breaker_opens")
+
+
+def scenarios_of(profile: BoardProfile) -> Mapping[str, Sequence]:
+    """The scenarios that make sense for a target."""
+    timed = {name: make(profile) for name, make in _TIMED.items()}
+    return {
+        name: sequence
+        for name, sequence in {**_FIXED, **timed, **DRILLS}.items()
+        if name not in (NEEDS_FILES if profile.server else NEEDS_SERVER)
+        and (profile.breaker or name not in _NEEDS_BREAKER)
+        and name not in profile.skips
+        and all(sayable(profile, item) for item in sequence)
+    }

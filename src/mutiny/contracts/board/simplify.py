@@ -1,0 +1,144 @@
+"""What makes a sequence simpler, and which shortened ones are nonsense."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, replace
+
+from mutiny.contracts import common
+from mutiny.contracts.board import operations as op
+from mutiny.contracts.board.background import named
+from mutiny.contracts.board.courses import COMMANDS
+from mutiny.contracts.board.model import BoardModel
+from mutiny.contracts.board.profile import BoardProfile
+from mutiny.contracts.board.symbolic import Walk
+from mutiny.model.operation import Operation, walk
+
+Steps = tuple[Operation, ...]
+
+
+def plausible(
+    profile: BoardProfile, sequence: Sequence[Operation], original: Sequence[Operation] = ()
+) -> bool:
+    """Walk the sequence on a clock of its own; False when it is nonsense."""
+    if not sequence or not isinstance(sequence[0], common.Reset):
+        return False
+    way = Walk(BoardModel(profile))
+    for operation in sequence[1:]:
+        if isinstance(operation, common.Reset):
+            way = Walk(BoardModel(profile))
+            continue
+        if not _sensible(way, operation):
+            return False
+        way.apply(operation)
+    return True
+
+
+def _sensible(way: Walk, operation: Operation) -> bool:
+    model = way.model
+    early = (op.Init, op.Up, op.Configure, common.Sleep)
+    if not model.initialised and not isinstance(operation, early):
+        return False
+    if isinstance(operation, common.ExpectError):
+        served = isinstance(operation.inner, COMMANDS) and way.certain(operation.inner)
+        return served is not True or model.damaged
+    if isinstance(operation, op.AssertStatus | op.AssertOwner | op.WaitForStatus):
+        return operation.task in model.tasks
+    if isinstance(operation, op.KillWorker | op.PauseWorker | op.StopWorker):
+        return bool(named(model.spawned, operation.worker))
+    if isinstance(operation, op.KillServer | op.StartSecondServer | op.RestartServer):
+        return model.serving is True
+    if isinstance(operation, op.WaitForSettled):
+        return bool(model.spawned) or all(task.over for task in model.tasks.values())
+    if (
+        model.profile.server
+        and isinstance(operation, COMMANDS)
+        and not isinstance(operation, early)
+    ):
+        return model.serving is not False
+    return True
+
+
+def simpler(sequence: Sequence[Operation]) -> Iterator[tuple[str, Steps]]:
+    """Simpler forms, the most promising first; each with a word for the progress line."""
+    yield from _unwrapped(sequence)
+    yield from _fewer("workers", "worker", sequence)
+    yield from _fewer("nodes", "node", sequence)
+    yield from _without_tasks(sequence)
+    yield from _plainer(sequence)
+
+
+def _with(sequence: Sequence[Operation], index: int, item: Operation) -> Steps:
+    return (*sequence[:index], item, *sequence[index + 1 :])
+
+
+def _unwrapped(sequence: Sequence[Operation]) -> Iterator[tuple[str, Steps]]:
+    """A combination by one of its parts."""
+    for index, operation in enumerate(sequence):
+        if isinstance(operation, common.Parallel):
+            for part in operation.operations:
+                yield "unwrap", _with(sequence, index, part)
+            if len(operation.operations) > 2:
+                for part in operation.operations:
+                    rest = tuple(one for one in operation.operations if one is not part)
+                    yield "unwrap", _with(sequence, index, common.Parallel(rest))
+
+
+def _mentioned(sequence: Sequence[Operation], argument: str) -> list[str]:
+    found: dict[str, None] = {}
+    for item in sequence:
+        for part in walk(item):
+            name = getattr(part, argument, None)
+            if isinstance(name, str):
+                found.setdefault(name)
+    return list(found)
+
+
+def _fewer(word: str, argument: str, sequence: Sequence[Operation]) -> Iterator[tuple[str, Steps]]:
+    """One actor plays the part of another."""
+    names = _mentioned(sequence, argument)
+    for gone in reversed(names[1:]):
+        for kept in names:
+            if kept != gone:
+                yield word, tuple(_renamed(item, argument, {gone: kept}) for item in sequence)
+
+
+def _without_tasks(sequence: Sequence[Operation]) -> Iterator[tuple[str, Steps]]:
+    """A task that nobody needs, with everything that is said about it."""
+    for name in reversed(_mentioned(sequence, "task")):
+        kept = tuple(item for item in sequence if name not in _mentioned((item,), "task"))
+        if len(kept) < len(sequence):
+            yield "tasks", kept
+    for index, item in enumerate(sequence):
+        if isinstance(item, op.AddBatch) and len(item.tasks) > 1:
+            for one in item.tasks:
+                rest = tuple(other for other in item.tasks if other != one)
+                if rest:
+                    yield "batch", _with(sequence, index, op.AddBatch(rest))
+
+
+def _plainer(sequence: Sequence[Operation]) -> Iterator[tuple[str, Steps]]:
+    """Arguments back to what they are by default."""
+    for index, item in enumerate(sequence):
+        if isinstance(item, op.AddTask):
+            for change in ({"depends": ()}, {"size": 0}, {"priority": 5}, {"max_attempts": None}):
+                other = replace(item, **change)
+                if other != item:
+                    yield "arguments", _with(sequence, index, other)
+        if isinstance(item, op.Complete) and item.size:
+            yield "arguments", _with(sequence, index, replace(item, size=0))
+        if isinstance(item, op.SpawnWorker) and item.count > 1:
+            yield "arguments", _with(sequence, index, replace(item, count=1))
+
+
+def _renamed(operation: Operation, argument: str, names: dict[str, str]) -> Operation:
+    changes: dict[str, object] = {}
+    for item in fields(operation):
+        value = getattr(operation, item.name)
+        if item.name == argument and isinstance(value, str):
+            changes[argument] = names.get(value, value)
+        elif isinstance(value, Operation):
+            changes[item.name] = _renamed(value, argument, names)
+        elif isinstance(value, tuple) and value and isinstance(value[0], Operation):
+            changes[item.name] = tuple(_renamed(part, argument, names) for part in value)
+    return replace(operation, **changes) if changes else operation

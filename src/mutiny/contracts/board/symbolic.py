@@ -1,0 +1,81 @@
+"""A run without a board: operations walk through the model on a clock that nobody waits for.
+
+Exploration chooses with it and minimisation discards with it; neither starts anything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mutiny.contracts import common, faults
+from mutiny.contracts.board import operations as op
+from mutiny.contracts.board.background import control
+from mutiny.contracts.board.courses import COMMANDS, courses, learn, server_killed
+from mutiny.contracts.board.model import BoardModel, Span
+from mutiny.contracts.board.observation import Answer, BoardObservation
+from mutiny.model.operation import Operation
+
+STEP_S = 0.1
+"""How long a command takes, about."""
+
+
+class Walk:
+    """The beliefs on the way through a sequence."""
+
+    def __init__(self, model: BoardModel) -> None:
+        self.model = model
+        self.now = 0.0
+
+    @property
+    def moment(self) -> Span:
+        return Span(self.now, self.now + STEP_S / 2)
+
+    def apply(self, operation: Operation) -> None:
+        """Take the first course that the model holds for right."""
+        self.now += getattr(operation, "seconds", 0.0) + STEP_S
+        if isinstance(operation, COMMANDS):
+            self._command(operation)
+        elif isinstance(operation, common.ExpectError | common.Choice):
+            return
+        elif isinstance(operation, common.Parallel | common.Interleave | common.Trace):
+            for part in operation.children():
+                self.apply(part)
+        elif isinstance(operation, common.SweepPoint | faults.KillDuring):
+            self.apply(operation.operation)
+            if operation.ends_world:
+                self.model = replace(self.model.all_blurred(), spawned={}, up=frozenset({False}))
+        elif operation.children():
+            self.apply(operation.children()[0])
+            if isinstance(operation, op.KillServer):
+                self.model = server_killed(self.model)
+        else:
+            living = frozenset(self.model.spawned)
+            if isinstance(operation, op.SpawnWorker):
+                living |= set(operation.names)
+            seen = BoardObservation(began=self.now, ended=self.now, living=living)
+            self.model = control(self.model, operation, seen)
+        if isinstance(operation, op.Settle):
+            self.model = replace(self.model, faults=(), lasting=())
+
+    def _command(self, operation: Operation) -> None:
+        right = courses(self.model, operation, self.moment)
+        taken = next((course for course in right if course.success), right[0])
+        after = taken.after
+        if taken.success:
+            after = learn(after, operation, _answer(after, operation, taken.task))
+        self.model = after.changed_from(self.model)
+
+    def certain(self, operation: Operation) -> bool | None:
+        """Is a command sure to be served? False: sure to be refused; None: time decides."""
+        right = courses(self.model, operation, self.moment)
+        served = {course.success for course in right}
+        return next(iter(served)) if len(served) == 1 else None
+
+
+def _answer(after: BoardModel, operation: Operation, task: str | None) -> Answer:
+    said: dict[str, object] = {}
+    if isinstance(operation, op.Claim) and task is not None:
+        said = {"task": task, "epoch": after.tasks[task].epoch}
+    if isinstance(operation, op.Elect):
+        said = {"token": after.top_token}
+    return Answer(True, "", said)

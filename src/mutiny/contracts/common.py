@@ -1,0 +1,221 @@
+"""Operations that all contracts share: time, combinations, and a command broken at one system call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from mutiny.model.operation import Kind, Operation
+
+MOST_AT_ONCE = 4
+ERRNOS = ("ENOSPC", "EIO", "EACCES", "EROFS", "EMFILE", "EINTR")
+TEARS = ("kill", "short", "lie")
+
+
+def check_seconds(seconds: float) -> None:
+    """Refuse a span of time that cannot be."""
+    if seconds < 0:
+        raise ValueError(f"seconds must not be negative, got {seconds:g}")
+
+
+# --- control -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Reset(Operation):
+    """Throw the box away and make a new one: the only clean-up that cannot miss anything."""
+
+    kind: ClassVar[Kind] = Kind.CONTROL
+
+
+@dataclass(frozen=True)
+class Sleep(Operation):
+    """Let time pass. Only ever a stimulus: no verdict depends on it."""
+
+    seconds: float = 1.0
+    kind: ClassVar[Kind] = Kind.CONTROL
+
+    def __post_init__(self) -> None:
+        check_seconds(self.seconds)
+
+
+# --- sweep points: a command broken at one exact system call ---------------------------------
+
+
+@dataclass(frozen=True)
+class SweepPoint(Operation):
+    """A command that is broken before its n-th state-changing system call, counted from 0."""
+
+    operation: Operation
+    call: int
+    kind: ClassVar[Kind] = Kind.FAULT
+
+    def __post_init__(self) -> None:
+        if self.call < 0:
+            raise ValueError("call must not be negative")
+
+    @property
+    def ends_world(self) -> bool:
+        """Every process of the box dies at the point; the target has to come back from its files."""
+        return True
+
+    def children(self) -> tuple[Operation, ...]:
+        return (self.operation,)
+
+
+@dataclass(frozen=True)
+class Trace(Operation):
+    """A command under the system-call engine, unharmed: its calls are written down, its states kept."""
+
+    operation: Operation
+    keep: str = ""
+    """What to keep before each call: nothing, `files`, or what a power loss leaves: `synced`."""
+    kind: ClassVar[Kind] = Kind.COMBINATION
+
+    def __post_init__(self) -> None:
+        if self.keep not in ("", "files", "synced"):
+            raise ValueError(f"keep {self.keep!r} is neither 'files' nor 'synced'")
+
+    def children(self) -> tuple[Operation, ...]:
+        return (self.operation,)
+
+
+@dataclass(frozen=True)
+class CrashAt(SweepPoint):
+    """Everything dies before the call."""
+
+
+@dataclass(frozen=True)
+class KillAt(SweepPoint):
+    """Only the process that makes the call dies; daemon, tmux and agents go on."""
+
+    @property
+    def ends_world(self) -> bool:
+        return False
+
+
+@dataclass(frozen=True)
+class FailAt(SweepPoint):
+    """The call fails with an error of the operating system."""
+
+    errno: str = "ENOSPC"
+
+    @property
+    def ends_world(self) -> bool:
+        return False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.errno not in ERRNOS:
+            raise ValueError(f"errno {self.errno!r} is none of {', '.join(ERRNOS)}")
+
+
+@dataclass(frozen=True)
+class TearAt(SweepPoint):
+    """Half of a write: then everything dies, or the caller learns the short count, or it is lied to."""
+
+    mode: str = "kill"
+
+    @property
+    def ends_world(self) -> bool:
+        return self.mode == "kill"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.mode not in TEARS:
+            raise ValueError(f"mode {self.mode!r} is none of {', '.join(TEARS)}")
+
+
+@dataclass(frozen=True)
+class PowerLossAt(SweepPoint):
+    """Everything dies before the call, and only what was synced is still there."""
+
+    names: str = "kept"
+    """New, changed and removed names since the last sync: all `kept` by luck, or all `lost`."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.names not in ("kept", "lost"):
+            raise ValueError(f"names {self.names!r} is neither 'kept' nor 'lost'")
+
+
+@dataclass(frozen=True)
+class Interleave(Operation):
+    """Commands at once in one exact order of their file operations: `schedule` says who moves next, and
+    for how many operations: `0x7 1x12 0x3`. After its end everybody goes on as far as possible.
+    """
+
+    operations: tuple[Operation, ...]
+    schedule: str = ""
+    kind: ClassVar[Kind] = Kind.COMBINATION
+
+    def __post_init__(self) -> None:
+        if any(who >= len(self.operations) for who in self.choices()):
+            raise ValueError(f"the schedule names a command beyond the {len(self.operations)}")
+
+    def choices(self) -> tuple[int, ...]:
+        """The schedule, one number for each operation."""
+        found: list[int] = []
+        for run in self.schedule.split():
+            who, _, length = run.partition("x")
+            if not (who.isdigit() and length.isdigit()):
+                raise ValueError(
+                    f"schedule: {run!r} is not like `0x7`: who, and how many operations"
+                )
+            found += [int(who)] * int(length)
+        return tuple(found)
+
+    def children(self) -> tuple[Operation, ...]:
+        return self.operations
+
+
+# --- combinations --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ExpectError(Operation):
+    """The inner operation must be refused with a known text."""
+
+    inner: Operation
+    kind: ClassVar[Kind] = Kind.COMBINATION
+    positional: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if self.inner.kind is not Kind.COMMAND:
+            raise ValueError(f"only a command can be refused; {self.inner.type} is none")
+
+    def children(self) -> tuple[Operation, ...]:
+        return (self.inner,)
+
+
+@dataclass(frozen=True)
+class Choice(Operation):
+    """One of these, chosen by the run's seed; the journal holds the one that was taken."""
+
+    options: tuple[Operation, ...]
+    kind: ClassVar[Kind] = Kind.COMBINATION
+    positional: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not self.options:
+            raise ValueError("needs at least one option")
+
+    def children(self) -> tuple[Operation, ...]:
+        return self.options
+
+
+@dataclass(frozen=True)
+class Parallel(Operation):
+    """Commands started at the same moment."""
+
+    operations: tuple[Operation, ...]
+    kind: ClassVar[Kind] = Kind.COMBINATION
+    positional: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        # Every order of the parts is tried when the answers are judged.
+        if not 2 <= len(self.operations) <= MOST_AT_ONCE:
+            raise ValueError(f"needs 2 to {MOST_AT_ONCE} operations, got {len(self.operations)}")
+
+    def children(self) -> tuple[Operation, ...]:
+        return self.operations

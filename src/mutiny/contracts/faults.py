@@ -1,0 +1,281 @@
+"""The fault library as operations that all contracts share: plain arguments, places and roles by word.
+
+The one insight: a fault is a state of the world with a beginning and an end, so all of them last in
+one of the same three ways, and everything else (carrying out, judging, exploring, minimising) is
+written once for `Injury` and not a dozen times.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from mutiny.contracts.common import check_seconds
+from mutiny.model.operation import Kind, Operation
+
+ROLES = ("daemon", "agent", "tmux")
+_LENGTHS = ("during", "seconds", "lasting")
+DAMAGES = ("truncate", "append", "flip", "garbage", "empty", "stale", "delete")
+
+
+def _one_of(name: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise ValueError(f"{name} {value!r} is none of {', '.join(known)}")
+
+
+def _more_than_nothing(name: str, value: float) -> None:
+    if value <= 0:
+        raise ValueError(f"{name} must be more than 0, got {value:g}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Injury(Operation):
+    """A fault that is on for a while.
+
+    `during`: while this command runs, and healed after it (with `seconds`: after that time at the
+    latest). `seconds` alone: for that long. `lasting`: until `Heal`, `Settle` or the end of the run.
+    """
+
+    during: Operation | None = None
+    seconds: float = 0.0
+    lasting: bool = False
+    kind: ClassVar[Kind] = Kind.FAULT
+    command_only: ClassVar[bool] = False
+    """With `during` only that command feels it; otherwise everything in the box does."""
+    instant: ClassVar[bool] = False
+    """It may also simply happen, without any length."""
+
+    def __post_init__(self) -> None:
+        check_seconds(self.seconds)
+        if self.during is not None and self.during.kind is not Kind.COMMAND:
+            raise ValueError(f"during must be a command; {self.during.type} is none")
+        if self.lasting and (self.during is not None or self.seconds):
+            raise ValueError("give one of during, seconds and lasting")
+        if not (self.lasting or self.during is not None or self.seconds or self.instant):
+            raise ValueError("say how long: during a command, for some seconds, or lasting")
+
+    def arguments(self) -> dict[str, object]:
+        """What it is comes before how long it lasts."""
+        given = super().arguments()
+        return {name: given[name] for name in sorted(given, key=_LENGTHS.__contains__)}
+
+    def children(self) -> tuple[Operation, ...]:
+        return () if self.during is None else (self.during,)
+
+    @property
+    def spares_others(self) -> bool:
+        """Only the one command feels it."""
+        return self.command_only and self.during is not None
+
+
+@dataclass(frozen=True)
+class Heal(Operation):
+    """Every lasting fault is taken back."""
+
+    kind: ClassVar[Kind] = Kind.CONTROL
+
+
+# --- disk and files -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class FillDisk(Injury):
+    """No space left on the disk of a place: no bytes, or no inodes."""
+
+    what: str = "bytes"
+    place: str = "state"
+    command_only: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _one_of("what", self.what, ("bytes", "inodes"))
+
+
+@dataclass(frozen=True)
+class ReadOnlyDisk(Injury):
+    """The disk of a place can no longer be written."""
+
+    place: str = "state"
+    command_only: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class SlowFiles(Injury):
+    """Every change of a file below a place takes so much longer, for commands started from now on."""
+
+    delay_ms: float = 20.0
+    place: str = "state"
+    command_only: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _more_than_nothing("delay_ms", self.delay_ms)
+
+
+@dataclass(frozen=True)
+class Forbid(Injury):
+    """A place may no longer be written, or no longer be used at all."""
+
+    what: str = "write"
+    place: str = "state"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _one_of("what", self.what, ("write", "all"))
+        if self.what == "all" and self.lasting:
+            raise ValueError("a place that nobody may use cannot be looked at: not lasting")
+
+
+@dataclass(frozen=True)
+class HoldLock(Injury):
+    """Somebody holds a lock that the target needs, and does not give it back."""
+
+    place: str = "lock"
+    how: str = "flock"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _one_of("how", self.how, ("flock", "posix", "sqlite"))
+
+
+@dataclass(frozen=True)
+class DamageFile(Injury):
+    """The content of a file is damaged; without a length it simply stays so."""
+
+    how: str = "garbage"
+    file: str = "state"
+    seed: int = 1
+    instant: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _one_of("how", self.how, DAMAGES)
+
+
+# --- clock ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SkewClock(Injury):
+    """The wall clock is wrong by so much, or time runs so many times as fast; for all, or one worker."""
+
+    worker: str | None = None
+    offset_s: float = 0.0
+    rate: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _more_than_nothing("rate", self.rate)
+        if self.offset_s == 0 and self.rate == 1:
+            raise ValueError("give offset_s, or rate, or both")
+
+
+# --- network --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Partition(Injury):
+    """Packets between the box and a party are lost, both ways or one way, all or a part of them."""
+
+    party: str = "network"
+    direction: str = "both"
+    how: str = "drop"
+    loss: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _one_of("direction", self.direction, ("both", "to", "from"))
+        _one_of("how", self.how, ("drop", "reject"))
+        if not 0 < self.loss <= 1:
+            raise ValueError(f"loss must be between 0 and 1, got {self.loss:g}")
+
+
+@dataclass(frozen=True)
+class SlowLink(Injury):
+    """A narrow or a long network for everything in the box."""
+
+    kilobits_per_s: int = 0
+    delay_ms: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if (self.kilobits_per_s > 0) == (self.delay_ms > 0):
+            raise ValueError("give either kilobits_per_s or delay_ms")
+
+
+# --- resources ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LowerLimit(Injury):
+    """A role has only `spare` more than it uses now: descriptors, bytes of memory, bytes in a file."""
+
+    role: str = "daemon"
+    what: str = "descriptors"
+    spare: int = 0
+    worker: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _one_of("role", self.role, ROLES)
+        _one_of("what", self.what, ("descriptors", "memory", "file_size"))
+        if self.role == "agent" and self.worker is None:
+            raise ValueError("the limit of an agent needs its worker")
+
+
+@dataclass(frozen=True)
+class LimitProcesses(Injury):
+    """Those who run now can start no more processes than `spare`."""
+
+    spare: int = 0
+
+
+@dataclass(frozen=True)
+class StarveCpu(Injury):
+    """The box has only this share of one processor."""
+
+    share: float = 0.2
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0.01 <= self.share <= 1:
+            raise ValueError(f"share must be between 0.01 and 1, got {self.share:g}")
+
+
+INJURIES: tuple[type[Injury], ...] = (
+    *(FillDisk, ReadOnlyDisk, SlowFiles, Forbid, HoldLock, DamageFile, SkewClock),
+    *(Partition, SlowLink, LowerLimit, LimitProcesses, StarveCpu),
+)
+
+
+# --- the random kill ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class KillDuring(Operation):
+    """A command, and after so many milliseconds everything dies; with `whole=False` only the command.
+
+    A command that ends earlier is followed by the kill at once.
+    """
+
+    operation: Operation
+    after_ms: float
+    whole: bool = True
+    kind: ClassVar[Kind] = Kind.FAULT
+
+    def __post_init__(self) -> None:
+        check_seconds(self.after_ms)
+        if self.operation.kind is not Kind.COMMAND:
+            raise ValueError(f"only a command can be killed; {self.operation.type} is none")
+
+    @property
+    def ends_world(self) -> bool:
+        """Does the whole box die?"""
+        return self.whole
+
+    def children(self) -> tuple[Operation, ...]:
+        return (self.operation,)
+
+
+FAULTS: tuple[type[Operation], ...] = (*INJURIES, KillDuring, Heal)
+"""For the registry of every contract."""

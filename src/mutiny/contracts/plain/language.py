@@ -1,0 +1,7 @@
+"""What an experiment may say about a plain box: only what is true of everything."""
+
+from __future__ import annotations
+
+from mutiny.contracts.language import Language
+
+LANGUAGE = Language("plain", ())

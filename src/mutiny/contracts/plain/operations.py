@@ -1,0 +1,9 @@
+"""The operations of a plain box: time passes."""
+
+from __future__ import annotations
+
+from mutiny.contracts.common import Reset, Sleep
+from mutiny.model.operation import Operation
+
+OPERATIONS: dict[str, type[Operation]] = {cls.__name__: cls for cls in (Reset, Sleep)}
+"""All operations by name."""

@@ -1,0 +1,93 @@
+"""A box with nothing in it, as a target: where foreign experiments run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mutiny.box.box import Box
+from mutiny.contracts.base import Evidence, StepContext
+from mutiny.contracts.common import Sleep
+from mutiny.contracts.plain.contract import Nothing, PlainContract
+from mutiny.experiments.chaostoolkit import PLAIN_BOX
+from mutiny.model.operation import Operation
+from mutiny.model.result import OperationResult
+
+
+@dataclass(frozen=True)
+class PlainOptions:
+    """What a run writes down about its target."""
+
+    plant: str = ""
+    agents: str = "none"
+    technique: str | None = None
+
+
+@dataclass(frozen=True)
+class PlainSpec:
+    """What a target file would say."""
+
+    contract: str = "plain"
+
+
+class PlainLive:
+    """Only the walls."""
+
+    def __init__(self, directory: Path, technique: str | None, visible: Path) -> None:
+        self.box = Box.create(
+            directory, technique=technique, doubles=False, source=False, read_only=(visible,)
+        )
+
+    def prepare(self, operations: Sequence[Operation]) -> None:
+        """Nothing is needed."""
+
+    def execute(self, operation: Operation, context: StepContext) -> OperationResult:
+        """Time passes; there is nothing else to do here."""
+        if isinstance(operation, Sleep):
+            import time
+
+            time.sleep(operation.seconds)
+            return OperationResult()
+        text = f"a plain box has no {operation.type}"
+        return OperationResult(1, stderr=text, harness_error=text)
+
+    def observe(self) -> Nothing:
+        """Nothing to see."""
+        return Nothing()
+
+    def wait_change(self, timeout_s: float) -> None:
+        """Nothing changes."""
+
+    def evidence(self) -> Evidence:
+        """Nothing is kept."""
+        return Evidence()
+
+    def facts(self) -> dict[str, object]:
+        """What plan.json says about the box."""
+        return self.box.facts()
+
+    def close(self) -> None:
+        """Kill everything in the box; its files stay."""
+        self.box.close()
+
+
+@dataclass(frozen=True)
+class PlainTarget:
+    """A target without a program."""
+
+    options: PlainOptions = field(default_factory=PlainOptions)
+    spec: PlainSpec = field(default_factory=PlainSpec)
+    name: str = PLAIN_BOX
+    origin: str = ""
+    program: Path = Path()
+    visible: Path = Path()
+    """The experiment's directory: its own modules and scripts can be read in the box."""
+
+    def contract(self) -> PlainContract:
+        """No promises."""
+        return PlainContract()
+
+    def make_live(self, directory: Path) -> PlainLive:
+        """A new box."""
+        return PlainLive(directory, self.options.technique, self.visible)

@@ -1,0 +1,126 @@
+"""What was witnessed during one experiment: looks, deeds, samples, shocks and recoveries.
+
+A shock is a fault that fired. Its recovery is the first look after it at which nothing was pending while
+the last answer of the probe was a good one, so the recovery time is measured, not declared.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+from mutiny.contracts.sentences import Deed, Look, Sample, Spoken, Witness
+from mutiny.model.operation import Kind, Operation
+from mutiny.model.result import OperationResult
+
+MOST_LOOKS = 20_000
+
+
+_CALM = ("healthy", "slow", "obey", "resolve", "dirty")
+
+
+def disturbs(operation: Operation) -> bool:
+    """Is it a fault, or a worker that is told to misbehave?"""
+    if operation.kind is Kind.FAULT:
+        return True
+    turns = getattr(operation, "turns", ()) or (getattr(operation, "behaviour", "healthy"),)
+    return any(str(turn).partition(":")[0] not in _CALM for turn in turns)
+
+
+@dataclass
+class Shock:
+    """A fault that fired, and when it was over it."""
+
+    at: float
+    text: str
+    operation: Operation
+    recovered_s: float | None = None
+    ended: float | None = None
+    """A lasting fault is over when it is healed; recovery is counted from then on."""
+
+    @property
+    def since(self) -> float | None:
+        """From when recovery is due; None while the fault is still on."""
+        return self.ended
+
+
+@dataclass
+class Breach:
+    """A steady-state line that was seen broken while it was watched."""
+
+    at: float
+    line: str
+    why: str
+    rule: str | None
+    subject: str = ""
+    told: bool = False
+
+
+@dataclass
+class Recorder:
+    """Written by the live target and the contract of one run, read by sentences and reports."""
+
+    looks: deque[Look] = field(default_factory=lambda: deque(maxlen=MOST_LOOKS))
+    deeds: list[Deed] = field(default_factory=list)
+    samples: list[Sample] = field(default_factory=list)
+    shocks: list[Shock] = field(default_factory=list)
+    breaches: list[Breach] = field(default_factory=list)
+    watched: tuple[tuple[str, Spoken], ...] = ()
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def forget(self) -> None:
+        """A new box: nothing has happened in it."""
+        self.looks.clear()
+        for part in (self.deeds, self.samples, self.shocks, self.breaches):
+            part.clear()
+        self.watched = ()
+
+    def did(
+        self, operation: Operation, result: OperationResult, began: float, ended: float
+    ) -> None:
+        """An operation was carried out."""
+        self.deeds.append(Deed(operation, result, began, ended))
+        if disturbs(operation) and (result.fired or (result.fired is None and result.succeeded)):
+            lasting = getattr(operation, "lasting", False)
+            shock = Shock(began, operation.short(), operation, None, None if lasting else ended)
+            self.shocks.append(shock)
+        if operation.type in ("Heal", "Settle"):
+            for shock in self.shocks:
+                # `Settle` heals first; counting from its beginning is the stricter reading.
+                shock.ended = shock.ended if shock.ended is not None else began
+
+    def looked(self, at: float, seen: Any, pending: tuple[str, ...]) -> None:
+        """The target was looked at."""
+        self.looks.append(Look(at, seen, pending))
+        if pending or not self._answering():
+            return
+        for shock in self.shocks:
+            if shock.recovered_s is None and shock.since is not None and at >= shock.since:
+                shock.recovered_s = max(at - shock.since, 0.0)
+
+    def _answering(self) -> bool:
+        with self.lock:
+            return not self.samples or self.samples[-1].ok is not False
+
+    def sampled(self, sample: Sample) -> None:
+        """The probe answered, or did not."""
+        with self.lock:
+            self.samples.append(sample)
+
+    def witness(self, model: Any, seen: Any, now: float, pending: tuple[str, ...]) -> Witness:
+        """Everything so far, for a sentence."""
+        with self.lock:
+            samples = tuple(self.samples)
+        return Witness(
+            model,
+            seen,
+            now,
+            pending,
+            tuple(self.looks),
+            tuple(self.deeds),
+            samples,
+            tuple((shock.at, shock.text) for shock in self.shocks),
+            tuple(shock.recovered_s for shock in self.shocks),
+        )

@@ -1,0 +1,164 @@
+"""The chaos report in the seed's form, as Markdown and as JUnit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+
+from mutiny.model.duration import show_duration
+from mutiny.report.experiment import ExperimentReport, Score
+
+VERDICT_WORDS = {
+    "success": "PASSED",
+    "bug": "FAILED",
+    "recovery_bug": "FAILED",
+    "timeout": "FAILED (timeout)",
+    "inconclusive": "INCONCLUSIVE",
+}
+
+
+def recovery_text(report: ExperimentReport) -> str:
+    """`4.2 seconds (target: <30s)`, or why there is no figure."""
+    score = report.score
+    target = f"(target: <{score.target_s:g}s)"
+    if score.recovered is None:
+        return f"{'not measured' if report.fired else 'nothing to recover from'} {target}"
+    if score.recovery_s is None:
+        return f"did not recover {target}"
+    return f"{score.recovery_s:.1f} seconds {target}"
+
+
+def availability_text(score: Score) -> str:
+    """`97.5% during chaos (120 samples at 9.8 Hz)`."""
+    if score.availability is None:
+        return "not measured"
+    return f"{score.availability:.1f}% during chaos ({score.samples} samples at {score.rate_hz:.1f} Hz)"
+
+
+def markdown(report: ExperimentReport) -> str:
+    """The whole report."""
+    return "\n".join(_lines(report)) + "\n"
+
+
+def _lines(report: ExperimentReport) -> Iterator[str]:
+    yield f"## Chaos Report: {report.name}"
+    yield ""
+    yield "### Summary"
+    yield f"- **Verdict**: {VERDICT_WORDS[report.verdict]}"
+    if report.reason:
+        yield f"- **Reason**: {report.reason}"
+    if report.hypothesis:
+        yield f"- **Hypothesis**: {report.hypothesis}"
+    plant = f" (planted: {report.plant})" if report.plant else ""
+    yield f"- **Target**: {report.target}{plant}, seed {report.seed}"
+    yield f"- **Duration**: {show_duration(report.duration_s)}"
+    planned = len(report.faults)
+    missing = f" of {planned} planned" if planned != report.fired else ""
+    yield f"- **Faults Injected**: {report.fired}{missing}"
+    yield f"- **Failures Found**: {len(report.findings)}"
+    yield f"- **Severity**: {report.severity}"
+    yield f"- **Blast Radius**: {report.blast_radius or 'not declared'}"
+    yield ""
+    yield "### Findings"
+    if not report.findings:
+        yield ""
+        yield "None."
+    for number, finding in enumerate(report.findings, 1):
+        yield ""
+        yield f"#### Finding {number}: {finding.title}"
+        yield f"- **Symptom**: {finding.symptom}"
+        yield f"- **Root Cause**: {finding.root_cause}"
+        yield f"- **Impact**: {finding.impact}"
+        yield f"- **Recommendation**: {finding.recommendation}"
+        yield f"- **Test Case**: `{finding.test_case}` (breaks `{finding.rule}`)"
+    yield ""
+    yield "### Resilience Score"
+    yield f"- Recovery Time: {recovery_text(report)}"
+    yield f"- Data Integrity: {report.score.integrity}"
+    yield f"- Availability: {availability_text(report.score)}"
+    yield from _faults(report)
+    yield from _steady(report)
+    yield from _steps(report)
+
+
+def _faults(report: ExperimentReport) -> Iterator[str]:
+    if not report.faults:
+        return
+    yield ""
+    yield "### Faults"
+    yield ""
+    yield "| at | fault | technique | recovered after |"
+    yield "|---:|---|---|---:|"
+    for fault in report.faults:
+        took = "" if fault.recovered_s is None else f"{fault.recovered_s:.1f} s"
+        took = took if fault.fired else "**did not fire**"
+        yield f"| {fault.at_s:.1f} s | `{fault.text}` | {fault.technique or '-'} | {took} |"
+
+
+def _steady(report: ExperimentReport) -> Iterator[str]:
+    if not report.steady_state:
+        return
+    yield ""
+    yield "### Steady state"
+    yield ""
+    yield "| line | before | during | after |"
+    yield "|---|---|---|---|"
+    for line in report.steady_state:
+        cells = " | ".join(_cell(text) for text in (line.before, line.during, line.after))
+        yield f"| {_cell(line.text)} | {cells} |"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _steps(report: ExperimentReport) -> Iterator[str]:
+    yield ""
+    yield "### Steps"
+    yield ""
+    yield "| phase | from | to | step | outcome |"
+    yield "|---|---:|---:|---|---|"
+    for step in report.steps:
+        outcome = step.verdict + (f": {_cell(step.note)}" if step.note else "")
+        yield (
+            f"| {step.phase} | {step.begin_s:.2f} | {step.end_s:.2f} | `{_cell(step.text)}` | {outcome} |"
+        )
+
+
+def junit(reports: Sequence[ExperimentReport]) -> str:
+    """JUnit XML: one test case an experiment; inconclusive is skipped, never passed."""
+    failures = sum(1 for report in reports if report.exit_code in (1, 4))
+    skipped = sum(1 for report in reports if report.verdict == "inconclusive")
+    total = sum(report.duration_s for report in reports)
+    lines = [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        f'<testsuite name="mutiny experiments" tests="{len(reports)}" failures="{failures}" '
+        f'skipped="{skipped}" errors="0" time="{total:.3f}">',
+    ]
+    for report in reports:
+        name, target = _quoted(_xml(report.name)), _quoted(_xml(report.target))
+        lines.append(f'  <testcase name={name} classname={target} time="{report.duration_s:.3f}">')
+        if report.verdict == "inconclusive":
+            lines.append(f"    <skipped message={_quoted(_xml(report.reason))}/>")
+        elif report.exit_code != 0:
+            kind = report.findings[0].rule if report.findings else report.verdict
+            lines.append(
+                f"    <failure type={_quoted(kind)} message={_quoted(_xml(report.reason))}>"
+                f"{escape(_xml(markdown(report)))}</failure>"
+            )
+        lines.append("  </testcase>")
+    lines.append("</testsuite>")
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(text: str) -> str:
+    """A text as an XML attribute. (`xml.sax` would load half of the network library.)"""
+    return '"' + escape(text).replace("\n", "&#10;") + '"'
+
+
+def _xml(text: str) -> str:
+    """Without the control characters that XML cannot carry."""
+    return "".join(
+        char if char in "\n\t" or (ord(char) >= 32 and ord(char) not in (0xFFFE, 0xFFFF)) else "?"
+        for char in text
+    )

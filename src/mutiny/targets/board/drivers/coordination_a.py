@@ -1,0 +1,196 @@
+"""A driver of the real option A (`coordination.py`): a file-based command line that speaks in texts.
+
+    coordination_a.py PROGRAM VERB ARGUMENTS...
+
+The program runs in this process, as `python coordination.py ...` would run it: one process a command. It
+refuses with exit 0, so its words are read. It names its tasks itself; our name of a task is its
+description. `elect` asks the election of the same repository (`shared/reliability`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import runpy
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from common import (
+    Answer,
+    batch_in,
+    labels,
+    new_task,
+    refused,
+    rows,
+    state_in,
+    text_of,
+    told,
+    understood,
+)
+
+DIRECTORY = ".coordination"
+STATE = os.path.join(DIRECTORY, "tasks.json")
+NOT_FOUND = r"^[X✗] Task \S+ not found"
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """A success and the refusals of one command, as regular expressions of its output."""
+
+    success: str
+    refusals: dict[str, tuple[str, ...]]
+
+
+PHRASES = {
+    "init": Phrase(r"^✓ Initialized", {}),
+    "add": Phrase(r"^✓ Added task (?P<task>\S+)", {}),
+    "claim": Phrase(r"^Claimed task (?P<task>\S+)", {"nothing_to_claim": ("^No available tasks",)}),
+    "start": Phrase(
+        r"^✓ Started task (?P<task>\S+)", {"not_owner": (r"^✗ Cannot start .* not claimed by",)}
+    ),
+    "complete": Phrase(
+        r"^✓ Completed task (?P<task>\S+)",
+        {"not_owner": (r"^X Task \S+ not claimed by",), "unknown_task": (NOT_FOUND,)},
+    ),
+    "fail": Phrase(r"^✗ Task (?P<task>\S+) marked as failed", {"unknown_task": (NOT_FOUND,)}),
+    "heartbeat": Phrase(r"", {}),
+    "cancel": Phrase(
+        r"^\+ Cancelled task (?P<task>\S+)",
+        {"wrong_status": (r"^X Cannot cancel",), "unknown_task": (NOT_FOUND,)},
+    ),
+    "retry": Phrase(
+        r"^\+ Scheduled retry .* for task (?P<task>\S+)",
+        {
+            "wrong_status": (r"^X Task \S+ is not failed", r"has exceeded max retries"),
+            "unknown_task": (NOT_FOUND,),
+        },
+    ),
+    "recover": Phrase(r"^Maintenance complete", {}),
+    "checkpoint": Phrase(r"^✓ Checkpoint saved", {}),
+    "restore": Phrase(
+        r"^✓ Restored from checkpoint",
+        {
+            "unknown_checkpoint": (r"^Checkpoint not found",),
+            "unreadable": (r"^Failed to restore checkpoint",),
+        },
+    ),
+    "repair": Phrase(
+        r"^✓ (Recovery completed|No recovery needed)",
+        {"unreadable": (r"^Failed to restore", r"^No backup files", r"^Invalid backup")},
+    ),
+    "status": Phrase(r"^Progress: ", {}),
+}
+
+
+class Driver:
+    """Speaks to one `coordination.py`."""
+
+    def __init__(self, program: str) -> None:
+        self._program = program
+
+    def run(self, verb: str, *words: str) -> Answer:
+        """Say one command line, and understand what it prints. A crash goes on as it is."""
+        heard = io.StringIO()
+        sys.argv = [self._program, *words]
+        sys.path[0] = os.path.dirname(self._program)
+        with contextlib.redirect_stdout(heard):
+            try:
+                runpy.run_path(self._program, run_name="__main__")
+            except SystemExit as end:
+                if end.code not in (None, 0):
+                    return refused("bad_input", f"exit {end.code}: {heard.getvalue().strip()}")
+        phrase = PHRASES[verb]
+        answer = understood(heard.getvalue(), phrase.success, phrase.refusals)
+        if isinstance(answer.get("task"), str):
+            answer["task"] = self._names().get(answer["task"], answer["task"])
+        return answer
+
+    def _names(self) -> dict[str, str]:
+        found = state_in(STATE)
+        return labels(found["tasks"]) if found["ok"] else {}
+
+    def _own(self, name: str) -> str:
+        """The board's own id of a task; a name that it does not know is said as it is."""
+        return next((own for own, ours in self._names().items() if ours == name), name)
+
+    # --- verbs -----------------------------------------------------------------------------------
+
+    def add(self, name: str, priority: int, hints: str, depends: list[str]) -> Answer:
+        """Our name is the description; two tasks of one name would be two tasks to the board."""
+        if name in self._names().values():
+            return {"unable": f"there is a task {name} already, and the board has ids of its own"}
+        words = ["leader", "add-task", name, "-p", str(priority)]
+        if hints:
+            words += ["--hints", hints]
+        if depends:
+            words += ["-d", *(self._own(one) for one in depends)]
+        answer = self.run("add", *words)
+        return {**answer, "task": name} if answer["ok"] else answer
+
+    def batch(self, path: str) -> Answer:
+        """One after the other: its own batch cannot name dependencies among new tasks."""
+        for task in batch_in(path):
+            answer = self.add(task["id"], 5, "", task["depends"])
+            if not answer.get("ok"):
+                return answer
+        return {"ok": True}
+
+    def show(self) -> Answer:
+        """The state file in our words; reading it changes nothing."""
+        if not os.path.isdir(DIRECTORY):
+            return refused("not_initialised", "there is no board")
+        found = state_in(STATE)
+        if found["ok"]:
+            found["tasks"] = rows(found["tasks"], owner="claimed_by", named=False)
+        return found
+
+    def elect(self, node: str, lease_s: str) -> Answer:
+        """A node that was just started wants to lead."""
+        shared = os.path.join(os.path.dirname(os.path.dirname(self._program)), "shared")
+        sys.path[0] = os.path.join(shared, "reliability")
+        from leader_election import (  # type: ignore[import-not-found]
+            LeaderElection,
+            LeaderElectionConfig,
+        )
+
+        os.makedirs(DIRECTORY, exist_ok=True)
+        election = LeaderElection(node, LeaderElectionConfig(lease_duration=float(lease_s)))
+        if election.try_become_leader():
+            return {"ok": True, "token": election.term}
+        return refused("leader_exists", f"{node} did not become leader")
+
+    def speak(self, verb: str, words: list[str]) -> Answer:
+        """One verb of Mutiny's."""
+        simple: dict[str, Callable[[], Answer]] = {
+            "init": lambda: self.run("init", "leader", "init", "mutiny"),
+            "claim": lambda: self.run("claim", "worker", "claim", words[0]),
+            "heartbeat": lambda: self.run("heartbeat", "worker", "heartbeat", words[0]),
+            "recover": lambda: self.run("recover", "leader", "maintenance"),
+            "checkpoint": lambda: self.run("checkpoint", "recovery", "checkpoint", "--name", *words),
+            "restore": lambda: self.run("restore", "recovery", "restore-checkpoint", words[0]),
+            "repair": lambda: self.run("repair", "recovery", "check"),
+            "status": lambda: self.run("status", "leader", "status"),
+            "add": lambda: self.add(*new_task(words)),
+            "add-batch": lambda: self.batch(words[0]),
+            "list": self.show,
+            "elect": lambda: self.elect(words[0], words[1]),
+        }
+        if verb in simple:
+            return simple[verb]()
+        if verb in ("cancel", "retry"):
+            return self.run(verb, "leader", verb, self._own(words[0]))
+        worker, name, *more = words
+        said = ("worker", verb, worker, self._own(name))
+        if verb == "start":
+            answer = self.run(verb, *said)
+            unknown = not answer["ok"] and name not in self._names().values()
+            return refused("unknown_task", answer["message"]) if unknown else answer
+        return self.run(verb, *said, text_of(more))
+
+
+if __name__ == "__main__":
+    sys.exit(told(Driver(sys.argv[1]).speak(sys.argv[2], sys.argv[3:])))

@@ -1,0 +1,126 @@
+"""A driver of the real option B: tools of its MCP server, through a bridge that keeps the server alive.
+
+    coordination_b.py ENDPOINT STATE VERB ARGUMENTS...
+
+ENDPOINT is the socket of `doubles/mcp_client.py bridge`, STATE the server's state file: what `list` shows is
+what would be there after a restart. The server names its tasks itself; our name is its description.
+It never sets `isError`: `success` in the text is all that it says.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "..", "doubles")]
+
+from common import Answer, labels, new_task, refused, rows, state_in, text_of, told
+from mcp_client import call_socket
+
+REFUSED = {
+    "claim_task": "nothing_to_claim",
+    "start_task": "not_owner",
+    "complete_task": "not_owner",
+    "fail_task": "not_owner",
+}
+
+
+class Driver:
+    """Speaks to one server."""
+
+    def __init__(self, endpoint: str, state: str) -> None:
+        self._endpoint = endpoint
+        self._state = state
+
+    def call(self, tool: str, **arguments: Any) -> Answer:
+        """One tool call; `success: false` becomes a refusal."""
+        return judged(tool, call_socket(self._endpoint, tool, arguments))
+
+    def _names(self) -> dict[str, str]:
+        said = call_socket(self._endpoint, "get_all_tasks", {})
+        tasks = said.get("tasks")
+        return labels(tasks) if isinstance(tasks, list) else {}
+
+    def _about(self, tool: str, name: str, **arguments: Any) -> Answer:
+        """What a worker says about a task."""
+        names = self._names()
+        own = next((own for own, ours in names.items() if ours == name), name)
+        answer = self.call(tool, task_id=own, **arguments)
+        if answer.get("error") == "not_owner" and own not in names:
+            return refused("unknown_task", "the server does not say why")
+        return {**answer, "task": name} if answer.get("ok") else answer
+
+    def add(self, name: str, priority: int, hints: str, depends: list[str]) -> Answer:
+        """Our name is the description."""
+        names = self._names()
+        if name in names.values():
+            return {"unable": f"there is a task {name} already, and the board has ids of its own"}
+        own = {ours: theirs for theirs, ours in names.items()}
+        answer = self.call(
+            "create_task",
+            description=name,
+            priority=priority,
+            dependencies=[own.get(one, one) for one in depends],
+            hints=hints,
+        )
+        return {**answer, "task": name} if answer.get("ok") else answer
+
+    def claim(self, worker: str) -> Answer:
+        """The best task."""
+        answer = self.call("claim_task", agent_id=worker)
+        task = answer.get("task")
+        if answer.get("ok") and isinstance(task, dict):
+            answer["task"] = task.get("description")
+        return answer
+
+    def beat(self, worker: str) -> Answer:
+        """A sign of life; who is not registered is registered first."""
+        answer = self.call("heartbeat", agent_id=worker)
+        if answer.get("ok") or answer.get("error") == "server_down":
+            return answer
+        return self.call("register_agent", agent_id=worker, role="worker")
+
+    def show(self) -> Answer:
+        """The state file in our words; none is an empty board, the server makes it with the first task."""
+        if not os.path.exists(self._state):
+            return {"ok": True, "tasks": []}
+        found = state_in(self._state)
+        if found["ok"]:
+            found["tasks"] = rows(found["tasks"], owner="claimed_by", named=False)
+        return found
+
+    def speak(self, verb: str, words: list[str]) -> Answer:
+        """One verb of Mutiny's."""
+        if verb == "list":
+            return self.show()
+        if verb == "init":
+            return self.call("init_coordination", goal="mutiny")
+        if verb == "status":
+            return self.call("get_status")
+        if verb == "add":
+            return self.add(*new_task(words))
+        if verb == "claim":
+            return self.claim(words[0])
+        if verb == "heartbeat":
+            return self.beat(words[0])
+        worker, name, *more = words
+        texts = {"complete": "output", "fail": "error"}
+        given = {texts[verb]: text_of(more)} if verb in texts else {}
+        return self._about(f"{verb}_task", name, agent_id=worker, **given)
+
+
+def judged(tool: str, said: Answer) -> Answer:
+    """A tool's answer in our words."""
+    if said.get("error") == "server_down":
+        return said
+    if "error" in said and "success" not in said:
+        return refused("bad_input", str(said["error"]))
+    if said.get("success") is False:
+        return refused(REFUSED.get(tool, ""), str(said.get("message", f"{tool}: success is false")))
+    return {key: value for key, value in said.items() if key not in ("success", "tasks")}
+
+
+if __name__ == "__main__":
+    sys.exit(told(Driver(sys.argv[1], sys.argv[2]).speak(sys.argv[3], sys.argv[4:])))

@@ -1,0 +1,116 @@
+"""A driver of the real option C in file mode: its public Python API, one process a command.
+
+    PYTHON coordination_c.py DIRECTORY VERB ARGUMENTS...     PYTHON has the package `orchestrator`
+
+There is no command line for these verbs; `orchestrate` only runs everything at once. Nothing is imported
+for `list`, because opening the board would already write to it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from common import Answer, batch_in, new_task, refused, rows, state_in, text_of, told, understood
+
+REFUSALS = {
+    "unknown_task": ("^Task not found",),
+    "task_not_available": ("^Task not available",),
+    "dependencies_open": ("^Dependencies not satisfied",),
+    "wrong_status": ("^Task not assigned",),
+    "duplicate_id": ("^Duplicate task ID",),
+    "dependency_missing": ("^Dependency not found",),
+    "cycle": ("^Dependency cycle detected",),
+}
+
+
+def show(directory: str) -> Answer:
+    """The state file in our words."""
+    if not os.path.isdir(directory):
+        return refused("not_initialised", "there is no board")
+    found = state_in(os.path.join(directory, "tasks.json"))
+    if found["ok"]:
+        found["tasks"] = rows(found["tasks"], owner="assigned_to", named=True)
+    return found
+
+
+def claimed(board: Any, worker: str, wanted: str | None) -> Answer:
+    """The best of the available tasks, or this one; another worker may be faster."""
+    from orchestrator.orchestrator import OrchestrationError  # type: ignore[import-not-found]
+
+    if wanted is not None:
+        return {"ok": True, "task": board.claim_task(wanted, worker)["id"]}
+    for task in board.get_available_tasks():
+        try:
+            return {"ok": True, "task": board.claim_task(task["id"], worker)["id"]}
+        except OrchestrationError as error:
+            if str(error) != "Task not available":
+                raise
+    return refused("nothing_to_claim", "no task is available")
+
+
+def beaten(board: Any, worker: str) -> Answer:
+    """A sign of life; who is not registered is registered first."""
+    if board.get_agent(worker) is None:
+        board.register_agent(worker)
+    else:
+        board.agent_heartbeat(worker)
+    return {"ok": True}
+
+
+def added(board: Any, tasks: list[dict[str, Any]]) -> Answer:
+    """One after the other: there is no batch."""
+    for task in tasks:
+        board.add_task_with_id(
+            task["id"], task["description"], int(task["priority"]), task["depends"]
+        )
+    return {"ok": True, **({"task": tasks[0]["id"]} if len(tasks) == 1 else {})}
+
+
+def speak(directory: str, verb: str, words: list[str]) -> Answer:
+    """One verb of Mutiny's."""
+    if verb == "list":
+        return show(directory)
+    from orchestrator import Orchestrator
+    from orchestrator.orchestrator import OrchestrationError
+
+    def one_task() -> list[dict[str, Any]]:
+        name, priority, payload, depends = new_task(words)
+        about = f"task {name} {payload}"
+        return [{"id": name, "description": about, "priority": priority, "depends": depends}]
+
+    def many() -> list[dict[str, Any]]:
+        return [{"description": "-", "priority": 5, **task} for task in batch_in(words[0])]
+
+    def recovered(board: Any) -> Answer:
+        board.get_available_tasks()
+        return {"ok": True}
+
+    verbs: dict[str, Callable[[Any], Answer]] = {
+        "init": lambda board: {"ok": True},
+        "status": lambda board: {"ok": True},
+        "add": lambda board: added(board, one_task()),
+        "add-batch": lambda board: added(board, many()),
+        "claim": lambda board: claimed(board, words[0], words[1] if words[1:] else None),
+        "complete": lambda board: {
+            "ok": True,
+            "task": board.complete_task(words[1], text_of(words[2:]))["id"],
+        },
+        "fail": lambda board: {"ok": True, "task": board.fail_task(words[1], "failed")["id"]},
+        "heartbeat": lambda board: beaten(board, words[0]),
+        "recover": recovered,
+    }
+    try:
+        return verbs[verb](Orchestrator(coordination_dir=directory))
+    except OrchestrationError as error:
+        return understood(str(error), r"(?!)", REFUSALS)
+    except ValueError as error:
+        return refused("bad_input", str(error))
+
+
+if __name__ == "__main__":
+    sys.exit(told(speak(sys.argv[1], sys.argv[2], sys.argv[3:])))

@@ -1,0 +1,130 @@
+"""The history of a run: every command with the moments of its invocation and its return.
+
+Mutiny's own commands are noted here; the worker doubles write their own files inside of the box. All
+moments are of the machine's monotonic clock, which no fault of ours can bend.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from mutiny.contracts.board.profile import BoardProfile
+from mutiny.errors import MutinyError
+from mutiny.oracle.history.board import BoardModel
+from mutiny.oracle.history.checker import Limits, Verdict, check
+from mutiny.oracle.history.events import Entry, parse_history, write_history
+
+ENDING = ("restore", "repair")
+"""Commands that rewrite every task: the history that can be checked ends before them."""
+_WORDS = {Verdict.LINEARIZABLE: "yes", Verdict.NOT_LINEARIZABLE: "no", Verdict.UNKNOWN: "unknown"}
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A command that was invoked."""
+
+    process: str
+    operation: str
+    arguments: Mapping[str, object]
+    invoked: float
+
+
+class History:
+    """All commands of one run."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._entries: list[Entry] = []
+        self._lock = threading.Lock()
+        self._count = 0
+        self.complete = True
+        """False when the board had a life before this history."""
+
+    def begin(self, process: str, operation: str, arguments: Mapping[str, object]) -> Begun:
+        """A command is about to be given."""
+        with self._lock:
+            self._count += 1
+            return Begun(f"{process}/{self._count}", operation, arguments, time.monotonic())
+
+    def end(self, begun: Begun, answer: Mapping[str, object], *, heard: str) -> float:
+        """Its `answer`, or that it is `unknown` what happened, or that `nothing` did; the moment."""
+        returned = time.monotonic()
+        if heard == "nothing":
+            return returned
+        lost = heard == "unknown"
+        entry = Entry(
+            begun.process,
+            begun.operation,
+            begun.arguments,
+            None if lost else answer,
+            begun.invoked,
+            None if lost else returned,
+        )
+        with self._lock:
+            self._entries.append(entry)
+        return returned
+
+    def entries(self, others: Sequence[Path]) -> list[Entry]:
+        """Everything up to now, with what the workers wrote; a line that is half written ends a file."""
+        found = list(self._entries)
+        for path in others:
+            lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+            whole = [line for line in lines if _is_whole(line)]
+            found += parse_history(whole, where=str(path))
+        found.sort(key=lambda entry: entry.invoked)
+        return found
+
+    def write(self, others: Sequence[Path]) -> None:
+        """Keep it in the run directory."""
+        write_history(self.path, self.entries(others))
+
+    def judge(self, profile: BoardProfile, others: Sequence[Path]) -> dict[str, object]:
+        """Is there an order that explains it all? `yes`, `no` or `unknown`, with a text."""
+        if not self.complete:
+            return {"verdict": "yes", "text": "the board is older than the history"}
+        entries = _before_the_end(self.entries(others))
+        figures, tolerance_s = profile.figures, profile.limits.tolerance_s
+        model = BoardModel.of(
+            entries,
+            lease_s=max(0.0, figures.lease_s - tolerance_s),
+            max_attempts=None if profile.fail_is_final else int(figures.max_attempts),
+        )
+        try:
+            report = check(entries, model, Limits(seconds=10.0 + len(entries) / 200))
+        except MutinyError as error:
+            return {"verdict": "unknown", "text": str(error), "operations": len(entries)}
+        told: dict[str, object] = {
+            "verdict": _WORDS[report.verdict],
+            "operations": len(entries),
+            "seconds": round(report.seconds, 3),
+        }
+        if report.wrong:
+            told |= {"text": report.render(), "key": report.wrong[0].key}
+        return told
+
+
+def _is_whole(line: str) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except ValueError:
+        return False
+
+
+def _before_the_end(entries: Sequence[Entry]) -> list[Entry]:
+    """Up to the first command that rewrites everything; what was under way then stays open."""
+    ends = [entry.invoked for entry in entries if entry.operation in ENDING]
+    if not ends:
+        return list(entries)
+    end = min(ends)
+    return [
+        entry
+        if entry.returned is None or entry.returned <= end
+        else replace(entry, returned=None, answer=None)
+        for entry in entries
+        if entry.invoked < end
+    ]

@@ -1,0 +1,148 @@
+"""The server of a live board: started, stopped, killed by handle; none at all for a board of files."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import signal
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mutiny.contracts.workers.observation import ProcessView
+from mutiny.doubles import board_speech
+from mutiny.faults import process as process_faults
+from mutiny.model.result import OperationResult
+from mutiny.targets.swept import unable
+
+if TYPE_CHECKING:
+    from mutiny.targets.board.live import BoardLive
+
+class Server:
+    """The server processes of one board."""
+
+    def __init__(self, live: BoardLive) -> None:
+        self._live = live
+        self._logs: list[Path] = []
+        self._made = False
+
+    def processes(self) -> tuple[ProcessView, ...]:
+        """Those that run now."""
+        spec = self._live.spec.server
+        if spec is None:
+            return ()
+        pattern = re.compile(spec.process)
+        found = [
+            process
+            for process in process_faults.views(self._live.box)
+            if pattern.search(" ".join(process.argv))
+        ]
+        pids = {process.pid for process in found}
+        return tuple(process for process in found if process.parent not in pids)
+
+    def count(self) -> int:
+        """How many run."""
+        return len(self.processes())
+
+    def start(self) -> OperationResult:
+        """Start it and wait until it says that it is ready, or has ended."""
+        live, spec = self._live, self._live.spec.server
+        if spec is None:
+            return OperationResult(stdout="the board needs no server")
+        argv = tuple(live.filled(word) for word in spec.argv)
+        log = live.box.directory / "tmp" / f"server-{secrets.token_hex(4)}.log"
+        self._logs.append(log)
+        started = time.perf_counter()
+        spawned = live.box.spawn(
+            live.injuries.wrapped(argv) if live.injured else argv,
+            cwd=str(live.values["source"]),
+            env=live.environment(),
+            output=live.box.inside(log),
+        )
+        deadline = time.monotonic() + live.limits.up_s
+        ready = re.compile(spec.ready)
+        while time.monotonic() < deadline:
+            text = _read(log)
+            match = ready.search(text)
+            took_ms = (time.perf_counter() - started) * 1000
+            if match is not None:
+                live.found_at(match.groupdict().get("endpoint") or "")
+                failed = self._make_board()
+                if failed is not None:
+                    return failed
+                return OperationResult(0, text, "", argv=argv, target_ms=took_ms)
+            ended = live.box.wait_ended(spawned, 0.02)
+            if ended is not None:
+                text = _read(log)
+                return OperationResult(
+                    ended.exit_code, text, text, signal=ended.signal, argv=argv, target_ms=took_ms
+                )
+        return OperationResult(None, _read(log), "never said that it is ready", timed_out=True)
+
+    def _make_board(self) -> OperationResult | None:
+        """Once: the commands that the target's file wants after its first server."""
+        spec = self._live.spec.server
+        if self._made or spec is None:
+            return None
+        self._made = True
+        for name in spec.then:
+            said = self._live.ask(name)
+            if not said.succeeded:
+                return unable(f"{name} failed: {said.stdout or said.stderr}")
+        return None
+
+    def stop(self) -> OperationResult:
+        """Ask it to end, in the way that its file says."""
+        spec = self._live.spec.server
+        if spec is None:
+            return OperationResult(stdout="the board needs no server")
+        found = self.processes()
+        if not found:
+            return OperationResult(1, stderr="no server runs", details=_refused("server_down"))
+        number = signal.Signals[f"SIG{spec.stop}"]
+        box, limit_s = self._live.box, self._live.limits.stop_s
+        for process in found:
+            box.signal(process.pid, process.start, number)
+        late = [one for one in found if not box.wait_gone(one.pid, one.start, limit_s)]
+        if late:
+            return OperationResult(None, stderr="the server does not end", timed_out=True)
+        return OperationResult(stdout="stopped")
+
+    def restart(self) -> OperationResult:
+        """Stop it and start it."""
+        stopped = self.stop()
+        return self.start() if stopped.succeeded else stopped
+
+    def kill(self) -> OperationResult:
+        """SIGKILL, and the proof that it is gone."""
+        if self._live.spec.server is None:
+            return unable(f"target {self._live.spec.name} has no server")
+        return process_faults.kill(self._live.box, self.processes(), "server")
+
+    def once(self, argv: tuple[str, ...]) -> tuple[str, ...]:
+        """A command that brings its own server and ends it."""
+        live, spec = self._live, self._live.spec.server
+        assert spec is not None
+        server = [live.filled(word) for word in spec.argv]
+        script = str(Path(board_speech.__file__).with_name("board_once.py"))
+        python = str(live.values["python"])
+        return (python, "-IS", script, spec.ready, str(len(server)), *server, *argv)
+
+    def logs(self) -> dict[str, Path]:
+        """What the servers printed."""
+        return {f"target_logs/{path.name}": path for path in self._logs if path.exists()}
+
+    def log_text(self) -> str:
+        """The last server's words."""
+        return _read(self._logs[-1]) if self._logs else ""
+
+
+def _refused(error: str) -> dict[str, object]:
+    return {"answer": {"ok": False, "error": error}}
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return ""

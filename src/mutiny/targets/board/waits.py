@@ -1,0 +1,109 @@
+"""Waits and assertions on a live board: they look until something is so, or until a deadline."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from mutiny.contracts.base import StepContext
+from mutiny.contracts.board import operations as op
+from mutiny.contracts.board.observation import BoardObservation
+from mutiny.contracts.board.sentences import understand
+from mutiny.model.operation import Operation
+from mutiny.model.result import OperationResult
+
+if TYPE_CHECKING:
+    from mutiny.targets.board.live import BoardLive
+
+Wait = Callable[["BoardLive", Any, StepContext], OperationResult]
+
+
+def _until(
+    live: BoardLive, limit_s: float, missing: Callable[[BoardObservation], str]
+) -> OperationResult:
+    """Look until nothing is missing any more."""
+    deadline = time.monotonic() + limit_s
+    while True:
+        why = missing(live.observe())
+        if not why:
+            return OperationResult(stdout="so it is")
+        remaining = deadline - time.monotonic()
+        if remaining <= 0:
+            return OperationResult(None, stderr=why, timed_out=True)
+        live.wait_change(remaining)
+
+
+def wait_status(live: BoardLive, operation: Any, context: StepContext) -> OperationResult:
+    """Until a task has a status."""
+
+    def missing(seen: BoardObservation) -> str:
+        status = seen.status_of(operation.task)
+        if status == operation.status:
+            return ""
+        return f"task {operation.task} is {status or 'not there'}, not {operation.status}"
+
+    return _until(live, operation.timeout_seconds or live.limits.status_s, missing)
+
+
+def wait_settled(live: BoardLive, operation: Any, context: StepContext) -> OperationResult:
+    """Until every task has come to its end."""
+
+    def missing(seen: BoardObservation) -> str:
+        if seen.tasks is None:
+            return seen.state_error or "the board cannot be looked at"
+        left = [view.id for view in seen.tasks.values() if view.status not in op.TERMINAL]
+        return f"not settled: {', '.join(left)}" if left else ""
+
+    return _until(live, operation.timeout_seconds or live.limits.settle_s, missing)
+
+
+def settle(live: BoardLive, operation: Any, context: StepContext) -> OperationResult:
+    """Until nothing is pending any more; then the history must make sense."""
+    limit_s = operation.timeout_seconds or live.limits.settle_s
+    result = _until(live, limit_s, lambda seen: "; ".join(context.pending(seen)))
+    told = live.history.judge(live.profile(), live.crew.histories())
+    return OperationResult(
+        result.exit_code,
+        result.stdout,
+        result.stderr,
+        timed_out=result.timed_out,
+        details={"history": told},
+    )
+
+
+def assert_status(live: BoardLive, operation: Any, context: StepContext) -> OperationResult:
+    """A task has this status now."""
+    status = live.observe().status_of(operation.task)
+    if status == operation.status:
+        return OperationResult()
+    text = f"task {operation.task} is {status or 'not there'}, not {operation.status}"
+    return OperationResult(1, stderr=text)
+
+
+def assert_owner(live: BoardLive, operation: Any, context: StepContext) -> OperationResult:
+    """A task belongs to this worker now."""
+    view = (live.observe().tasks or {}).get(operation.task)
+    if view is not None and view.status in op.HELD and view.owner == operation.worker:
+        return OperationResult()
+    shown = "not there" if view is None else f"{view.status}, owner {view.owner or 'nobody'}"
+    return OperationResult(1, stderr=f"task {operation.task} is {shown}")
+
+
+def verify(live: BoardLive, operation: Any, context: StepContext) -> OperationResult:
+    """A registered sentence holds now."""
+    finding = understand(operation.sentence).check(live.observe())
+    if finding.holds:
+        return OperationResult(stdout=finding.text)
+    return OperationResult(1, stderr=finding.text, details={"unknown": finding.holds is None})
+
+
+WAITS: dict[type[Operation], Wait] = {
+    op.Settle: settle,
+    op.WaitForStatus: wait_status,
+    op.WaitForSettled: wait_settled,
+    op.AssertStatus: assert_status,
+    op.AssertOwner: assert_owner,
+    op.Verify: verify,
+}
+"""How each wait and assertion is carried out."""

@@ -1,0 +1,85 @@
+"""`mutiny sweep` as a user runs it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mutiny_command import Ran, run_mutiny
+
+
+def sweep(tmp_path: Path, *words: str) -> Ran:
+    return run_mutiny(tmp_path, "sweep", *words)
+
+
+def document(ran: Ran) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(ran.stdout)
+    return found
+
+
+@pytest.mark.parametrize("kind", ["crash", "fsync"])
+def test_a_healthy_operation_passes_at_every_chosen_point(tmp_path: Path, kind: str) -> None:
+    ran = sweep(
+        *(tmp_path, kind, "--scenario", "basic_lifecycle", "--at", "Add", "--points", "3", "--json")
+    )
+    assert ran.code == 0, ran.stdout + ran.stderr
+    told = document(ran)
+    assert [point["verdict"] for point in told["points"]] == ["success"] * 3
+    assert told["left_out"] > 50
+    page = (tmp_path / told["page"]).read_text()
+    assert "<svg" in page
+    assert "http://" not in page.replace("http://www.w3.org", "")
+
+
+def test_errors_of_calls_are_answered_truthfully(tmp_path: Path) -> None:
+    ran = sweep(
+        *(tmp_path, "errno", "--scenario", "basic_lifecycle", "--at", "Start"),
+        *("--only", "ENOSPC", "--points", "4"),
+    )
+    assert ran.code == 0, ran.stdout + ran.stderr
+    assert "4 points: 4 success" in ran.stdout
+
+
+def test_the_first_bug_has_a_replay_that_names_the_exact_point(tmp_path: Path) -> None:
+    ran = sweep(
+        *(tmp_path, "crash", "--scenario", "basic_lifecycle", "--at", "Start", "--until-bug"),
+        *("--plant", "unlink-before-rename", "--json"),
+    )
+    assert ran.code == 1, ran.stdout + ran.stderr
+    told = document(ran)
+    last = told["points"][-1]
+    assert last["operation"]["type"] == "CrashAt"
+    replay = tmp_path / told["first_bug"] / "minimal_replay.json"
+    assert last["operation"] in json.loads(replay.read_text())["operations"]
+    again = run_mutiny(tmp_path, "replay", str(replay))
+    assert again.code == 1
+
+
+def test_one_exact_order_of_two_commands(tmp_path: Path) -> None:
+    ran = sweep(
+        *(tmp_path, "preempt", "--scenario", "racing_adds", "--at", "Parallel"),
+        *("--plant", "lock-not-taken", "--points", "20", "--json"),
+    )
+    assert ran.code == 1, ran.stdout + ran.stderr
+    bug = document(ran)["points"][-1]
+    assert bug["operation"]["type"] == "Interleave"
+    assert "0x" in bug["operation"]["args"]["schedule"]
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("crash", "--scenario", "basic_lifecycle", "--at", "Nuke"), "no operation 'Nuke'"),
+        (("crash", "--scenario", "racing_adds", "--at", "Parallel"), "breaks one command"),
+    ],
+)
+def test_what_cannot_be_swept_is_refused(
+    tmp_path: Path, words: tuple[str, ...], complaint: str
+) -> None:
+    ran = sweep(tmp_path, *words)
+    assert ran.code == 2
+    assert complaint in ran.stderr
+    assert not (tmp_path / "chaos_runs").exists() or complaint

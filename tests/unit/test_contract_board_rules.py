@@ -1,0 +1,438 @@
+"""Each promise of a board: a case that breaks it and one that comes close."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from mutiny.contracts.board import invariants
+from mutiny.contracts.board import operations as op
+from mutiny.contracts.board.contract import Beliefs, BoardContract
+from mutiny.contracts.board.invariants import INVARIANTS, Check
+from mutiny.contracts.board.model import (
+    BoardModel,
+    Breaker,
+    Bucket,
+    Leader,
+    Span,
+    Task,
+)
+from mutiny.contracts.board.observation import BoardObservation, TaskView
+from mutiny.contracts.board.profile import BoardProfile, Figures
+from mutiny.contracts.board.rules import RULES
+from mutiny.contracts.common import CrashAt, Parallel
+from mutiny.model.operation import Operation
+from mutiny.model.result import OperationResult
+from mutiny.model.verdict import Verdict
+
+NOW = 100.0
+PROFILE = BoardProfile(figures=Figures(), breaker=True)
+
+
+def board(*tasks: Task, **changes: object) -> BoardModel:
+    """Beliefs in these tasks, of a board that is there."""
+    heard = {task.owner: Span(NOW, NOW) for task in tasks if task.owner}
+    made = BoardModel(
+        PROFILE, initialised=True, tasks={task.id: task for task in tasks}, heard=heard
+    )
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def held(name: str = "a", owner: str = "w1", epoch: int = 1, **changes: object) -> Task:
+    task = Task(name, status="claimed", owner=owner, epoch=epoch, order=1)
+    return replace(task, **changes)  # type: ignore[arg-type]
+
+
+def view(task: Task, **changes: object) -> TaskView:
+    """A task seen just as it is believed in."""
+    seen = TaskView(
+        task.id,
+        task.status,
+        task.owner,
+        task.epoch,
+        task.attempts,
+        task.max_attempts,
+        task.priority,
+        task.depends,
+        1 if task.status == "done" else 0,
+        task.output,
+    )
+    return replace(seen, **changes)  # type: ignore[arg-type]
+
+
+def picture(*views: TaskView, **changes: object) -> BoardObservation:
+    seen = BoardObservation(NOW, NOW, NOW, {one.id: one for one in views}, absent=False, token=0)
+    return replace(seen, **changes)  # type: ignore[arg-type]
+
+
+def of(model: BoardModel, **changes: object) -> BoardObservation:
+    """A picture of all that is believed."""
+    return picture(*(view(task) for task in model.tasks.values()), **changes)
+
+
+# --- state ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class StateCase:
+    """A rule, a picture that breaks it, and the same without the one fact that does."""
+
+    rule: str
+    broken: Check
+    sound: Check
+
+
+A, DONE = Task("a", order=1), Task("a", order=1, status="done", owner="w1", epoch=1, output="x")
+B_AFTER_A = Task("b", depends=("a",), order=2, status="blocked")
+ONE = board(A)
+HELD = board(held())
+LIST = op.List()
+
+
+def case(
+    rule: str,
+    model: BoardModel,
+    seen: BoardObservation,
+    operation: Operation = LIST,
+    before: BoardObservation | None = None,
+    sound: BoardObservation | None = None,
+) -> StateCase:
+    earlier = of(model) if before is None else before
+    good = of(model) if sound is None else sound
+    return StateCase(
+        rule, Check(model, seen, earlier, operation), Check(model, good, earlier, operation)
+    )
+
+
+BATCH = op.AddBatch(("x", "y"))
+BATCHED = board(Task("x", order=1), Task("y", order=2))
+STATE_CASES = (
+    case("state_readable", ONE, BoardObservation(state_error="torn", absent=False)),
+    case("add_kept", ONE, picture()),
+    case("rejects_truthfully", ONE, picture(view(A), view(Task("z")))),
+    case("batch_is_atomic", board(), picture(view(Task("x"))), BATCH, picture(), picture()),
+    case("batch_is_atomic", BATCHED, picture(view(Task("x"))), BATCH, picture()),
+    case("single_owner", HELD, picture(view(held(), owner=None))),
+    case("claim_kept", HELD, picture(view(A, epoch=1)), op.Claim("w1"), picture(view(A))),
+    case("live_worker_kept", HELD, picture(view(A, epoch=1)), op.Recover()),
+    case("no_stuck_claim", board(replace(A, epoch=1)), of(HELD), op.Recover(), of(HELD)),
+    case("completion_kept", board(DONE), of(HELD), op.Complete("w1", "a"), of(HELD)),
+    case("completion_kept", board(DONE), picture(view(DONE, output="y"))),
+    case("terminal_is_terminal", board(DONE), picture(view(DONE, status="cancelled"))),
+    case(
+        "dependencies_respected",
+        board(A, B_AFTER_A),
+        picture(view(A), view(B_AFTER_A, status="claimed", owner="w")),
+    ),
+    case(
+        "all_settle",
+        board(DONE, replace(B_AFTER_A, status="available")),
+        picture(view(DONE), view(B_AFTER_A)),
+    ),
+    case(
+        "dependencies_respected",
+        board(A, B_AFTER_A),
+        picture(view(A), view(B_AFTER_A, status="available")),
+    ),
+    case(
+        "cycles_refused",
+        board(A, B_AFTER_A),
+        picture(view(A, depends=("b",), status="blocked"), view(B_AFTER_A)),
+    ),
+    case("tokens_grow", HELD, picture(view(held(), epoch=0)), before=of(HELD)),
+    case("tokens_grow", HELD, picture(view(held(), owner="w2")), before=of(HELD)),
+    case("tokens_grow", board(top_token=3), picture(token=2), sound=picture(token=3)),
+    case("attempts_bounded", ONE, picture(view(A, attempts=3)), sound=picture(view(A, attempts=2))),
+    case("no_double_effect", board(DONE), picture(view(DONE, completions=2))),
+    case("one_server", ONE, of(ONE, servers=2), sound=of(ONE, servers=1)),
+    case("checkpoint_exact", ONE, picture(), op.Restore("c")),
+    case("checkpoint_exact", ONE, picture(view(DONE)), op.Restore("c")),
+    case("repair_keeps_data", ONE, picture(), op.Repair()),
+    case("status_is_honest", HELD, picture(view(held(), status="in_progress"))),
+)
+
+
+def first_broken(check: Check) -> str | None:
+    contract = BoardContract(PROFILE)
+    found = contract.check(Beliefs((check.model,)), check.operation, True, check.before, check.seen)
+    assert not found.unreadable
+    return found.broken[0].rule if found.broken else None
+
+
+@pytest.mark.parametrize("one", STATE_CASES, ids=lambda one: one.rule)
+def test_a_broken_state_breaks_its_rule(one: StateCase) -> None:
+    assert first_broken(one.broken) == f"board.{one.rule}"
+
+
+@pytest.mark.parametrize("one", STATE_CASES, ids=lambda one: one.rule)
+def test_what_comes_close_breaks_nothing(one: StateCase) -> None:
+    assert first_broken(one.sound) in (None, "board.terminal_is_terminal")
+
+
+def test_a_damaged_board_may_be_unreadable() -> None:
+    model = board(A, damaged=True)
+    seen = BoardObservation(state_error="garbage", absent=False)
+    assert first_broken(Check(model, seen, of(model), op.List())) is None
+
+
+def test_what_others_work_on_may_change() -> None:
+    model = board(held(owner="s"), spawned={"s": "healthy"})
+    seen = picture(view(DONE, owner="s", epoch=1), living=frozenset({"s"}))
+    assert first_broken(Check(model, seen, of(model), op.List())) is None
+
+
+def test_every_invariant_names_a_rule_that_exists() -> None:
+    for invariant in INVARIANTS:
+        assert invariant.__doc__
+    assert {f"board.{one.rule}" for one in STATE_CASES} <= set(RULES)
+    assert invariants.INVARIANTS
+
+
+# --- answers --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class AnswerCase:
+    """An answer that breaks a rule, and one to the same command that does not."""
+
+    rule: str
+    model: BoardModel
+    operation: Operation
+    broken: dict[str, object]
+    sound: dict[str, object] | None = None
+    at: Span = field(default=Span(NOW, NOW + 0.1))
+
+
+def ok(**said: object) -> dict[str, object]:
+    return {"ok": True, **said}
+
+
+def no(error: str) -> dict[str, object]:
+    return {"ok": False, "error": error, "message": error}
+
+
+LATE = Span(NOW + 60, NOW + 60.1)
+RESTING = replace(A, attempts=1, rest=Span(NOW + 10, NOW + 12))
+LED = board(leader=Leader("n1", 2, Span(NOW, NOW)), top_token=2, tokens={"n1": (2,), "n2": (1,)})
+OPEN = Breaker(3, 0, Span(NOW, NOW))
+HALF = Breaker(3, 0, Span(NOW - 50, NOW - 50), frozenset({"x"}))
+LIMITED = replace(PROFILE, figures=Figures(rate_limit=0.01, rate_burst=2))
+EMPTY = Bucket(0.0, 0.0, Span(NOW, NOW))
+URGENT = Task("u", priority=1, order=2)
+GIVEN = {("w1", "a"): (1,), ("w2", "a"): (1,)}
+ANSWER_CASES = (
+    AnswerCase(
+        "live_worker_kept", HELD, op.Claim("w2"), ok(task="a", epoch=2), no("nothing_to_claim")
+    ),
+    AnswerCase(
+        "terminal_is_terminal",
+        board(DONE),
+        op.Claim("w2", "a"),
+        ok(task="a", epoch=2),
+        no("task_not_available"),
+    ),
+    AnswerCase(
+        "terminal_is_terminal", board(DONE), op.Cancel("a"), ok(task="a"), no("wrong_status")
+    ),
+    AnswerCase(
+        "dependencies_respected",
+        board(A, B_AFTER_A),
+        op.Claim("w", "b"),
+        ok(task="b", epoch=1),
+        no("dependencies_open"),
+    ),
+    AnswerCase(
+        "backs_off", board(RESTING), op.Claim("w"), ok(task="a", epoch=1), no("nothing_to_claim")
+    ),
+    AnswerCase(
+        "priority_respected",
+        board(A, URGENT),
+        op.Claim("w"),
+        ok(task="a", epoch=1),
+        ok(task="u", epoch=1),
+    ),
+    AnswerCase(
+        "no_stuck_claim", HELD, op.Claim("w2"), no("nothing_to_claim"), ok(task="a", epoch=2), LATE
+    ),
+    AnswerCase("accepts_legal", ONE, op.Claim("w"), no("nothing_to_claim"), ok(task="a", epoch=1)),
+    AnswerCase(
+        "only_owner_completes",
+        board(held(), given=GIVEN),
+        op.Complete("w2", "a"),
+        ok(task="a"),
+        no("not_owner"),
+    ),
+    AnswerCase(
+        "only_owner_completes",
+        board(held(epoch=2), given=GIVEN),
+        op.Complete("w1", "a"),
+        ok(task="a"),
+        no("stale_epoch"),
+    ),
+    AnswerCase(
+        "no_double_effect",
+        board(DONE, given=GIVEN),
+        op.Complete("w1", "a"),
+        ok(task="a"),
+        no("wrong_status"),
+    ),
+    AnswerCase("cycles_refused", board(), op.AddBatch(("x:y", "y:x")), ok(), no("cycle")),
+    AnswerCase(
+        "cycles_refused",
+        board(),
+        op.AddTask("x", depends=("x",)),
+        ok(task="x"),
+        no("dependency_missing"),
+    ),
+    AnswerCase("rejects_illegal", ONE, op.AddTask("a"), ok(task="a"), no("duplicate_id")),
+    AnswerCase("rejects_truthfully", ONE, op.AddTask("a"), no("cycle"), no("duplicate_id")),
+    AnswerCase("fails_clearly", ONE, op.AddTask("b"), no("oops"), ok(task="b")),
+    AnswerCase("state_readable", ONE, op.AddTask("b"), no("unreadable"), ok(task="b")),
+    AnswerCase(
+        "repair_keeps_data",
+        board(A, damaged=True, recent=({},)),
+        op.Repair(),
+        no("unreadable"),
+        ok(),
+    ),
+    AnswerCase("one_leader", LED, op.Elect("n2"), ok(token=3), no("leader_exists")),
+    AnswerCase("tokens_grow", replace(LED, leader=None), op.Elect("n2"), ok(token=2), ok(token=3)),
+    AnswerCase(
+        "tokens_grow",
+        board(replace(A, epoch=4)),
+        op.Claim("w"),
+        ok(task="a", epoch=4),
+        ok(task="a", epoch=5),
+    ),
+    AnswerCase("old_token_refused", LED, op.WriteAsLeader("n2"), ok(), no("stale_token")),
+    AnswerCase(
+        "old_token_refused", LED, op.WriteAsLeader("n1", stale=True), ok(), no("stale_token")
+    ),
+    AnswerCase(
+        "breaker_opens",
+        board(A, breaker=OPEN),
+        op.Claim("w"),
+        ok(task="a", epoch=1),
+        no("breaker_open"),
+    ),
+    AnswerCase(
+        "breaker_half_opens",
+        board(A, breaker=HALF),
+        op.Claim("w"),
+        ok(task="a", epoch=1),
+        no("breaker_open"),
+    ),
+    AnswerCase(
+        "breaker_half_opens",
+        board(A, breaker=OPEN),
+        op.Claim("w"),
+        no("breaker_open"),
+        ok(task="a", epoch=1),
+        LATE,
+    ),
+    AnswerCase("breaker_closes", ONE, op.Claim("w"), no("breaker_open"), ok(task="a", epoch=1)),
+    AnswerCase(
+        "rate_limit_holds",
+        board(A, profile=LIMITED, buckets={"w": EMPTY}),
+        op.Claim("w"),
+        ok(task="a", epoch=1),
+        no("rate_limited"),
+    ),
+    AnswerCase(
+        "rate_limit_holds",
+        board(A, profile=LIMITED),
+        op.Claim("w"),
+        no("rate_limited"),
+        ok(task="a", epoch=1),
+    ),
+    AnswerCase(
+        "status_is_honest",
+        ONE,
+        op.Status(),
+        ok(counts={"available": 2}),
+        ok(counts={"available": 1}),
+    ),
+)
+
+
+def judged(model: BoardModel, operation: Operation, answer: dict[str, object], at: Span) -> object:
+    result = OperationResult(
+        0 if answer["ok"] else 1,
+        stderr=str(answer.get("message", "")),
+        details={"answer": answer, "invoked": at.earliest, "returned": at.latest},
+    )
+    look = of(model)
+    return BoardContract(model.profile).judge(Beliefs((model,)), operation, result, look, look, NOW)
+
+
+@pytest.mark.parametrize("one", ANSWER_CASES, ids=lambda one: f"{one.rule}-{one.operation.type}")
+def test_a_wrong_answer_breaks_its_rule(one: AnswerCase) -> None:
+    found = judged(one.model, one.operation, one.broken, one.at).violation  # type: ignore[attr-defined]
+    assert found is not None
+    assert found.rule == f"board.{one.rule}"
+
+
+@pytest.mark.parametrize("one", ANSWER_CASES, ids=lambda one: f"{one.rule}-{one.operation.type}")
+def test_the_right_answer_breaks_nothing(one: AnswerCase) -> None:
+    assert one.sound is not None
+    found = judged(one.model, one.operation, one.sound, one.at)
+    assert found.violation is None  # type: ignore[attr-defined]
+    assert found.verdict in (Verdict.SUCCESS, Verdict.EXPECTED)  # type: ignore[attr-defined]
+
+
+def test_two_claims_at_once_get_two_tasks() -> None:
+    contract = BoardContract(PROFILE)
+    both = Parallel((op.Claim("w1"), op.Claim("w2")))
+    details = {"answer": ok(task="a", epoch=1), "invoked": NOW, "returned": NOW}
+    part = OperationResult(0, details=details)
+    look = of(ONE)
+    found = contract.judge(
+        Beliefs((ONE,)), both, OperationResult(inner=(part, part)), look, look, NOW
+    )
+    assert found.violation is not None
+    assert found.violation.rule == "board.single_owner"
+
+
+@pytest.mark.parametrize("happened", [True, False])
+def test_a_command_that_was_cut_off_has_happened_or_not(happened: bool) -> None:
+    contract = BoardContract(PROFILE)
+    point = CrashAt(op.AddTask("b"), 3)
+    cut = OperationResult(0, fired=True, inner=(OperationResult(None, signal=9),))
+    seen = picture(view(A), *([view(Task("b", order=2))] if happened else []))
+    answered = contract.judge(Beliefs((ONE,)), point, cut, of(ONE), seen, NOW)
+    assert answered.violation is None
+    checked = contract.check(answered.model, point, True, of(ONE), seen)
+    assert not checked.broken
+    assert [("b" in one.tasks) for one in checked.model.alternatives] == [happened]
+
+
+def test_half_of_a_batch_is_neither() -> None:
+    contract = BoardContract(PROFILE)
+    point = CrashAt(op.AddBatch(("b", "c")), 3)
+    cut = OperationResult(0, fired=True, inner=(OperationResult(None, signal=9),))
+    seen = picture(view(A), view(Task("b", order=2)))
+    answered = contract.judge(Beliefs((ONE,)), point, cut, of(ONE), seen, NOW)
+    checked = contract.check(answered.model, point, True, of(ONE), seen)
+    assert checked.broken[0].rule == "board.batch_is_atomic"
+
+
+def test_an_acknowledgement_under_a_fault_counts() -> None:
+    """The disk was full and the board said yes: then it must have happened."""
+    from mutiny.contracts.faults import FillDisk
+
+    contract = BoardContract(PROFILE)
+    fault = FillDisk(during=op.AddTask("b"))
+    said = OperationResult(0, details={"answer": ok(task="b"), "invoked": NOW, "returned": NOW})
+    result = replace(said, inner=(said,), fired=True)
+    answered = contract.judge(Beliefs((ONE,)), fault, result, of(ONE), of(ONE), NOW)
+    checked = contract.check(answered.model, fault, True, of(ONE), of(ONE))
+    assert checked.broken[0].rule == "board.add_kept"
+
+
+def test_a_fault_that_did_not_fire_proves_nothing() -> None:
+    contract = BoardContract(PROFILE)
+    result = OperationResult(1, fired=False)
+    point = CrashAt(op.AddTask("b"), 3)
+    found = contract.judge(Beliefs((ONE,)), point, result, of(ONE), of(ONE), NOW)
+    assert found.verdict is Verdict.INCONCLUSIVE

@@ -1,0 +1,131 @@
+"""The contract's model against longboat's own pure core: no alarm on a healthy board, one on each bug."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from board_simulator import finished, simulate
+
+from mutiny.contracts.board import operations as op
+from mutiny.contracts.board.contract import BoardContract
+from mutiny.contracts.board.profile import BoardProfile
+from mutiny.contracts.common import Reset
+
+FILES = BoardProfile(sure_calls=6)
+SERVER = BoardProfile(breaker=True)
+NEEDS_MORE = (
+    *("clock_skew", "corrupt_state", "twice_corrupt", "poisoned_backup", "held_lock", "workers"),
+    *(
+        "dying_worker",
+        "killed_worker",
+        "slow_worker",
+        "paused_worker",
+        "byzantine",
+        "disk_full",
+        "skewed_worker",
+    ),
+)
+"""Scenarios that need files, faults or processes."""
+PLANTS = {
+    "stale-claim-kept": ("stale_claim", "no_stuck_claim"),
+    "heartbeat-ignored": ("live_worker", "live_worker_kept"),
+    "completion-by-stranger": ("ownership", "only_owner_completes"),
+    "double-completion": ("ownership", "no_double_effect"),
+    "cycle-accepted": ("cycles", "cycles_refused"),
+    "dependencies-ignored": ("dependencies", "dependencies_respected"),
+    "two-leaders": ("one_leader", "one_leader"),
+    "old-token-accepted": ("one_leader", "old_token_refused"),
+    "restore-lowers-epoch": ("restore_fences", "tokens_grow"),
+    "restore-loses-claimed": ("checkpoint", "checkpoint_exact"),
+    "checkpoint-skips-done": ("checkpoint", "checkpoint_exact"),
+    "batch-half-added": ("batch_atomic", "batch_is_atomic"),
+    "cancel-of-done": ("ownership", "terminal_is_terminal"),
+    "newest-first": ("priority", "priority_respected"),
+    "retry-without-backoff": ("retry_backoff", "backs_off"),
+    "max-attempts-ignored": ("retry_returns", "attempts_bounded"),
+    "limiter-off-by-one": ("limiter", "rate_limit_holds"),
+    "limiter-shared-by-prefix": ("limiter", "rate_limit_holds"),
+    "breaker-never-opens": ("breaker_opens", "breaker_opens"),
+    "breaker-never-closes": ("breaker", "breaker_closes"),
+    "half-open-lets-all-through": ("breaker", "breaker_half_opens"),
+}
+
+
+def scenarios(profile: BoardProfile) -> list[str]:
+    return [name for name in BoardContract(profile).scenarios if name not in NEEDS_MORE]
+
+
+@pytest.mark.parametrize("name", scenarios(SERVER))
+def test_a_healthy_board_gives_no_alarm(name: str) -> None:
+    assert simulate(BoardContract(SERVER).scenarios[name], SERVER) is None
+
+
+@pytest.mark.parametrize("profile", [FILES, SERVER], ids=["files", "breaker"])
+def test_no_explored_sequence_alarms_on_a_healthy_board(profile: BoardProfile) -> None:
+    contract = BoardContract(profile)
+    for seed in range(15):
+        found = simulate(finished(contract.generate(seed, 40)), profile, contract)
+        assert found is None, f"seed {seed}: {found}"
+
+
+def test_every_plant_of_the_core_is_found_by_its_scenario() -> None:
+    """longboat reads its plant once, when it starts, so each needs a process of its own."""
+    running = {
+        plant: subprocess.Popen(
+            [sys.executable, __file__, scenario],
+            env={**os.environ, "LONGBOAT_PLANT": plant},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for plant, (scenario, _) in PLANTS.items()
+    }
+    found = {plant: process.communicate()[0].strip() for plant, process in running.items()}
+    assert found == {plant: f"board.{rule}" for plant, (_, rule) in PLANTS.items()}
+
+
+def test_a_sequence_is_a_function_of_its_seed() -> None:
+    contract = BoardContract(FILES)
+    assert contract.generate(7, 30) == contract.generate(7, 30)
+    assert contract.generate(7, 30) != contract.generate(8, 30)
+
+
+def test_explored_sequences_are_plausible_and_end_in_recovery() -> None:
+    contract = BoardContract(FILES)
+    for seed in range(20):
+        sequence = contract.generate(seed, 30)
+        assert contract.plausible(sequence, ())
+        assert isinstance(sequence[-1], op.Settle)
+        assert len(sequence) >= 31
+
+
+def test_nonsense_is_not_run() -> None:
+    contract = BoardContract(FILES)
+    begin = (Reset(), op.Init())
+    assert not contract.plausible((op.Init(),), ())
+    assert not contract.plausible((Reset(), op.AddTask("a")), ())
+    assert not contract.plausible((*begin, op.AssertStatus("a", "done")), ())
+    assert not contract.plausible((*begin, op.KillWorker("w")), ())
+    assert contract.plausible((*begin, op.AddTask("a"), op.Claim("w")), ())
+
+
+def test_simpler_forms_are_simpler() -> None:
+    sequence = (
+        Reset(),
+        op.Init(),
+        op.AddTask("a", 1, (), None, 100),
+        op.Claim("w2"),
+        op.Claim("w1"),
+    )
+    forms = dict(BoardContract().simpler(sequence))
+    assert op.Claim("w1") not in forms["workers"]
+    assert op.AddTask("a") not in forms["tasks"]
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parent))
+    broken = simulate(BoardContract(SERVER).scenarios[sys.argv[1]], SERVER)
+    print(broken[1].rule if broken else "nothing")

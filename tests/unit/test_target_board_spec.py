@@ -1,0 +1,121 @@
+"""A board's target file: every mistake is named; how commands are spoken and answers are read."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from mutiny.contracts.board.answers import Words, answer_of
+from mutiny.contracts.board.observation import BoardObservation, TaskView
+from mutiny.contracts.board.sentences import understand
+from mutiny.doubles.board_speech import spoken
+from mutiny.doubles.mcp_client import answer_in
+from mutiny.errors import FormatError
+from mutiny.model.result import OperationResult
+from mutiny.targets.board.spec import load_board_spec
+
+TEXT = files("mutiny.targets").joinpath("longboat-board.toml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("[commands.claim]", "[commands.clame]", "did you mean 'claim'?"),
+        ("{priority}", "{prority}", "did you mean 'priority'?"),
+        ("lease_s = 2.0", "lease_z = 2.0", "did you mean 'lease_s'?"),
+        ('probe = "file"', 'probe = "fille"', "neither 'file' nor 'list'"),
+        ("[places]", '[errors]\nx = "not_ownr"\n[places]', "did you mean 'not_owner'?"),
+        ("repair_loses = 1", 'lacks = ["Electt"]', "did you mean 'Elect'?"),
+        ('"LONGBOAT_BOARD_JITTER"', '"X"\nspeed = "Y"', "configure.speed"),
+    ],
+)
+def test_mistakes_are_named(tmp_path: Path, old: str, new: str, said: str) -> None:
+    assert old in TEXT
+    path = tmp_path / "board.toml"
+    path.write_text(TEXT.replace(old, new))
+    with pytest.raises(FormatError) as caught:
+        load_board_spec(path)
+    assert said in str(caught.value)
+
+
+def test_optional_words_are_said_once_for_each_value() -> None:
+    template = {"argv": ["b", "{task}"], "optional": {"depends": ["-d", "{depends}"]}}
+    assert spoken(template, {"task": "a", "depends": ["x", "y"]}) == [
+        "b",
+        "a",
+        "-d",
+        "x",
+        "-d",
+        "y",
+    ]
+    assert spoken(template, {"task": "a", "depends": []}) == ["b", "a"]
+
+
+def test_a_tool_gets_only_what_there_is() -> None:
+    template = {
+        "argv": ["c"],
+        "tool": "claim",
+        "arguments": {"worker": "worker", "task": "task"},
+    }
+    assert spoken(template, {"worker": "w", "task": None}) == ["c", "claim", '{"worker": "w"}']
+
+
+def test_a_refusal_is_read_from_json_or_from_text() -> None:
+    words = Words({"TAKEN": "not_owner"}, {"busy": ["is locked"]})
+    json = OperationResult(1, '{"ok": false, "error": "TAKEN"}')
+    assert answer_of(json, words).error == "not_owner"
+    assert answer_of(OperationResult(1, stderr="board is locked"), words).error == "busy"
+    assert answer_of(OperationResult(0, 'noise\n{"ok": true, "task": "a"}'), words).task == "a"
+    assert not answer_of(OperationResult(1, '{"ok": true}'), words).ok
+
+
+def test_an_error_of_the_protocol_is_no_success() -> None:
+    assert answer_in({"error": {"message": "no such tool"}})["ok"] is False
+    text = {"content": [{"text": '{"ok": false, "error": "cycle"}'}], "isError": True}
+    assert answer_in({"result": text}) == {"ok": False, "error": "cycle"}
+
+
+def seen(**changes: object) -> BoardObservation:
+    tasks = {
+        "a": TaskView("a", "done", "w1", 1, completions=1),
+        "b": TaskView("b", "claimed", "w1", 1, depends=("a",), unchanged_s=5.0, completions=0),
+    }
+    return BoardObservation(tasks=tasks, absent=False, leader="n1", token=1, **changes)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        ("No tasks stuck in CLAIMED > 10 minutes", True),
+        ("no task is claimed for more than 2 s", False),
+        ("all tasks are settled", False),
+        ("1 task is done", True),
+        ("at least 2 tasks are done", False),
+        ("there are 2 tasks", True),
+        ("task a is done", True),
+        ("task b is not claimed", False),
+        ("task b belongs to w1", True),
+        ("worker w1 holds 1 task", True),
+        ("worker w2 holds nothing", True),
+        ("no task is completed twice", True),
+        ("dependencies are respected", True),
+        ("the board is readable", True),
+        ("n1 leads", True),
+        ("nobody leads", False),
+        ("one server runs", None),
+        ("worker w9 is alive", False),
+    ],
+)
+def test_sentences(text: str, holds: bool | None) -> None:
+    assert understand(text).check(seen()).holds is holds
+
+
+def test_what_cannot_be_seen_is_neither_true_nor_false() -> None:
+    assert understand("all tasks are done").check(BoardObservation()).holds is None
+
+
+def test_an_unknown_sentence_names_the_nearest() -> None:
+    with pytest.raises(ValueError, match="did you mean"):
+        understand("every task is dun")
