@@ -2,8 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 STAMP := $(VENV)/.ready
-# Most tests wait for real processes, so three at a time fit on two cores.
-JOBS ?= 3
+# Most tests wait for real processes, so four at a time fit on two cores.
+JOBS ?= 4
 
 .PHONY: run test quality lint setup bench clean help
 
@@ -11,7 +11,7 @@ help:
 	@echo "make run      set up, run all scenarios on longboat, then find one planted bug"
 	@echo "make test     set up, lint, type-check and run all tests"
 	@echo "make quality  prove every plant: found, minimised to its known length, replayed"
-	@echo "make bench    print Mutiny's own cost"
+	@echo "make bench    print what Mutiny, its walls, its faults and its checks cost"
 	@echo "make setup    set-up alone: leaves $(VENV)/bin/mutiny and $(VENV)/bin/longboat"
 
 setup: $(STAMP)
@@ -29,13 +29,17 @@ lint: setup
 	$(VENV)/bin/mypy
 
 test: lint
-	$(VENV)/bin/pytest -n $(JOBS) -m "not slow"
+	$(VENV)/bin/pytest -n $(JOBS) --dist worksteal -m "not slow"
 
 quality: setup
-	$(VENV)/bin/pytest -n $(JOBS) -m slow
+	$(VENV)/bin/pytest -n 2 --dist worksteal -m slow
 
 bench: setup
 	$(VENV)/bin/python benchmarks/own_cost.py
+	$(VENV)/bin/python benchmarks/box.py
+	$(VENV)/bin/python benchmarks/syscalls.py
+	$(VENV)/bin/python benchmarks/faults.py
+	$(VENV)/bin/python benchmarks/history.py
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis chaos_runs

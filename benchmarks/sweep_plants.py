@@ -18,7 +18,6 @@ from longboat.plants import PLANTS
 from mutiny.contracts.common import Parallel
 from mutiny.contracts.faults import KillDuring
 from mutiny.engine.rundir import RunDirectory
-from mutiny.model.operation import Operation
 from mutiny.modes.bench import Bench
 from mutiny.modes.sweep import Sweeper, split
 from mutiny.seeds import stream
@@ -55,16 +54,13 @@ def measure(name: str, sweep: str, kills: int, jobs: int, place: Path) -> None:
     whole = bench.try_once((*prefix, operation), 1, directory).steps[-1].result
     chance = stream(1, f"kills/{name}")
     moments = [round(chance.uniform(0, whole.duration_ms), 1) for _ in range(kills)]
-    recovery = bench.target.contract().recovery(operation, world_ended=True)
+    race = isinstance(operation, Parallel)
+    recovery = bench.target.contract().recovery(operation, world_ended=not race)
 
     def try_once(number: int) -> bool:
-        broken: Operation = KillDuring(operation, moments[number])
-        after = recovery
-        if isinstance(operation, Parallel):
-            broken = operation
-            after = bench.target.contract().recovery(operation, world_ended=False)
+        broken = operation if race else KillDuring(operation, moments[number])
         directory = RunDirectory.create(place / "kills", latest=False)
-        outcome = bench.try_once((*prefix, broken, *after), number, directory)
+        outcome = bench.try_once((*prefix, broken, *recovery), number, directory)
         directory.discard()
         return outcome.verdict.is_bug
 

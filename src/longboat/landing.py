@@ -7,7 +7,7 @@ finish or to forget.
 
 from __future__ import annotations
 
-from longboat import turns, worktrees
+from longboat import store, turns, worktrees
 from longboat.checkout import (
     bring_checkout,
     check_nothing_in_the_way,
@@ -120,11 +120,20 @@ def recover(workshop: Workshop, intent: Intent) -> None:
     workshop.git.clear_source_locks(workshop.config.default_branch)
     if workshop.git.contains(workshop.trunk, intent.commit):
         workshop.log(f"{intent.worker}: finishing an interrupted accept")
+        _mend_worktree(workshop, workshop.book.state.workers[intent.worker])
         finish(workshop, intent)
         return
     workshop.log(f"{intent.worker}: an accept was interrupted before it began; forgotten")
     workshop.end(intent.worker)
     workshop.save()
+
+
+def _mend_worktree(workshop: Workshop, worker: Worker) -> None:
+    """A power cut may have emptied files of git that say where the worktree stands."""
+    if not worktrees.is_sound(workshop.git, worker.worktree, worker.branch):
+        from longboat.lifecycle import repair_worktree
+
+        repair_worktree(workshop, worker)
 
 
 def finish(workshop: Workshop, intent: Intent) -> Worker:
@@ -135,6 +144,9 @@ def finish(workshop: Workshop, intent: Intent) -> Worker:
         bring_checkout(workshop, checkout, intent)
     workshop.git.clear_source_locks(workshop.config.default_branch)
     worktrees.move_to(workshop.git, worker.worktree, worker.branch, intent.commit)
+    admin = workshop.git.admin_directory(worker.worktree)
+    if admin is not None:  # git does not sync where a worktree stands
+        store.sync_files(admin)
     if planted("wrong-branch-after-accept"):
         workshop.git.change("checkout", "-q", "--detach", at=worker.worktree)
     _drop_rebase_copies(workshop, intent)

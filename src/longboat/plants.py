@@ -50,6 +50,7 @@ _ALL = (
         "loses the workers. Shortest: Init Add CorruptState AssertWorkerExists",
         "state corruption",
         f"{_SEED}; gascity#1933, claude-code#29143",
+        "crash basic_lifecycle Start",
     ),
     Plant(
         "lock-not-taken",
@@ -345,7 +346,8 @@ _SWEPT = (
     ),
     Plant(
         "rename-not-synced",
-        "The directory is not synced after the rename: a power cut takes back what was acknowledged.",
+        "The directory is not synced after the rename, and there is no second copy: a power cut takes "
+        "back what was acknowledged.",
         _CRASH,
         _RARE,
         "fsync basic_lifecycle Start",

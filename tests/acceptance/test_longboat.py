@@ -123,7 +123,7 @@ def test_conflict_given_up_keeps_the_work(box: Box) -> None:
 
 
 def test_rebase_of_working_and_of_waiting_worker(box: Box) -> None:
-    box.script(beta=["slow:400"])
+    box.script(beta=["slow:3000"])
     box.ready("alpha", "beta")
     box.start("beta", "MT-b-1")
     box.start("alpha", "MT-a-1")
@@ -263,12 +263,12 @@ def test_dirty_source_is_refused_before_anything_changes(box: Box) -> None:
 
 
 def test_daemon_killed_in_each_status(box: Box) -> None:
-    box.script(alpha=["slow:600"], gamma=["hang"])
+    box.script(alpha=["slow:3000"], gamma=["hang"])
     box.ready("alpha", "beta", "gamma")
     box.start("beta", "MT-b-1")
     box.wait_status("beta", "needs_review")
-    box.start("alpha", "MT-a-1")
     box.start("gamma", "MT-c-1")
+    box.start("alpha", "MT-a-1")
     box.wait_stage("alpha", "received")
     box.wait_stage("gamma", "received")
     agents = {name: box.worker(name)["agent"]["pid"] for name in ("alpha", "beta", "gamma")}
@@ -469,6 +469,8 @@ def test_corrupt_state_is_replaced_by_the_backup(box: Box) -> None:
     box.ready("alpha")
     box.start("alpha", "MT-a-1")
     box.wait_status("alpha", "needs_review")
+    backup = box.home / "state.bak.json"
+    box.wait("the second copy", lambda: "needs_review" in backup.read_text())
     box.kill_daemon()
     (box.home / "state.json").write_text('{"version": 1, "workers": {')
     assert "needs_review" in box.do("status")

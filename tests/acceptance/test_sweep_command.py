@@ -58,6 +58,7 @@ def test_the_first_bug_has_a_replay_that_names_the_exact_point(tmp_path: Path) -
     assert again.code == 1
 
 
+@pytest.mark.slow
 def test_one_exact_order_of_two_commands(tmp_path: Path) -> None:
     ran = sweep(
         *(tmp_path, "preempt", "--scenario", "racing_adds", "--at", "Parallel"),

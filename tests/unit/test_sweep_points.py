@@ -87,4 +87,9 @@ def test_the_next_look_decides_which_it_was() -> None:
     answered = judge(op.KillAt(START, 1), DEAD, WORKING)
     checked = CONTRACT.check(answered.model, op.Sleep(), True, IDLE, WORKING)
     assert checked.broken == ()
-    assert [set(one.work) for one in checked.model.alternatives] == [{TOKEN}]
+    # The other one stays possible for as long as a recovery may take, but it fits no more.
+    assert [set(one.work) for one in checked.model.alternatives] == [{TOKEN}, set()]
+    assert checked.model.fitting == 1
+    late = replace(WORKING, at=checked.model.undecided_until + 1)
+    decided = CONTRACT.check(checked.model, op.Sleep(), True, IDLE, late)
+    assert [set(one.work) for one in decided.model.alternatives] == [{TOKEN}]

@@ -115,7 +115,8 @@ class Worker:
             while not self.stopping:
                 time.sleep(0.05)
             return
-        self.say("start", task=task, epoch=epoch)
+        if "start" in self._commands:
+            self.say("start", task=task, epoch=epoch)
         if self.behaviour == "slow":
             self._work(self.number / 1000, beats=True)
         elif self.behaviour == "deaf":

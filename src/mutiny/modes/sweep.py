@@ -29,6 +29,7 @@ from mutiny.model.verdict import Verdict
 from mutiny.modes.bench import Assignment, Bench
 from mutiny.targets.keepers import Keeper, take_kept
 
+TRIES = 4
 KINDS = ("crash", "errno", "torn", "fsync", "preempt")
 
 
@@ -202,10 +203,16 @@ class Sweeper:
         )
 
     def _judge_run(self, point: op.SweepPoint, calls: Sequence[dict[str, Any]]) -> Point:
+        """One run through one point. Some commands make a call more or less from run to run (git
+        refreshes an index that is too young to be trusted), so a point that was missed is tried again.
+        """
         started = time.monotonic()
-        directory = RunDirectory.create(self._bench.root / "points", latest=False)
-        outcome = self._bench.try_once(self.sequence(point), 1, directory)
-        directory.discard()
+        for _ in range(TRIES):
+            directory = RunDirectory.create(self._bench.root / "points", latest=False)
+            outcome = self._bench.try_once(self.sequence(point), 1, directory)
+            directory.discard()
+            if not _missed(outcome, len(self._prefix)):
+                break
         call = calls[point.call]
         return _point(
             point,
@@ -276,6 +283,11 @@ def _points(
             for mode in choices or op.TEARS:
                 if not (honest and mode == "lie"):
                     yield op.TearAt(at, index, mode)
+
+
+def _missed(outcome: Outcome, place: int) -> bool:
+    """The fault at this place did not happen."""
+    return place < len(outcome.steps) and outcome.steps[place].result.fired is False
 
 
 def _can_be_torn(call: dict[str, Any]) -> bool:

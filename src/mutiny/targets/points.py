@@ -104,6 +104,9 @@ def _run_broken(
     harmful = [call for call in fired if call.result != "performed"] if not ended else fired[-1:]
     if harmful:
         return Broken(True, f"call {harmful[0]}", answer)
+    point = getattr(policy, "index", 0)
+    if point < seen:
+        return Broken(False, f"call {point} was no write that could be torn", answer)
     return Broken(False, f"the command made only {seen} state-changing calls", answer)
 
 

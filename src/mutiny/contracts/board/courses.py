@@ -224,7 +224,13 @@ def _added(
         status = "blocked" if depends else "available"
         tasks[name] = Task(name, priority, tuple(dict.fromkeys(depends)), limit, order, status)
     named = next(iter(wanted)) if len(wanted) == 1 else None
-    return (_ok(replace(model, tasks=settle_dependants(tasks, model.profile)), "the tasks are new", named),)
+    return (
+        _ok(
+            replace(model, tasks=settle_dependants(tasks, model.profile)),
+            "the tasks are new",
+            named,
+        ),
+    )
 
 
 # --- tasks are taken ------------------------------------------------------------------------------
@@ -407,7 +413,13 @@ def _cancel(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
     probes = model.breaker.probes - {task.id}
     after = replace(model, breaker=replace(model.breaker, probes=probes))
     after = after.with_task(replace(task, status="cancelled", rest=None))
-    return (_ok(replace(after, tasks=settle_dependants(after.tasks, model.profile)), "nobody needs it", task.id),)
+    return (
+        _ok(
+            replace(after, tasks=settle_dependants(after.tasks, model.profile)),
+            "nobody needs it",
+            task.id,
+        ),
+    )
 
 
 def _retry(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:

@@ -16,6 +16,8 @@ def sayable(profile: BoardProfile, operation: Operation) -> bool:
 def _has_words(profile: BoardProfile, part: Operation) -> bool:
     if part.type in profile.lacks:
         return False
+    if isinstance(part, op.WaitForStatus) and part.status == "in_progress":
+        return "Start" not in profile.lacks
     if isinstance(part, op.Claim) and part.task is not None:
         return profile.names_tasks
     if isinstance(part, op.OwnerCommand) and part.stale:

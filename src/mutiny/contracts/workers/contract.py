@@ -78,8 +78,12 @@ class WorkersContract:
         ]
         right = [answer for answer in answers if not answer.judgement.verdict.stops_run]
         chosen = right or answers[:1]
+        undecided_until = model.undecided_until
+        if any(answer.others for answer in chosen):
+            undecided_until = now + self.profile.limits.recover_s
         after = Beliefs(
-            _distinct(one for answer in chosen for one in (answer.model, *answer.others))
+            _distinct(one for answer in chosen for one in (answer.model, *answer.others)),
+            undecided_until=undecided_until,
         )
         judgement = chosen[0].judgement
         violation, reason = judgement.violation, chosen[0].expectation.reason
@@ -108,12 +112,15 @@ class WorkersContract:
         clean = [pair for pair in results if not pair[0].broken and not pair[0].settling]
         possible = [pair for pair in results if not pair[0].broken]
         chosen = clean or possible or results[:1]
-        if not isinstance(operation, operations.Settle):
-            # A half-done command may still be finished: who exists is decided when all is settled.
-            undecided = [pair for pair in possible if set(pair[1].workers) != set(seen.workers)]
-            chosen = [*chosen, *(pair for pair in undecided if pair not in chosen)]
-        kept = Beliefs(tuple(one for _, one in chosen))
-        return replace(chosen[0][0], model=kept)
+        best = chosen[0][0]
+        if seen.at >= model.undecided_until:
+            return replace(best, model=Beliefs(tuple(one for _, one in chosen)))
+        # A half-done command may still be finished, or taken back, as long as a recovery may take.
+        others = [pair for pair in results if pair not in chosen]
+        kept = Beliefs(
+            tuple(one for _, one in (*chosen, *others)), len(chosen), model.undecided_until
+        )
+        return replace(best, broken=(), settling=(*best.broken, *best.settling), model=kept)
 
     def _check_one(
         self,
@@ -134,15 +141,18 @@ class WorkersContract:
 
     def see(self, model: Beliefs, seen: Observation) -> Beliefs:
         """Narrow the beliefs by a new picture."""
-        return Beliefs(tuple(one.see(seen) for one in model.alternatives))
+        return replace(model, alternatives=tuple(one.see(seen) for one in model.alternatives))
 
     def pending(self, model: Beliefs, seen: Observation) -> tuple[str, ...]:
         """What has still to happen by itself, under the alternative that waits for least.
 
         Those that agree with what is seen about who exists come first.
         """
-        same = [one for one in model.alternatives if set(one.workers) == set(seen.workers)]
-        return min((one.pending(seen) for one in same or model.alternatives), key=len)
+        there = set(seen.workers)
+        likely = model.alternatives[: model.fitting or None]
+        same = [one for one in likely if set(one.workers) == there]
+        same = same or [one for one in model.alternatives if set(one.workers) == there]
+        return min((one.pending(seen) for one in same or likely), key=len)
 
     def impossible(self, model: Beliefs, subject: str, status: str) -> bool:
         """Does no alternative allow a worker this status?"""
@@ -195,6 +205,10 @@ class Beliefs:
     """What may be the case. More than one alternative after a command whose outcome nobody learned."""
 
     alternatives: tuple[WorkersModel, ...]
+    fitting: int = 0
+    """So many of the first fit best to what was seen last; 0: all of them alike."""
+    undecided_until: float = 0.0
+    """Until then what is seen decides nothing: the target may still finish it or take it back."""
 
 
 def _distinct(models: Iterable[WorkersModel]) -> tuple[WorkersModel, ...]:

@@ -40,6 +40,16 @@ class Answer:
     """Other beliefs that the answer leaves possible."""
 
 
+@dataclass(frozen=True)
+class Moment:
+    """What was seen before and after an operation, when that was, and the target's words."""
+
+    before: Observation
+    seen: Observation
+    patterns: Patterns
+    now: float
+
+
 def judge_answer(
     model: WorkersModel,
     operation: Operation,
@@ -50,28 +60,29 @@ def judge_answer(
     now: float,
 ) -> Answer:
     """Classify an answer and advance the beliefs."""
+    moment = Moment(before, seen, patterns, now)
     if isinstance(operation, op.Parallel | op.Interleave):
-        return _judge_parallel(model, operation, result, before, seen, patterns, now)
+        return _judge_parallel(model, operation, result, moment)
     if isinstance(operation, op.Trace):
         if not result.inner:
             return Answer(Judgement(Verdict.INCONCLUSIVE), model, Expectation(True))
         traced = result.inner[0]
         return judge_answer(model, operation.operation, traced, before, seen, patterns, now)
     if isinstance(operation, op.SweepPoint | faults.KillDuring):
-        return _judge_sweep_point(model, operation, result, before, seen, patterns, now)
+        return _judge_sweep_point(model, operation, result, moment)
     if isinstance(operation, faults.Injury) and operation.during is not None:
-        return _judge_injury(model, operation, result, before, seen, patterns, now)
+        return _judge_injury(model, operation, result, moment)
     if model.lasting and isinstance(operation, op.ExpectError):
         due = replace(expect(model, operation.inner, before), success=False)
         part = result.inner[0] if result.inner else result
-        return _judge_hindered(model, operation.inner, part, due, before, seen, patterns, now)
+        return _judge_hindered(model, operation.inner, part, due, moment)
     if model.lasting and operation.kind is Kind.COMMAND:
         due = expect(model, operation, before)
-        return _judge_hindered(model, operation, result, due, before, seen, patterns, now)
+        return _judge_hindered(model, operation, result, due, moment)
     if isinstance(operation, op.ExpectError):
-        return _judge_refusal(model, operation, result, before, seen, patterns, now)
+        return _judge_refusal(model, operation, result, moment)
     if isinstance(operation, op.PauseProcess) and operation.during is not None:
-        return _judge_during(model, operation, result, before, seen, patterns, now)
+        return _judge_during(model, operation, result, moment)
     expectation = expect(model, operation, before)
     judgement = classify(operation, result, expectation, patterns, PREFIX)
     after = advance(model, operation, _outcome(judgement), tokens=result.tokens, now=now, seen=seen)
@@ -93,21 +104,20 @@ def _judge_refusal(
     model: WorkersModel,
     operation: op.ExpectError,
     result: OperationResult,
-    before: Observation,
-    seen: Observation,
-    patterns: Patterns,
-    now: float,
+    moment: Moment,
 ) -> Answer:
     inner = operation.inner
-    expectation = expect(model, inner, before)
+    expectation = expect(model, inner, moment.before)
     if not expectation.rejections:
         expectation = replace(
-            expectation, rejections=frozenset(patterns), reason="the scenario expects it"
+            expectation, rejections=frozenset(moment.patterns), reason="the scenario expects it"
         )
     due = replace(expectation, success=False)
     part = result.inner[0] if result.inner else result
-    judgement = classify(inner, part, due, patterns, PREFIX)
-    after = advance(model, inner, _outcome(judgement), tokens=part.tokens, now=now, seen=seen)
+    judgement = classify(inner, part, due, moment.patterns, PREFIX)
+    after = advance(
+        model, inner, _outcome(judgement), tokens=part.tokens, now=moment.now, seen=moment.seen
+    )
     return Answer(judgement, after, due)
 
 
@@ -115,28 +125,25 @@ def _judge_during(
     model: WorkersModel,
     operation: op.PauseProcess,
     result: OperationResult,
-    before: Observation,
-    seen: Observation,
-    patterns: Patterns,
-    now: float,
+    moment: Moment,
 ) -> Answer:
     """A command while a process hangs: it may be slow or say that it cannot, but it may not lie."""
     assert operation.during is not None
-    expectation = expect(model, operation.during, before)
+    expectation = expect(model, operation.during, moment.before)
     widened = replace(
         expectation, rejections=expectation.rejections | {"busy", "daemon_down", "unhealthy"}
     )
     if not result.fired or not result.inner:
         return Answer(Judgement(Verdict.INCONCLUSIVE), model, widened)
-    judgement = classify(operation.during, result.inner[0], widened, patterns, PREFIX)
-    paused = advance(model, operation, OK, now=now)
+    judgement = classify(operation.during, result.inner[0], widened, moment.patterns, PREFIX)
+    paused = advance(model, operation, OK, now=moment.now)
     after = advance(
         paused,
         operation.during,
         _outcome(judgement),
         tokens=result.inner[0].tokens,
-        now=now,
-        seen=seen,
+        now=moment.now,
+        seen=moment.seen,
     )
     return Answer(judgement, after, widened)
 
@@ -145,21 +152,18 @@ def _judge_injury(
     model: WorkersModel,
     operation: faults.Injury,
     result: OperationResult,
-    before: Observation,
-    seen: Observation,
-    patterns: Patterns,
-    now: float,
+    moment: Moment,
 ) -> Answer:
     """A command while a fault was on."""
     assert operation.during is not None
-    hit = injured(model, operation, now)
-    expectation = expect(hit, operation.during, before)
+    hit = injured(model, operation, moment.now)
+    expectation = expect(hit, operation.during, moment.before)
     if result.harness_error is not None or not result.fired or not result.inner:
-        after = step(model, operation.during, UNKNOWN, tokens=result.tokens, now=now)
+        after = step(model, operation.during, UNKNOWN, tokens=result.tokens, now=moment.now)
         lost = after if result.inner else model
         return Answer(Judgement(Verdict.INCONCLUSIVE), lost, expectation)
     answer = result.inner[0]
-    return _judge_hindered(hit, operation.during, answer, expectation, before, seen, patterns, now)
+    return _judge_hindered(hit, operation.during, answer, expectation, moment)
 
 
 def _judge_hindered(
@@ -167,23 +171,24 @@ def _judge_hindered(
     inner: Operation,
     answer: OperationResult,
     expectation: Expectation,
-    before: Observation,
-    seen: Observation,
-    patterns: Patterns,
-    now: float,
+    moment: Moment,
 ) -> Answer:
     """A command that a fault may have hindered: it succeeds and has happened, or it says clearly that
     it failed and has happened or not. It may neither hang nor crash nor lie.
     """
-    judgement = classify(inner, answer, expectation, patterns, PREFIX)
+    judgement = classify(inner, answer, expectation, moment.patterns, PREFIX)
     if judgement.verdict is Verdict.INCONCLUSIVE:
         return Answer(judgement, model, expectation)
     if isinstance(inner, op.Up | op.Down):
         model = replace(model, daemon_killed=True)  # its flag may not have been written
-    not_done = model.see(seen)
+    not_done = model.see(moment.seen)
     if answer.exit_code == 0 and not answer.timed_out:
-        done = step(model, inner, OK, tokens=answer.tokens, now=now, seen=seen).see(seen)
-        return Answer(_add_honesty(judgement, inner, answer, before, seen), done, expectation)
+        done = step(model, inner, OK, tokens=answer.tokens, now=moment.now, seen=moment.seen).see(
+            moment.seen
+        )
+        return Answer(
+            _add_honesty(judgement, inner, answer, moment.before, moment.seen), done, expectation
+        )
     rule = judgement.violation.rule if judgement.violation is not None else ""
     # Any text will do: which fault it was that hindered it, a command need not know.
     clear = bool((answer.stderr or answer.stdout).strip())
@@ -192,7 +197,7 @@ def _judge_hindered(
     said = Judgement(Verdict.EXPECTED, None, judgement.matched)
     if not expectation.success:
         return Answer(said, not_done, expectation)
-    done = step(model, inner, OK, tokens=answer.tokens, now=now).see(seen)
+    done = step(model, inner, OK, tokens=answer.tokens, now=moment.now).see(moment.seen)
     return Answer(said, not_done, expectation, (done,))
 
 
@@ -200,40 +205,44 @@ def _judge_sweep_point(
     model: WorkersModel,
     operation: op.SweepPoint | faults.KillDuring,
     result: OperationResult,
-    before: Observation,
-    seen: Observation,
-    patterns: Patterns,
-    now: float,
+    moment: Moment,
 ) -> Answer:
     """A command that was broken in the middle has happened or it has not; half is wrong.
 
     An answer of success is an acknowledgement: then it has happened. A refusal or a death leaves both open.
     """
     inner = operation.operation
-    expectation = expect(model, inner, before)
+    expectation = expect(model, inner, moment.before)
     if result.harness_error is not None or not result.fired or not result.inner:
         if not result.inner:
             return Answer(Judgement(Verdict.INCONCLUSIVE), model, expectation)
         said = OK if result.inner[0].exit_code == 0 else UNKNOWN  # it ran, unbroken
-        lost = step(model, inner, said, tokens=result.tokens, now=now, seen=seen)
+        lost = step(model, inner, said, tokens=result.tokens, now=moment.now, seen=moment.seen)
         return Answer(Judgement(Verdict.INCONCLUSIVE), lost, expectation)
     answer = result.inner[0]
-    done = step(model, inner, OK, tokens=answer.tokens, now=now)
-    hit_done = _after_point(done, operation, now)
-    hit_not = _after_point(model, operation, now)
+    done = step(model, inner, OK, tokens=answer.tokens, now=moment.now)
+    hit_done = _after_point(done, operation, moment.now)
+    hit_not = _after_point(model, operation, moment.now)
     if operation.ends_world and answer.exit_code == 0 and expectation.success:
-        return Answer(Judgement(Verdict.SUCCESS), hit_done.see(seen), expectation)
+        return Answer(Judgement(Verdict.SUCCESS), hit_done.see(moment.seen), expectation)
     if not operation.ends_world and answer.signal is None:
-        crash = classify(inner, answer, expectation, patterns, PREFIX)
+        crash = classify(inner, answer, expectation, moment.patterns, PREFIX)
         if crash.violation is not None and crash.violation.rule.endswith("no_crash"):
-            return Answer(crash, hit_not.see(seen), expectation, (hit_done.see(seen),))
+            return Answer(
+                crash, hit_not.see(moment.seen), expectation, (hit_done.see(moment.seen),)
+            )
         if answer.timed_out or (answer.exit_code == 0 and not expectation.success):
-            return Answer(crash, hit_done.see(seen), expectation)
+            return Answer(crash, hit_done.see(moment.seen), expectation)
         if answer.exit_code == 0:
-            return Answer(Judgement(Verdict.SUCCESS), hit_done.see(seen), expectation)
+            return Answer(Judgement(Verdict.SUCCESS), hit_done.see(moment.seen), expectation)
     if not expectation.success:
-        return Answer(Judgement(Verdict.SUCCESS), hit_not.see(seen), expectation)
-    return Answer(Judgement(Verdict.SUCCESS), hit_not.see(seen), expectation, (hit_done.see(seen),))
+        return Answer(Judgement(Verdict.SUCCESS), hit_not.see(moment.seen), expectation)
+    return Answer(
+        Judgement(Verdict.SUCCESS),
+        hit_not.see(moment.seen),
+        expectation,
+        (hit_done.see(moment.seen),),
+    )
 
 
 def _after_point(
@@ -246,7 +255,16 @@ def _after_point(
     if not operation.ends_world:
         inner = operation.operation
         worker = model.last_reviewed if isinstance(inner, op.Reject) else op.worker_of(inner)
-        return model.disturb(name, (worker,) if worker else (), now)
+        hit = model.disturb(name, (worker,) if worker else (), now)
+        if (
+            worker is not None
+            and worker in hit.workers
+            and isinstance(inner, op.Rebase | op.Accept)
+        ):
+            # git could not write down where its rebase stands: the agent may not be able to end it.
+            belief = hit.workers[worker]
+            return hit.with_worker(replace(belief, behaviours=(*belief.behaviours, "give-up")))
+        return hit
     hit = model.disturb(name, tuple(model.workers), now)
     return replace(hit, daemon=frozenset({False}), daemon_killed=True)
 
@@ -255,10 +273,7 @@ def _judge_parallel(
     model: WorkersModel,
     operation: op.Parallel | op.Interleave,
     result: OperationResult,
-    before: Observation,
-    seen: Observation,
-    patterns: Patterns,
-    now: float,
+    moment: Moment,
 ) -> Answer:
     """Is there an order in which these answers are right? At most four parts, so at most 24 orders."""
     if result.timed_out and result.harness_error is None:
@@ -271,20 +286,22 @@ def _judge_parallel(
     for order in itertools.permutations(parts):
         current, judgements = model, []
         for index, (part, answer) in enumerate(order):
-            expectation = expect(current, part, before if index == 0 else None)
-            judgement = classify(part, answer, expectation, patterns, PREFIX)
+            expectation = expect(current, part, moment.before if index == 0 else None)
+            judgement = classify(part, answer, expectation, moment.patterns, PREFIX)
             judgements.append(judgement)
             if judgement.verdict.stops_run:
                 break
             outcome = _outcome(judgement)
-            current = step(current, part, outcome, tokens=answer.tokens, now=now, seen=seen)
+            current = step(
+                current, part, outcome, tokens=answer.tokens, now=moment.now, seen=moment.seen
+            )
         else:
             verdict = worst(judgement.verdict for judgement in judgements)
-            return Answer(Judgement(verdict), current.see(seen), Expectation(True))
+            return Answer(Judgement(verdict), current.see(moment.seen), Expectation(True))
         if judgement.verdict in (Verdict.TIMEOUT, Verdict.INCONCLUSIVE):
             return Answer(judgement, current, expectation)
     alone = [
-        classify(part, answer, expect(model, part, before), patterns, PREFIX)
+        classify(part, answer, expect(model, part, moment.before), moment.patterns, PREFIX)
         for part, answer in parts
     ]
     crash = next((j for j in alone if j.violation and _certain(j.violation.rule)), None)

@@ -56,7 +56,7 @@ class BoardLive(SweptLive):
         self.spec = spec
         self.options = options
         self.limits = spec.profile.limits
-        if not os.access(options.program, os.X_OK):
+        if not os.access(options.program, os.R_OK if spec.script else os.X_OK):
             raise TargetMissing(f"target {spec.name}: {options.program} is no executable program")
         self._directory = directory
         self.box = self._raise_walls()

@@ -18,6 +18,7 @@ from mutiny.targets.swept import unable
 if TYPE_CHECKING:
     from mutiny.targets.board.live import BoardLive
 
+
 class Server:
     """The server processes of one board."""
 

@@ -43,7 +43,18 @@ COMMANDS = {
 """The target file's name of each command, and the operation that it carries out."""
 REQUIRED = ("add", "claim", "complete", "list")
 PLACEHOLDERS = (
-    *("program", "box", "home", "source", "tmp", "plant", "python", "client", "drivers", "endpoint"),
+    *(
+        "program",
+        "box",
+        "home",
+        "source",
+        "tmp",
+        "plant",
+        "python",
+        "client",
+        "drivers",
+        "endpoint",
+    ),
     *("task", "description", "priority", "depends", "max_attempts", "payload", "tasks", "batch"),
     *("worker", "epoch", "output", "output_file", "reason", "name", "node", "token", "text"),
 )
@@ -136,6 +147,8 @@ class BoardSpec:
     commands: Mapping[str, SpokenCommand]
     state: StateSpec
     about: str = ""
+    script: bool = False
+    """The program is read by an interpreter, and need not be executable itself."""
     environment: Mapping[str, str] = field(default_factory=dict)
     client: tuple[str, ...] = ()
     """The command line before a tool's name and its arguments."""

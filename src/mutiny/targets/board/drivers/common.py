@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,6 +15,14 @@ Answer = dict[str, Any]
 def refused(error: str, message: str = "") -> Answer:
     """A refusal of a class of the contract."""
     return {"ok": False, "error": error, "message": message}
+
+
+def hindered(error: OSError) -> Answer | None:
+    """The refusal that an error of the operating system is; None for one that is the program's own."""
+    if error.errno == errno.ENOSPC:
+        return refused("no_space", str(error))
+    own = (errno.EIO, errno.EACCES, errno.EROFS, errno.EMFILE, errno.EINTR, errno.EDQUOT)
+    return refused("system", str(error)) if error.errno in own else None
 
 
 def understood(text: str, success: str, refusals: Mapping[str, Sequence[str]]) -> Answer:
@@ -46,9 +55,7 @@ def labels(tasks: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     return {str(task.get("id")): str(task.get("description")) for task in tasks}
 
 
-def rows(
-    tasks: Sequence[Mapping[str, Any]], *, owner: str, named: bool
-) -> list[dict[str, object]]:
+def rows(tasks: Sequence[Mapping[str, Any]], *, owner: str, named: bool) -> list[dict[str, object]]:
     """A board's tasks in our words.
 
     `named`: its ids are our names. A task whose dependencies are not done is called `available` by

@@ -10,18 +10,23 @@ description. `elect` asks the election of the same repository (`shared/reliabili
 from __future__ import annotations
 
 import contextlib
+import glob
+import importlib
 import io
 import os
+import re
 import runpy
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.abspath(os.path.join(os.path.dirname(__file__), *[".."] * 4)))
 
-from common import (
+from mutiny.targets.board.drivers.common import (
     Answer,
     batch_in,
+    hindered,
     labels,
     new_task,
     refused,
@@ -86,6 +91,15 @@ PHRASES = {
 }
 
 
+def completions(ids: list[str]) -> list[int]:
+    """How often each task was completed: the board's own logs say it."""
+    said = ""
+    for path in sorted(glob.glob(os.path.join(DIRECTORY, "logs", "*.log"))):
+        with open(path, encoding="utf-8", errors="replace") as file:
+            said += file.read()
+    return [len(re.findall(rf"\] COMPLETED: {re.escape(own)}$", said, re.M)) for own in ids]
+
+
 class Driver:
     """Speaks to one `coordination.py`."""
 
@@ -103,6 +117,11 @@ class Driver:
             except SystemExit as end:
                 if end.code not in (None, 0):
                     return refused("bad_input", f"exit {end.code}: {heard.getvalue().strip()}")
+            except OSError as error:
+                told_so = hindered(error)
+                if told_so is None:
+                    raise
+                return told_so
         phrase = PHRASES[verb]
         answer = understood(heard.getvalue(), phrase.success, phrase.refusals)
         if isinstance(answer.get("task"), str):
@@ -122,7 +141,7 @@ class Driver:
     def add(self, name: str, priority: int, hints: str, depends: list[str]) -> Answer:
         """Our name is the description; two tasks of one name would be two tasks to the board."""
         if name in self._names().values():
-            return {"unable": f"there is a task {name} already, and the board has ids of its own"}
+            return refused("duplicate_id", "so says the driver: the board has ids of its own")
         words = ["leader", "add-task", name, "-p", str(priority)]
         if hints:
             words += ["--hints", hints]
@@ -145,20 +164,22 @@ class Driver:
             return refused("not_initialised", "there is no board")
         found = state_in(STATE)
         if found["ok"]:
-            found["tasks"] = rows(found["tasks"], owner="claimed_by", named=False)
+            shown = rows(found["tasks"], owner="claimed_by", named=False)
+            times = completions([str(task.get("id")) for task in found["tasks"]])
+            found["tasks"] = [
+                {**row, "completions": n} for row, n in zip(shown, times, strict=True)
+            ]
         return found
 
     def elect(self, node: str, lease_s: str) -> Answer:
         """A node that was just started wants to lead."""
         shared = os.path.join(os.path.dirname(os.path.dirname(self._program)), "shared")
         sys.path[0] = os.path.join(shared, "reliability")
-        from leader_election import (  # type: ignore[import-not-found]
-            LeaderElection,
-            LeaderElectionConfig,
-        )
-
+        library: Any = importlib.import_module("leader_election")
         os.makedirs(DIRECTORY, exist_ok=True)
-        election = LeaderElection(node, LeaderElectionConfig(lease_duration=float(lease_s)))
+        election = library.LeaderElection(
+            node, library.LeaderElectionConfig(lease_duration=float(lease_s))
+        )
         if election.try_become_leader():
             return {"ok": True, "token": election.term}
         return refused("leader_exists", f"{node} did not become leader")
@@ -170,7 +191,9 @@ class Driver:
             "claim": lambda: self.run("claim", "worker", "claim", words[0]),
             "heartbeat": lambda: self.run("heartbeat", "worker", "heartbeat", words[0]),
             "recover": lambda: self.run("recover", "leader", "maintenance"),
-            "checkpoint": lambda: self.run("checkpoint", "recovery", "checkpoint", "--name", *words),
+            "checkpoint": lambda: self.run(
+                "checkpoint", "recovery", "checkpoint", "--name", *words
+            ),
             "restore": lambda: self.run("restore", "recovery", "restore-checkpoint", words[0]),
             "repair": lambda: self.run("repair", "recovery", "check"),
             "status": lambda: self.run("status", "leader", "status"),

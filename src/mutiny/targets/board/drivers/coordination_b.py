@@ -2,8 +2,8 @@
 
     coordination_b.py ENDPOINT STATE VERB ARGUMENTS...
 
-ENDPOINT is the socket of `doubles/mcp_client.py bridge`, STATE the server's state file: what `list` shows is
-what would be there after a restart. The server names its tasks itself; our name is its description.
+ENDPOINT is the socket of `doubles/mcp_client.py bridge`, STATE the server's state file: what `list` shows
+is what would be there after a restart. The server names its tasks itself; our name is its description.
 It never sets `isError`: `success` in the text is all that it says.
 """
 
@@ -13,11 +13,19 @@ import os
 import sys
 from typing import Any
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "..", "doubles")]
+sys.path.insert(0, os.path.abspath(os.path.join(os.path.dirname(__file__), *[".."] * 4)))
 
-from common import Answer, labels, new_task, refused, rows, state_in, text_of, told
-from mcp_client import call_socket
+from mutiny.doubles.mcp_client import call_socket
+from mutiny.targets.board.drivers.common import (
+    Answer,
+    labels,
+    new_task,
+    refused,
+    rows,
+    state_in,
+    text_of,
+    told,
+)
 
 REFUSED = {
     "claim_task": "nothing_to_claim",
@@ -56,7 +64,7 @@ class Driver:
         """Our name is the description."""
         names = self._names()
         if name in names.values():
-            return {"unable": f"there is a task {name} already, and the board has ids of its own"}
+            return refused("duplicate_id", "so says the driver: the board has ids of its own")
         own = {ours: theirs for theirs, ours in names.items()}
         answer = self.call(
             "create_task",

@@ -8,14 +8,26 @@ for `list`, because opening the board would already write to it.
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from collections.abc import Callable
 from typing import Any
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.abspath(os.path.join(os.path.dirname(__file__), *[".."] * 4)))
 
-from common import Answer, batch_in, new_task, refused, rows, state_in, text_of, told, understood
+from mutiny.targets.board.drivers.common import (
+    Answer,
+    batch_in,
+    hindered,
+    new_task,
+    refused,
+    rows,
+    state_in,
+    text_of,
+    told,
+    understood,
+)
 
 REFUSALS = {
     "unknown_task": ("^Task not found",),
@@ -40,14 +52,12 @@ def show(directory: str) -> Answer:
 
 def claimed(board: Any, worker: str, wanted: str | None) -> Answer:
     """The best of the available tasks, or this one; another worker may be faster."""
-    from orchestrator.orchestrator import OrchestrationError  # type: ignore[import-not-found]
-
     if wanted is not None:
         return {"ok": True, "task": board.claim_task(wanted, worker)["id"]}
     for task in board.get_available_tasks():
         try:
             return {"ok": True, "task": board.claim_task(task["id"], worker)["id"]}
-        except OrchestrationError as error:
+        except Exception as error:
             if str(error) != "Task not available":
                 raise
     return refused("nothing_to_claim", "no task is available")
@@ -75,8 +85,10 @@ def speak(directory: str, verb: str, words: list[str]) -> Answer:
     """One verb of Mutiny's."""
     if verb == "list":
         return show(directory)
-    from orchestrator import Orchestrator
-    from orchestrator.orchestrator import OrchestrationError
+    package: Any = importlib.import_module("orchestrator")
+    refusal: type[Exception] = importlib.import_module(
+        "orchestrator.orchestrator"
+    ).OrchestrationError
 
     def one_task() -> list[dict[str, Any]]:
         name, priority, payload, depends = new_task(words)
@@ -105,9 +117,14 @@ def speak(directory: str, verb: str, words: list[str]) -> Answer:
         "recover": recovered,
     }
     try:
-        return verbs[verb](Orchestrator(coordination_dir=directory))
-    except OrchestrationError as error:
+        return verbs[verb](package.Orchestrator(coordination_dir=directory))
+    except refusal as error:
         return understood(str(error), r"(?!)", REFUSALS)
+    except OSError as error:
+        told_so = hindered(error)
+        if told_so is None:
+            raise
+        return told_so
     except ValueError as error:
         return refused("bad_input", str(error))
 
