@@ -134,17 +134,29 @@ def kill_descendants(root: int, deadline: float, reap: Callable[[], None]) -> li
             kill_by_handle(pid, belongs)
 
 
+EXEC_LOOKS = 200
+EXEC_PAUSE_S = 0.001
+
+
 def process_row(pid: int) -> dict[str, Any] | None:
-    """Describe one process; None when it has ended while we looked."""
-    found = read_stat(pid)
-    if found is None:
-        return None
-    fields, name = found
-    try:
-        with open(f"/proc/{pid}/cmdline", "rb") as file:
-            argv = file.read().decode("utf-8", "backslashreplace").split("\0")[:-1]
-    except (FileNotFoundError, ProcessLookupError):
-        return None
+    """Describe one process; None when it has ended while we looked.
+
+    In the middle of exec a process has no arguments, and its parent may go on before that is over: who looks
+    then would not recognise it. So an empty list is looked at again for a moment.
+    """
+    for look in range(EXEC_LOOKS):
+        found = read_stat(pid)
+        if found is None:
+            return None
+        fields, name = found
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                argv = file.read().decode("utf-8", "backslashreplace").split("\0")[:-1]
+        except (FileNotFoundError, ProcessLookupError):
+            return None
+        if argv or fields[0] in "ZXTt" or look + 1 == EXEC_LOOKS:
+            break
+        time.sleep(EXEC_PAUSE_S)
     return {
         "pid": pid,
         "ppid": int(fields[1]),
