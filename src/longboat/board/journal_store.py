@@ -1,4 +1,4 @@
-"""Board C's memory: the whole board at hand, and a journal that is never behind it."""
+"""Board C's memory: the whole board at hand, and a journal in two files that is never behind it."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from longboat.board.values import (
     Command,
     Leader,
     Refused,
+    SystemRefused,
     Task,
     Unreadable,
 )
@@ -31,7 +32,7 @@ class JournalStore(Service):
         super().__init__(directory, config)
         for name in ("backups", "checkpoints", "agents"):
             files.make_directory(self.file(name))
-        self._journal = journal.Journal(self.file("crew.journal"))
+        self._journal = journal.Journal(self.file("crew.journal"), self.file("crew.mirror"))
         self._board = Board()
         self._problem: Refused | None = None
         self.deadlock: list[str] = []
@@ -42,20 +43,27 @@ class JournalStore(Service):
         self._problem = None
         try:
             self._board = self._journal.load()
+            known = backups.numbers(self.directory)
+            if backups.is_behind(self.directory, known, self._board.generation):
+                raise Unreadable("crew.journal is older than its newest backup")
         except FileNotFoundError:
-            if backups.numbers(self.directory) and not planted("silent-empty-start"):
+            there = backups.numbers(self.directory) or os.path.exists(self._journal.mirror)
+            if there and not planted("silent-empty-start"):
                 self._problem = Unreadable(self._advice("crew.journal is missing"))
                 return
             self._board = Board(generation=1)
             self._journal.start_anew(self._board)
         except (Unreadable, OSError) as error:
+            if isinstance(error, OSError) and files.is_full(error):
+                self._problem = files.refusal_of(error, "no")  # tried again at the next verb
+                return
             if not planted("silent-empty-start"):
                 self._problem = Unreadable(self._advice(str(error)))
                 return
             self._board = Board(generation=1)
             self._journal.start_anew(self._board)
-        if self._journal.torn:
-            sys.stderr.write("longboat crew: a torn line at the end of the journal was cut off\n")
+        if self._journal.healed:
+            sys.stderr.write(f"longboat crew: {self._journal.healed}\n")
         if planted("token-reused-after-restart"):
             self._board = self._board._replace(leader=Leader())
             self._journal.start_anew(self._board)
@@ -81,6 +89,8 @@ class JournalStore(Service):
             self.before(command)
             if command.verb == "repair":
                 return self._repair()
+            if isinstance(self._problem, SystemRefused):
+                self._open()
             if self._problem is not None:
                 raise self._problem
             answer = self._execute(command)
@@ -178,22 +188,26 @@ class JournalStore(Service):
     def _repair(self) -> Answer:
         if self._problem is None:
             return {"ok": True, "repaired": False}
-        raw = b""
-        if os.path.exists(self._journal.path):
-            with open(self._journal.path, "rb") as file:
-                raw = file.read()
-        reading = journal.read(raw)
-        source = "crew.journal"
-        board = reading.board
+        if self._problem.error != "unreadable":
+            raise self._problem
+        scans = [journal.scan_file(self._journal.path), journal.scan_file(self._journal.mirror)]
+        if planted("repair-to-last-start"):
+            scans = []
+        backup = backups.newest(self.directory)
+        merged = journal.merge(scans, backup[1] if backup else None)
+        found = backups.newest_whole(self.directory)
+        board = merged.board or (found[1] if found else None)
         if board is None:
-            found = backups.newest_whole(self.directory)
-            if found is None:
-                text = f"{self._problem.message}, but there is no whole backup or checkpoint"
-                raise Unreadable(text)
-            source, base = found
-            board = journal.read(raw, base).board or base
+            text = f"{self._problem.message}, but there is no whole backup or checkpoint"
+            raise Unreadable(text)
+        source = found[0] if found else "crew.journal"
+        if any(one.lines for one in scans):
+            source = "crew.journal, crew.mirror"
         aside = files.set_aside(self.directory, "crew.journal")
         generation = max([board.generation, *backups.numbers(self.directory)]) + 1
         self._journal.start_anew(engine.after_repair(board, generation))
         self._open()
-        return {"ok": True, "repaired": True, "from": source, "aside": aside}
+        answer: Answer = {"ok": True, "repaired": True, "from": source, "aside": aside}
+        if merged.missing:  # several files were damaged in the same place: say what that cost
+            answer["lost_changes"] = len(merged.missing)
+        return answer

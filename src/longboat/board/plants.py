@@ -72,6 +72,22 @@ ROWS: tuple[tuple[str, str, str, str, str], ...] = (
         "A",
     ),
     (
+        "second-copy-skipped",
+        "A change is answered with one copy of it on the disk; the second is made by the next "
+        "command. Shortest: Init Add Add CorruptState Repair",
+        _STATE,
+        f"{_FILES}; its backups are one change old",
+        "A",
+    ),
+    (
+        "repair-to-last-start",
+        "A repair takes the newest whole copy and forgets the changes after it. Shortest: Init Add "
+        "Restart Add Stop CorruptState Start Repair",
+        _STATE,
+        f"{_FILES}; its repair goes back to an old backup",
+        "BC",
+    ),
+    (
         "stale-claim-kept",
         "The claim of a dead worker is never returned. Shortest: Init Add Claim(w1) "
         "WaitForLease Recover",

@@ -1,159 +1,36 @@
-"""Board B's memory: one row a task, one transaction a verb, synced before the answer.
+"""Board B's memory: one transaction a verb, synced before the answer, and a second copy of it.
 
-Every question that a claim asks is answered by an index, so a claim costs the same among ten tasks
-and among a hundred thousand.
+The second copy is a whole backup and a journal of the changes since, so that it costs a claim one
+line, however many tasks there are. The commit comes first: a copy that knows more than the database
+proves that the database is an old one.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
+import errno
 import os
 import sqlite3
 import sys
-from collections.abc import Iterable
 
-from longboat.board import backups, checkpoints, codec, engine, files
+from longboat.board import backups, checkpoints, codec, engine, files, journal
 from longboat.board.config import Config
-from longboat.board.ledger import Counters, Guards
-from longboat.board.scheduling import too_far_s
+from longboat.board.ledger import Counters
 from longboat.board.service import Service
+from longboat.board.sqlite_ledger import SCHEMA, SqliteLedger
 from longboat.board.values import (
-    STATUSES,
     Answer,
     Board,
     Command,
     Leader,
     Refused,
     SystemRefused,
-    Task,
     Unreadable,
 )
 from longboat.plants import planted
 
-# Columns stand in the order of their key: quick_check of SQLite 3.40 finds damage otherwise.
-_SCHEMA = """
-create table tasks (id text primary key, status text not null, priority integer not null,
-  place integer not null, not_before real not null, document text not null) without rowid;
-create index by_claim on tasks (status, priority, place);
-create index by_place on tasks (place);
-create table needs (needed text not null, task text not null, primary key (needed, task))
-  without rowid;
-create table facts (name text primary key, document text not null) without rowid;
-"""
 _CORRUPT = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-
-
-class SqliteLedger:
-    """A ledger on an open transaction."""
-
-    def __init__(self, database: sqlite3.Connection, config: Config, guards: Guards) -> None:
-        self.config = config
-        self.guards = guards
-        self._database = database
-
-    def _tasks(self, condition: str, *values: object) -> list[Task]:
-        rows = self._database.execute(f"select document from tasks {condition}", values)
-        return [codec.decode_task(json.loads(row[0])) for row in rows]
-
-    def get(self, task: str) -> Task | None:
-        """One task."""
-        return next(iter(self._tasks("where id = ?", task)), None)
-
-    def put(self, task: Task) -> None:
-        """Add or replace one task."""
-        self._database.execute(
-            "insert or replace into tasks values (?, ?, ?, ?, ?, ?)",
-            (
-                *(task.id, task.status, task.priority, task.order, task.not_before),
-                codec.to_json(task._asdict()),
-            ),
-        )
-        self._database.executemany(
-            "insert or ignore into needs values (?, ?)", [(one, task.id) for one in task.depends]
-        )
-
-    def best(self, now: float) -> Task | None:
-        """The task that is to be claimed next."""
-        order = "place desc" if planted("newest-first") else "priority, place"
-        found = self._tasks(
-            "where status = 'available' and (not_before <= ? or not_before > ?) "
-            f"order by {order} limit 1",
-            now,
-            now + too_far_s(self.config),
-        )
-        return next(iter(found), None)
-
-    def held(self) -> list[Task]:
-        """Claimed and in progress."""
-        return self._tasks("where status in ('claimed', 'in_progress') order by place")
-
-    def waiting_on(self, task: str) -> list[Task]:
-        """Blocked tasks that depend on this one."""
-        return self._tasks(
-            "where status = 'blocked' and id in (select task from needs where needed = ?) "
-            "order by place",
-            task,
-        )
-
-    def resting(self) -> list[Task]:
-        """Available tasks that wait for the end of a backoff."""
-        return self._tasks("where status = 'available' and not_before != 0 order by place")
-
-    def blocked(self) -> list[Task]:
-        """Tasks with open dependencies."""
-        return self._tasks("where status = 'blocked' order by place")
-
-    def tasks(self) -> list[Task]:
-        """All, in the order in which they were added."""
-        return self._tasks("order by place")
-
-    def counts(self) -> dict[str, int]:
-        """How many are in each status."""
-        rows = self._database.execute("select status, count(*) from tasks group by status")
-        return {**dict.fromkeys(STATUSES, 0), **dict(rows)}
-
-    def replace_all(self, tasks: Iterable[Task]) -> None:
-        """Forget all tasks and keep these."""
-        self._database.execute("delete from tasks")
-        self._database.execute("delete from needs")
-        for task in tasks:
-            self.put(task)
-
-    def _fact(self, name: str) -> object:
-        row = self._database.execute(
-            "select document from facts where name = ?", (name,)
-        ).fetchone()
-        return json.loads(row[0]) if row else None
-
-    def _set_fact(self, name: str, value: object) -> None:
-        row = (name, codec.to_json(value))
-        self._database.execute("insert or replace into facts values (?, ?)", row)
-
-    @property
-    def counters(self) -> Counters:
-        """What never goes down."""
-        found = self._fact("counters")
-        return Counters(*found) if isinstance(found, list) else Counters(0, 0)
-
-    def set_counters(self, counters: Counters) -> None:
-        """Let them grow."""
-        self._set_fact("counters", list(counters))
-
-    @property
-    def leader(self) -> Leader:
-        """The leader, past or present."""
-        found = self._fact("leader")
-        return codec.decode_leader(found) if isinstance(found, dict) else Leader()
-
-    def set_leader(self, leader: Leader) -> None:
-        """Another leader, or another write of it."""
-        self._set_fact("leader", codec.encode_leader(leader))
-
-    def board(self, generation: int) -> Board:
-        """Everything as one value, for a checkpoint."""
-        tasks = {task.id: task for task in self.tasks()}
-        return Board(generation, *self.counters, tasks, self.leader)
+_READING = frozenset({"status", "list", "heartbeat"})
 
 
 class SqliteStore(Service):
@@ -165,8 +42,10 @@ class SqliteStore(Service):
         for name in ("backups", "checkpoints"):
             files.make_directory(self.file(name))
         files.sweep(self.file("backups"))
-        self._commits = 0
-        self._changes = 0
+        self._log = journal.AppendedFile(self.file("broker.journal"))
+        self._generation = 0
+        self._behind = True
+        self._late = b""
         self._problem: Refused | None = None
         self._database: sqlite3.Connection | None = None
         self._open()
@@ -182,22 +61,51 @@ class SqliteStore(Service):
             return
         try:
             self._connect()
-            database = self._ready()
-            if database.execute("pragma quick_check(1)").fetchone()[0] != "ok":
-                raise sqlite3.DatabaseError("the database is damaged")
-            row = database.execute("select document from facts where name = 'ready'").fetchone()
-            if row is None:
-                raise sqlite3.DatabaseError("the database has no board in it")
-            self._back_up()
+            self._examine()
         except sqlite3.Error as error:
             self.close()
+            if _code(error) == sqlite3.SQLITE_FULL:
+                self._problem = _refusal_of(error, "no")  # tried again at the next verb
+                return
             self._problem = Unreadable(self._advice(f"broker.db cannot be read ({error})"))
             if planted("silent-empty-start"):
                 os.unlink(self.path)
                 self._create()
             return
         if planted("token-reused-after-restart"):
-            SqliteLedger(database, self.config, self.guards).set_leader(Leader())
+            self._ledger().set_leader(Leader())
+        try:
+            self._back_up()
+        except (OSError, files.Doubtful) as error:  # no change is made before one succeeds
+            sys.stderr.write(f"longboat broker: no backup was made: {error}\n")
+
+    def _examine(self) -> None:
+        """Is the database whole, and is it the newest? DatabaseError says what is wrong."""
+        database = self._ready()
+        if database.execute("pragma integrity_check(1)").fetchone()[0] != "ok":
+            raise sqlite3.DatabaseError("the database is damaged")
+        row = database.execute("select document from facts where name = 'ready'").fetchone()
+        if row is None:
+            raise sqlite3.DatabaseError("the database has no board in it")
+        ledger = self._ledger()
+        self._generation = ledger.generation
+        if planted("silent-empty-start"):
+            return
+        copy, sure = self._copy()
+        if copy is not None and copy.generation > self._generation:
+            raise sqlite3.DatabaseError("it is older than its second copy")
+        same = copy is not None and sure and copy.generation == self._generation
+        ledger.check(copy if same else None)
+
+    def _ledger(self) -> SqliteLedger:
+        return SqliteLedger(self._ready(), self.config, self.guards)
+
+    def _copy(self) -> tuple[Board | None, bool]:
+        """What the second copy says, and whether nothing of it is damaged or missing."""
+        backup = backups.newest(self.directory)
+        changes = journal.scan_file(self._log.path)
+        merged = journal.merge([changes], backup[1] if backup else None)
+        return merged.board, not (changes.damaged or changes.torn or merged.missing)
 
     def _advice(self, problem: str) -> str:
         return f"The board in {self.directory} is unreadable: {problem}. `repair` mends it"
@@ -220,6 +128,7 @@ class SqliteStore(Service):
         if self._database is not None:
             self._database.close()
             self._database = None
+        self._log.close()
 
     # ---------------------------------------------------------------- verbs
 
@@ -240,46 +149,89 @@ class SqliteStore(Service):
 
     def _execute(self, command: Command) -> Answer:
         self.before(command)
+        if isinstance(self._problem, SystemRefused):
+            self._open()
         if command.verb == "init":
             return self._init()
         if command.verb == "repair":
             return self._repair()
         database = self._ready()
         if database.in_transaction:
-            database.execute("commit")  # only with a plant: see below
-        ledger = SqliteLedger(database, self.config, self.guards)
+            self._finish(database, self._late)  # only with a plant: see below
+        ledger = self._ledger()
         if command.verb == "checkpoint":
-            board = ledger.board(self._commits)
+            board = ledger.board()
             checkpoints.write(self.directory, command.name, board)
             return {"ok": True, "checkpoint": command.name, "tasks": len(board.tasks)}
+        if self._behind and command.verb not in _READING:
+            self._catch_up()
         database.execute("begin immediate")
+        before = database.total_changes
+        line = b""
         try:
             if command.verb == "restore":
                 saved = checkpoints.read(self.directory, command.name)
                 answer = engine.restore(ledger, saved)
             else:
                 answer = engine.run(ledger, command, self.moment())
+            if database.total_changes != before:
+                ledger.set_generation(self._generation + 1)
+                line = journal.line_of(ledger.facts(), ledger)
         except BaseException:
             if database.in_transaction:  # a full disk has rolled it back already
                 database.execute("rollback")
             raise
-        if not planted("answer-before-commit"):
-            self._commit(database)
+        if planted("answer-before-commit"):
+            self._late = line
+        else:
+            self._finish(database, line)
         self.after(command, answer)
         return answer
 
-    def _commit(self, database: sqlite3.Connection) -> None:
+    def _finish(self, database: sqlite3.Connection, line: bytes) -> None:
+        """Commit, and write the line of the change (none: there was none) to the second copy."""
         try:
             database.execute("commit")
         except sqlite3.Error as error:
             if database.in_transaction:
                 database.execute("rollback")
+            if planted("disk-full-acknowledged"):
+                return
             raise _refusal_of(error, "unknown") from error
-        if database.total_changes != self._changes:
-            self._changes = database.total_changes
-            self._commits += 1
-            if self._commits % self.config.compact_after == 0:
+        if not line:
+            return
+        self._generation += 1
+        try:
+            self._log.append(line)
+        except (OSError, files.Doubtful, journal.Fenced) as error:
+            sys.stderr.write(f"longboat broker: a change was not written to the journal: {error}\n")
+            self._behind = True
+            self._save_at_once()
+            return
+        if self._log.lines % self.config.compact_after == 0:
+            try:
                 self._back_up()
+            except (OSError, files.Doubtful) as error:  # the long journal is as good as a short one
+                sys.stderr.write(f"longboat broker: no backup was made: {error}\n")
+
+    def _save_at_once(self) -> None:
+        """The change has happened, but in one place only: a whole copy makes up for its line.
+
+        When that fails too it is told as "unknown": a repair could still lose it.
+        """
+        try:
+            self._back_up()
+        except OSError as error:
+            if planted("disk-full-acknowledged"):
+                return
+            raise files.Doubtful(error) from error
+
+    def _catch_up(self) -> None:
+        """Nothing more is changed before the second copy has everything."""
+        try:
+            self._back_up()
+        except files.Doubtful as doubt:  # of this verb nothing has happened yet
+            raise doubt.error from doubt
 
     # ---------------------------------------------------------------- making and mending
 
@@ -289,6 +241,10 @@ class SqliteStore(Service):
         if self._problem.error != "not_initialised":
             raise self._problem
         self._create()
+        if self._problem is not None:
+            raise self._problem
+        if self._behind:
+            self._save_at_once()
         return {"ok": True, "created": True, "dir": self.directory}
 
     def _create(self, board: Board | None = None) -> None:
@@ -298,12 +254,13 @@ class SqliteStore(Service):
             files.discard(leftover)
         with contextlib.closing(sqlite3.connect(temporary, isolation_level=None)) as database:
             database.execute("pragma synchronous=full")
-            database.executescript(f"begin; {_SCHEMA}")
+            database.executescript(f"begin; {SCHEMA}")
             ledger = SqliteLedger(database, self.config, self.guards)
             if board is not None:
                 ledger.replace_all(board.tasks.values())
                 ledger.set_counters(Counters(board.sequence, board.epoch_floor))
                 ledger.set_leader(board.leader)
+            ledger.set_generation(1 if board is None else board.generation)
             database.execute("insert into facts values ('ready', 'true')")
             database.execute("commit")
         for stale in (f"{self.path}-wal", f"{self.path}-shm", f"{self.path}-journal"):
@@ -312,15 +269,20 @@ class SqliteStore(Service):
         self._open()
 
     def _back_up(self) -> None:
-        """A whole copy beside the database. It failing must not fail what has happened already."""
-        number = max(backups.numbers(self.directory), default=0) + 1
-        ledger = SqliteLedger(self._ready(), self.config, self.guards)
-        path = backups.path_of(self.directory, number)
+        """A whole copy, and then a new journal for what comes after it.
+
+        A crash between the two is harmless: lines that the backup has already are passed over.
+        """
+        self._behind = True
+        path = backups.path_of(self.directory, self._generation)
+        pieces = codec.seal_pieces(self._ledger().pieces())
         try:
-            files.replace(path, f"{path}.tmp", codec.write_board(ledger.board(number)))
-            backups.prune(self.directory, self.config.backups)
-        except (OSError, files.Doubtful) as error:
-            sys.stderr.write(f"longboat broker: no backup was made: {error}\n")
+            files.replace(path, f"{path}.tmp", pieces)
+        except sqlite3.Error as error:  # not of the verb: that one has happened, or not begun
+            raise OSError(errno.EIO, f"the database cannot be read: {error}") from error
+        self._log.begin(b"", 0)
+        self._behind = False
+        backups.prune(self.directory, self.config.backups)
 
     def _repair(self) -> Answer:
         if self._problem is None:
@@ -331,14 +293,28 @@ class SqliteStore(Service):
         if found is None:
             text = f"{self._problem.message}, but there is no whole backup or checkpoint"
             raise Unreadable(text)
+        source, board = found
+        changes = journal.scan_file(self._log.path)
+        merged = journal.merge([] if planted("repair-to-last-start") else [changes], board)
+        board = merged.board or board
+        if changes.lines:
+            source = f"{source}, broker.journal"
         aside = files.set_aside(self.directory, "broker.db")
         files.set_aside(self.directory, "broker.db-wal")
-        self._create(engine.after_repair(found[1], 0))
-        return {"ok": True, "repaired": True, "from": found[0], "aside": aside}
+        known = [board.generation, changes.newest, *backups.numbers(self.directory)]
+        self._create(engine.after_repair(board, max(known) + 1))
+        answer: Answer = {"ok": True, "repaired": True, "from": source, "aside": aside}
+        if merged.missing:  # the copy was damaged, too: say what that cost
+            answer["lost_changes"] = len(merged.missing)
+        return answer
+
+
+def _code(error: sqlite3.Error) -> int:
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
 def _refusal_of(error: sqlite3.Error, happened: str) -> Refused:
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    code = _code(error)
     if code in _CORRUPT:
         return Unreadable(f"The database is damaged: {error}; end the broker and `repair`")
     kind = "no_space" if code == sqlite3.SQLITE_FULL else "system"

@@ -218,6 +218,14 @@ def poisoned_backups(bench: Bench) -> bool:
     return not bench("repair")["ok"]
 
 
+def repair_loses(bench: Bench) -> bool:
+    bench.add("a")
+    bench.add("b")
+    bench.corrupt()
+    assert bench("repair")["ok"]
+    return set(bench.tasks()) != {"a", "b"}
+
+
 EVERYWHERE: dict[str, Symptom] = {
     "stale-claim-kept": stale_kept,
     "heartbeat-ignored": heartbeat_ignored,
@@ -247,6 +255,8 @@ EVERYWHERE: dict[str, Symptom] = {
     "answer-before-commit": unsaved,
     "acknowledged-before-journal": unsaved,
     "backup-of-corrupt": poisoned_backups,
+    "second-copy-skipped": repair_loses,
+    "repair-to-last-start": repair_loses,
 }
 ELSEWHERE = {
     *("wall-clock-leases", "disk-full-acknowledged"),  # below
