@@ -54,11 +54,12 @@ def measure(name: str, sweep: str, kills: int, jobs: int, place: Path) -> None:
     whole = bench.try_once((*prefix, operation), 1, directory).steps[-1].result
     chance = stream(1, f"kills/{name}")
     moments = [round(chance.uniform(0, whole.duration_ms), 1) for _ in range(kills)]
-    race = isinstance(operation, Parallel)
+    race = kind == "preempt"
+    raced = operation if isinstance(operation, Parallel) else Parallel((operation, operation))
     recovery = bench.target.contract().recovery(operation, world_ended=not race)
 
     def try_once(number: int) -> bool:
-        broken = operation if race else KillDuring(operation, moments[number])
+        broken = raced if race else KillDuring(operation, moments[number])
         directory = RunDirectory.create(place / "kills", latest=False)
         outcome = bench.try_once((*prefix, broken, *recovery), number, directory)
         directory.discard()

@@ -32,6 +32,7 @@ from longboat.tick import Memory, tick
 from longboat.workshop import opened
 
 _READY_TIMEOUT_S = 30.0
+_END_TIMEOUT_S = 5.0
 _LOG_LIMIT_BYTES = 5 << 20
 
 
@@ -244,7 +245,7 @@ class Loop:
                 workshop.book.state = workshop.book.state._replace(
                     daemon=None, daemon_running=False
                 )
-            answer = "stopped " + " ".join(stopped)
+            answer = f"stopped {self.me.pid} {self.me.start} " + " ".join(stopped)
         except (LongboatError, OSError) as error:
             write_log(self.home, f"stopping failed: {error}")
             answer = f"failed {error}"
@@ -288,10 +289,10 @@ def stop(home: Home, config: Config) -> list[str]:
         return _stop_without_daemon(home, config, was_running=True)
     if answer.startswith("failed"):
         raise LongboatError(f"The daemon stopped, but {answer.removeprefix('failed').strip()}")
-    deadline = time.monotonic() + 5.0
-    while daemon_is_alive(home) and time.monotonic() < deadline:
-        time.sleep(0.005)
-    return answer.split()[1:]
+    _, pid, start, *stopped = answer.split()
+    # Its own end, not that of the lock: somebody else's `up` may hold that again by now.
+    wait_dead([Identity(int(pid), int(start))], _END_TIMEOUT_S)
+    return stopped
 
 
 def _ask_to_stop(home: Home, timeout_s: float) -> str | None:
@@ -315,7 +316,7 @@ def _end_silent_daemon(home: Home) -> None:
         raise LongboatError(f"The daemon does not answer and is not known; see {home.log}")
     write_log(home, f"daemon {daemon.pid} does not answer; ending it")
     send(daemon.identity, signal.SIGKILL)
-    if wait_dead([daemon.identity], 5.0):
+    if wait_dead([daemon.identity], _END_TIMEOUT_S):
         raise LongboatError(f"The daemon (process {daemon.pid}) does not die")
 
 

@@ -19,9 +19,10 @@ _READ_TIMEOUT_S = 20.0
 _WRITE_TIMEOUT_S = 120.0
 _LOCK_PATIENCE_S = 3.0
 # User hooks, signing prompts and background maintenance have no place in an unattended change.
+_SYNC = "core.fsync=all"
 _QUIET_SETTINGS = (
     "core.hooksPath=/dev/null",
-    "core.fsync=all",
+    _SYNC,
     "gc.auto=0",
     "maintenance.auto=false",
     "core.fsmonitor=false",
@@ -47,7 +48,8 @@ class Git:
         self.source = source
         self._kept_lock = kept_lock
         self._common_directory: str | None = None
-        self._settings = [part for setting in _QUIET_SETTINGS for part in ("-c", setting)]
+        settings = [s for s in _QUIET_SETTINGS if s != _SYNC or not planted("git-not-synced")]
+        self._settings = [part for setting in settings for part in ("-c", setting)]
 
     # ---------------------------------------------------------------- running
 

@@ -120,7 +120,8 @@ def recover(workshop: Workshop, intent: Intent) -> None:
     workshop.git.clear_source_locks(workshop.config.default_branch)
     if workshop.git.contains(workshop.trunk, intent.commit):
         workshop.log(f"{intent.worker}: finishing an interrupted accept")
-        _mend_worktree(workshop, workshop.book.state.workers[intent.worker])
+        if not planted("worktree-head-not-synced"):
+            _mend_worktree(workshop, workshop.book.state.workers[intent.worker])
         finish(workshop, intent)
         return
     workshop.log(f"{intent.worker}: an accept was interrupted before it began; forgotten")
@@ -145,8 +146,8 @@ def finish(workshop: Workshop, intent: Intent) -> Worker:
     workshop.git.clear_source_locks(workshop.config.default_branch)
     worktrees.move_to(workshop.git, worker.worktree, worker.branch, intent.commit)
     admin = workshop.git.admin_directory(worker.worktree)
-    if admin is not None:  # git does not sync where a worktree stands
-        store.sync_files(admin)
+    if admin is not None and not planted("worktree-head-not-synced"):
+        store.sync_files(admin)  # git does not sync where a worktree stands
     if planted("wrong-branch-after-accept"):
         workshop.git.change("checkout", "-q", "--detach", at=worker.worktree)
     _drop_rebase_copies(workshop, intent)

@@ -10,7 +10,7 @@ import os
 import time
 
 from longboat import agents, processes, tmuxctl, worktrees
-from longboat.errors import Rejection
+from longboat.errors import GitFailed, Rejection
 from longboat.landing import idle
 from longboat.plants import planted
 from longboat.state import Intent, Worker
@@ -145,12 +145,21 @@ def _stop_and_preserve(workshop: Workshop, worker: Worker, intent: Intent) -> li
         worktrees.remove(workshop.git, worker.worktree, worker.branch)
         kept = [worktrees.keep(workshop.git, worker.name, label, tip)]
     elif not (intent.kind == "nuke" and planted("nuke-loses-commits")):
-        kept = worktrees.preserve(
-            workshop.git, workshop.home, worker.name, worker.branch, label, workshop.trunk
-        )
+        kept = _preserve(workshop, worker, label)
     workshop.put(worker)
     workshop.begin(intent._replace(phase="remove"))
     return kept
+
+
+def _preserve(workshop: Workshop, worker: Worker, label: str) -> list[str]:
+    try:
+        return worktrees.preserve(
+            workshop.git, workshop.home, worker.name, worker.branch, label, workshop.trunk
+        )
+    except GitFailed:
+        if planted("archive-error-swallowed"):
+            return []
+        raise
 
 
 def stop_all(workshop: Workshop) -> list[str]:

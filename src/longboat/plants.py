@@ -408,6 +408,53 @@ _SWEPT = (
         "gascity#2158",
         "errno basic_lifecycle Start",
     ),
+    Plant(
+        "intents-not-synced",
+        "What is about to be done is written down without a sync, because it is only for a moment: a "
+        "power cut keeps the deed and loses the note.",
+        _CRASH,
+        _RARE,
+        "fsync basic_lifecycle Accept",
+    ),
+    Plant(
+        "worktree-head-not-synced",
+        "git does not sync where a worktree stands, and accept does not do it either: after a power cut "
+        "the interrupted accept cannot be finished.",
+        _CRASH,
+        "an earlier longboat, found by its fsync sweep",
+        "fsync basic_lifecycle Accept",
+    ),
+    Plant(
+        "temporary-blocks",
+        "The file next to the state into which it is written first has one fixed name and must be new: "
+        "the one of a killed writer stops everybody for ever.",
+        _CRASH,
+        "gastown and others: stale lock files after a crash",
+        "crash basic_lifecycle Start",
+    ),
+    Plant(
+        "git-not-synced",
+        "git runs with its defaults, which do not sync references: after a power cut a branch that was "
+        "moved is an empty file.",
+        _CRASH,
+        _RARE,
+        "fsync basic_lifecycle Accept",
+    ),
+    Plant(
+        "archive-error-swallowed",
+        "nuke goes on when the work cannot be archived, and removes its only copy.",
+        _CRASH,
+        "gascity#2158",
+        "errno nuke_finished_work Nuke",
+    ),
+    Plant(
+        "stale-when-free",
+        "The state is read before the lock is taken, and once more only when somebody had the lock: "
+        "whoever came and went in between is overwritten.",
+        "race conditions",
+        _RARE,
+        "preempt racing_adds Parallel",
+    ),
 )
 
 WORKER_PLANTS: dict[str, Plant] = {plant.name: plant for plant in (*_ALL, *_SWEPT)}

@@ -70,30 +70,39 @@ def sync_directory(path: str) -> None:
         os.close(descriptor)
 
 
+def sync_file(path: str) -> None:
+    """Make a file's content survive a power cut."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def sync_files(directory: str) -> None:
     """Make all files of a directory survive a power cut: git syncs few of its own."""
     for name in os.listdir(directory):
         path = os.path.join(directory, name)
         if os.path.isfile(path):
-            descriptor = os.open(path, os.O_RDONLY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+            sync_file(path)
     sync_directory(directory)
 
 
-def replace_file(path: str, data: bytes, *, sync_parent: bool = True, mode: int = 0o644) -> None:
+def replace_file(
+    path: str, data: bytes, *, sync: bool = True, sync_parent: bool = True, mode: int = 0o644
+) -> None:
     """Write a file so that it is at any moment wholly the old one or wholly the new one."""
-    temporary = f"{path}.{os.getpid()}.tmp"
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+    temporary, flags = f"{path}.{os.getpid()}.tmp", os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    if planted("temporary-blocks"):
+        temporary, flags = f"{path}.tmp", flags | os.O_EXCL
+    descriptor = os.open(temporary, flags, mode)
     try:
         written = 0
         while written < len(data):
             written += os.write(descriptor, data[written:])
             if planted("short-write-ignored"):
                 break
-        if not planted("no-sync-before-rename"):
+        if sync and not planted("no-sync-before-rename"):
             os.fsync(descriptor)
     except BaseException:
         os.close(descriptor)
@@ -101,7 +110,7 @@ def replace_file(path: str, data: bytes, *, sync_parent: bool = True, mode: int 
         raise
     os.close(descriptor)
     os.replace(temporary, path)
-    if sync_parent and not planted("rename-not-synced"):
+    if sync and sync_parent and not planted("rename-not-synced"):
         sync_directory(os.path.dirname(path))
 
 
@@ -144,7 +153,9 @@ class HomeLock:
     def __init__(self, home: Home, timeout_s: float, purpose: str) -> None:
         self.descriptor = os.open(home.file("home.lock"), os.O_RDWR | os.O_CREAT, 0o644)
         try:
-            self._acquire(home, timeout_s)
+            self.was_free = planted("stale-when-free") and self._acquire_at_once()
+            if not self.was_free:
+                self._acquire(home, timeout_s)
             note = f"{os.getpid()} {purpose}\n".encode()
             os.ftruncate(self.descriptor, 0)
             os.pwrite(self.descriptor, note, 0)
@@ -171,6 +182,14 @@ class HomeLock:
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
+
+    def _acquire_at_once(self) -> bool:
+        """Plants only: see whether anybody has it."""
+        try:
+            fcntl.flock(self.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
 
     def _complaint(self, home: Home, timeout_s: float) -> str:
         note = os.pread(self.descriptor, 200, 0).decode("utf-8", "replace").split(None, 1)
@@ -264,8 +283,11 @@ def set_aside(home: Home, path: str) -> str | None:
     return name
 
 
-def write_state(home: Home, state: State) -> None:
-    """Save both copies: the file first, so that the backup never knows of what was refused."""
+def write_state(home: Home, state: State, *, sync: bool = True) -> None:
+    """Save both copies: the file first, so that the backup never knows of what was refused.
+
+    Plants only: without a sync.
+    """
     wrong = state_module.contradictions(state)
     if wrong and not planted("idle-keeps-prompt", "sha-dropped-on-daemon-death"):
         raise LongboatError(f"refused to save a contradictory state: {'; '.join(wrong)}")
@@ -282,7 +304,7 @@ def write_state(home: Home, state: State) -> None:
     if planted("unlink-before-rename") and os.path.exists(home.state):
         os.unlink(home.state)
     try:
-        replace_file(home.state, data)
+        replace_file(home.state, data, sync=sync)
     except OSError:
         if planted("full-disk-acknowledged"):
             return
@@ -290,13 +312,13 @@ def write_state(home: Home, state: State) -> None:
     careless = planted("unlink-before-rename", "short-write-ignored", "rename-not-synced")
     if careless and os.path.exists(home.backup):
         return
-    _write_backup(home, data)
+    _write_backup(home, data, sync=sync)
 
 
-def _write_backup(home: Home, data: bytes) -> None:
+def _write_backup(home: Home, data: bytes, *, sync: bool = True) -> None:
     """The second copy. The first one is safe by now: what is wrong here is told, not suffered."""
     try:
-        replace_file(home.backup, data, sync_parent=False)
+        replace_file(home.backup, data, sync=sync, sync_parent=False)
     except OSError as error:
         write_log(home, f"state: the backup could not be written: {error}")
 
@@ -332,10 +354,10 @@ class Book:
             write_log(home, "state: the file is older than its backup; the backup was used")
             self._write()
 
-    def save(self) -> None:
-        """Make the state durable; costs nothing when nothing changed."""
+    def save(self, *, sync: bool = True) -> None:
+        """Make the state durable; costs nothing when nothing changed. Plants only: without a sync."""
         if self.state != self._saved:
-            self._write()
+            self._write(sync=sync)
 
     def rewrite(self) -> None:
         """Write both copies even when nothing changed."""
@@ -345,11 +367,11 @@ class Book:
         """Forget what was changed since the last save."""
         self.state = self._saved
 
-    def _write(self) -> None:
+    def _write(self, *, sync: bool = True) -> None:
         if planted("lock-dropped"):
             self.lock.take_again()
         self.state = self.state._replace(generation=self.state.generation + 1)
-        write_state(self.home, self.state)
+        write_state(self.home, self.state, sync=sync)
         self._saved = self.state
 
 

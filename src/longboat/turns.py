@@ -82,6 +82,7 @@ def rebase(workshop: Workshop, worker: Worker, onto: str) -> Worker:
         text = delivery.CONFLICT_TEXT.format(branch=workshop.config.default_branch)
         prompt = delivery.new_prompt("conflict", text, worker.task_id or "")
         worker = worker._replace(status="rebasing", rebase_onto=onto, inbox=(prompt, *worker.inbox))
+        worktrees.sync_stopped_rebase(git, worker.worktree, head, onto)
     else:
         worktrees.restore_branch(git, worker.worktree, worker.branch)
         workshop.end(worker.name)

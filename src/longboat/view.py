@@ -41,6 +41,11 @@ Review
 Health
   doctor [--repair] [--yes]         check everything; --repair never destroys work
 
+Task boards (each has a --help of its own)
+  board COMMAND ...                 a board of tasks in files, for any number of workers
+  broker --stdio | --http PORT      the same board as an MCP server
+  crew serve | COMMAND ...          an orchestrator that has agents of its own
+
 A first run
   longboat init --source ~/project && longboat up
   longboat add alpha --model sonnet

@@ -60,7 +60,7 @@ class Workshop:
     def begin(self, intent: Intent) -> None:
         """Write down a change before it is made; from here on it is finished or taken back."""
         self.book.state = self.book.state.with_intent(intent)
-        self.book.save()
+        self.book.save(sync=not planted("intents-not-synced"))
 
     def end(self, name: str) -> None:
         """The change is complete (not saved yet); a git that stumbled leaves no lock behind."""
@@ -82,11 +82,13 @@ class Workshop:
 @contextmanager
 def opened(home: Home, config: Config, purpose: str, *, recover: bool = True) -> Iterator[Workshop]:
     """Hold the lock; the state is saved at the end unless the work raised."""
+    early = store.read_state(home) if planted("stale-when-free") else None
     lock = HomeLock(home, config.lock_timeout_secs, purpose)
     if planted("lock-not-taken"):
         lock.share()
     try:
-        book = Book(home, lock, store.read_state(home))
+        loaded = early if early is not None and lock.was_free else store.read_state(home)
+        book = Book(home, lock, loaded)
         if planted("lock-dropped"):
             lock.share()
         workshop = Workshop(home, config, book, lock)

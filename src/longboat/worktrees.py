@@ -10,9 +10,10 @@ import os
 
 from longboat.errors import GitFailed
 from longboat.gitops import Git
-from longboat.store import Home
+from longboat.store import Home, sync_directory, sync_file, sync_files
 
 ARCHIVE = "refs/longboat/archive"
+_REBASES = ("rebase-merge", "rebase-apply")
 
 
 def create(git: Git, worktree: str, branch: str, base: str) -> None:
@@ -101,11 +102,31 @@ def restore_branch(git: Git, worktree: str, branch: str) -> str:
     admin = git.admin_directory(worktree)
     if admin is None:
         raise GitFailed(f"{worktree} is not a worktree any more")
-    for name in ("rebase-merge", "rebase-apply"):
+    for name in _REBASES:
         _remove_tree(os.path.join(admin, name))
     git.change("symbolic-ref", "HEAD", f"refs/heads/{branch}", at=worktree)
     git.change("reset", "-q", "--hard", at=worktree)
     return git.head(worktree)
+
+
+def sync_stopped_rebase(git: Git, worktree: str, head: str, onto: str) -> None:
+    """Make a rebase that waits for somebody survive a power cut: git syncs neither what it remembers
+    of it nor the files with the conflicts. What may have been written differs between the two ends.
+    """
+    admin = git.admin_directory(worktree)
+    if admin is None:
+        raise GitFailed(f"{worktree} is not a worktree any more")
+    for place in (admin, *(os.path.join(admin, name) for name in _REBASES)):
+        if os.path.isdir(place):
+            sync_files(place)
+    directories = set()
+    for name in git.ask("diff", "--name-only", "-z", head, onto).split("\0"):
+        path = os.path.join(worktree, name)
+        if name and os.path.isfile(path) and not os.path.islink(path):
+            sync_file(path)
+            directories.add(os.path.dirname(path))
+    for directory in sorted(directories):
+        sync_directory(directory)
 
 
 def move_to(git: Git, worktree: str, branch: str, commit: str) -> None:

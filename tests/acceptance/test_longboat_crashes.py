@@ -126,9 +126,9 @@ def killed_before_each_step(
         count()
         return real_write(self, *words, **more)  # type: ignore[arg-type]
 
-    def save(self: Book) -> None:
+    def save(self: Book, *, sync: bool = True) -> None:
         count()
-        real_save(self)
+        real_save(self, sync=sync)
 
     real_write, real_save = Git.write, Book._write
     for step in range(STEPS_LIMIT):

@@ -231,32 +231,45 @@ class Sweeper:
         pushed = 0
         known: set[object] = set()
         started = time.monotonic()
-        while waiting and (limit is None or len(sweep.points) < limit):
-            preemptions, _, schedule = heapq.heappop(waiting)
-            point, details = self._judge_schedule(len(sweep.points), preemptions, schedule)
-            sweep.points.append(point)
-            watch(len(sweep.points), len(sweep.points) + len(waiting), sweep.points)
-            if point.verdict.is_bug:
-                break
-            if details.get("equivalence") in known:
-                continue  # what can follow from it follows from its twin as well
-            known.add(details.get("equivalence"))
-            for cost, other in details.get("alternatives", ()):
-                pushed += 1
-                heapq.heappush(waiting, (int(cost), pushed, tuple(other)))
+        with ThreadPoolExecutor(self._jobs) as pool:
+            while waiting and (limit is None or len(sweep.points) < limit):
+                place = len(sweep.points)
+                room = self._jobs if limit is None else min(self._jobs, limit - place)
+                chosen = [heapq.heappop(waiting) for _ in range(min(room, len(waiting)))]
+                jobs = [
+                    pool.submit(self._judge_schedule, place + number, preemptions, schedule)
+                    for number, (preemptions, _, schedule) in enumerate(chosen)
+                ]
+                for point, details in [job.result() for job in jobs]:
+                    sweep.points.append(point)
+                    watch(len(sweep.points), len(sweep.points) + len(waiting), sweep.points)
+                    if point.verdict is Verdict.INCONCLUSIVE or details.get("equivalence") in known:
+                        continue  # what can follow from it follows from its twin as well
+                    known.add(details.get("equivalence"))
+                    for cost, other in details.get("alternatives", ()):
+                        pushed += 1
+                        heapq.heappush(waiting, (int(cost), pushed, tuple(other)))
+                if any(point.verdict.is_bug for point in sweep.points[place:]):
+                    break
         sweep.judge_s = time.monotonic() - started
         sweep.left_out = len(waiting)
 
     def _judge_schedule(
         self, number: int, preemptions: int, schedule: tuple[int, ...]
     ) -> tuple[Point, dict[str, Any]]:
+        """One run in one order. git makes a call more or less now and then; then the order cannot be
+        followed to its end, says nothing, and is tried again.
+        """
         started = time.monotonic()
         point = op.Interleave(self._together, _runs(schedule))
-        directory = RunDirectory.create(self._bench.root / "points", latest=False)
-        outcome = self._bench.try_once(self.sequence(point), 1, directory)
-        directory.discard()
         place = len(self._prefix)
-        step = outcome.steps[place] if place < len(outcome.steps) else outcome.steps[-1]
+        for _ in range(TRIES):
+            directory = RunDirectory.create(self._bench.root / "points", latest=False)
+            outcome = self._bench.try_once(self.sequence(point), 1, directory)
+            directory.discard()
+            step = outcome.steps[place] if place < len(outcome.steps) else outcome.steps[-1]
+            if step.result.harness_error is None:
+                break
         details = dict(step.result.details)
         whole = tuple(details.get("schedule", ())) or schedule  # type: ignore[arg-type]
         exact = op.Interleave(self._together, _runs(whole))

@@ -15,7 +15,6 @@ import sys
 import time
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from types import TracebackType
@@ -37,10 +36,12 @@ from mutiny.syscalls.listeners import (
     launcher_argv,
 )
 from mutiny.syscalls.memory import Gone
+from mutiny.syscalls.passage import let_through
 from mutiny.syscalls.reader import CallReader
 from mutiny.syscalls.starters import Starter
 from mutiny.system import procfs
 from mutiny.system.processes import handle_ended
+from mutiny.values import dataclass, field
 
 LOOK_INTERVAL_S = 0.002
 QUIET_LIMIT_S = 0.3
@@ -105,10 +106,13 @@ class Conductor:
     ) -> None:
         if error is not None:
             self._starter.kill()
-        self._listeners.close()
         for command in self._commands:
+            self._let_all_go(command)
             if command.handle >= 0:
                 os.close(command.handle)
+        # A daemon that a command left behind is still under the filter: without an answer it would
+        # fail at its next call, and that would be our fault and not its own.
+        let_through(self._listeners, self._starter.kill)
 
     # --- what the schedule asks
 
@@ -235,6 +239,12 @@ class Conductor:
                 quiet_since = time.monotonic()
             if command.status is Status.ENDED:
                 return
+            if handle_ended(command.handle):
+                # What it leaves in the background is no longer part of the race.
+                self._take_events(0)
+                command.status = Status.ENDED
+                self._let_all_go(command)
+                return
             if command.held and self._at_rest(command):
                 command.status = Status.AT_POINT
                 return
@@ -244,12 +254,6 @@ class Conductor:
             asleep = self._in_lock(command) and not self._take_events(LOOK_INTERVAL_S)
             if asleep and self._in_lock(command):
                 command.status = Status.LOCKED
-                return
-            if not command.held and handle_ended(command.handle):
-                # What it leaves in the background is no longer part of the race.
-                self._take_events(0)
-                command.status = Status.ENDED
-                self._let_all_go(command)
                 return
             long_quiet = time.monotonic() - quiet_since > QUIET_LIMIT_S
             if long_quiet and (command.held or _all_asleep(command.pid)):

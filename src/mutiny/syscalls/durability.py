@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import os
 import stat as modes
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from mutiny.syscalls import tables
 from mutiny.syscalls.calls import Call
 from mutiny.syscalls.memory import real
 from mutiny.syscalls.snapshots import Content, Entry, Snapshots, State
+from mutiny.values import dataclass, field
 
 
 @dataclass(slots=True, eq=False)

@@ -12,19 +12,21 @@ from __future__ import annotations
 import heapq
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from mutiny.errors import MutinyError
-from mutiny.syscalls import dependence
+from mutiny.syscalls import dependence, tables
 from mutiny.syscalls.calls import Call
 from mutiny.syscalls.conductor import Conductor
 from mutiny.syscalls.starters import CommandEnd, Starter
+from mutiny.values import dataclass
 
 Ending = Literal["done", "deadlock", "stuck", "diverged"]
 PREEMPTION_BOUND = 2
 RUN_LIMIT_S = 60.0
+SPIN_STEPS, SPIN_VARIETY = 30, 4
+"""So many looks in a row at so few things: a command that polls, and waits for somebody else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +199,9 @@ class Interleaver:
             conductor.start()
             last: int | None = None
             while not conductor.all_ended:
-                enabled = conductor.enabled()
+                enabled = fair(steps, conductor.enabled())
+                if conductor.all_ended:
+                    break  # the last one only waited for somebody who is not part of the race
                 if not enabled:
                     blocked = conductor.blocked()
                     ending = "deadlock" if conductor.only_locks else "stuck"
@@ -217,6 +221,23 @@ class Interleaver:
         if ending == "done" and len(schedule) > len(steps):
             ending = "diverged"
         return Outcome(tuple(steps), ending, blocked, starter.finish())
+
+
+def fair(steps: Sequence[Step], enabled: tuple[int, ...]) -> tuple[int, ...]:
+    """Who may go on: not somebody who polls for what only the others can do, as long as there are
+    others. Without it a schedule can starve a command until a timeout, which no machine would do.
+    """
+    recent = steps[-SPIN_STEPS:]
+    if len(recent) < SPIN_STEPS or len({step.command for step in recent}) > 1:
+        return enabled
+    looked = set()
+    for step in recent:
+        call = step.call
+        if call is None or call.name not in tables.OPENS | tables.LOCKS:
+            return enabled
+        looked.add((call.name, call.files))
+    others = tuple(number for number in enabled if number != recent[0].command)
+    return others if others and len(looked) <= SPIN_VARIETY else enabled
 
 
 def _costs(last: int | None, enabled: Sequence[int], chosen: int) -> int:
