@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 import types
-from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, fields, is_dataclass
+from collections.abc import Mapping
 from functools import cache
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from mutiny.errors import FormatError
+from mutiny.errors import FormatError, nearest
 from mutiny.model.operation import Operation
+from mutiny.values import MISSING, fields, is_dataclass
 
 T = TypeVar("T")
 Registry = Mapping[str, type[Operation]]
@@ -34,17 +34,11 @@ def decode_operation(data: object, registry: Registry, *, where: str) -> Operati
     return decode(Operation, data, where=where, registry=registry)
 
 
-def nearest(word: str, known: Sequence[str]) -> str:
-    """A hint ` (did you mean ...?)`, or nothing when no known word is close."""
-    import difflib  # only a mistake needs it
-
-    close = difflib.get_close_matches(word, known, n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
-
-
 @cache
-def _hints(cls: type) -> dict[str, Any]:
-    return get_type_hints(cls)
+def type_hints(cls: Any) -> dict[str, Any]:
+    """The declared types of a value's fields."""
+    # The modules of values do not load `typing` only to say that.
+    return get_type_hints(cls, localns={"Any": Any, "ClassVar": ClassVar})
 
 
 class _Reader:
@@ -122,7 +116,7 @@ class _Reader:
         if not isinstance(data, Mapping):
             self.fail(path, f"expected a table, got {_shown(data)}")
             return None
-        hints = _hints(cls)
+        hints = type_hints(cls)
         known = {item.name: item for item in fields(cls) if item.init}
         before = len(self.problems)
         for key in data:

@@ -14,7 +14,9 @@ A fault of the *target* is never an exception: it is a verdict (`mutiny.model.ve
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+TYPE_CHECKING = False  # the real one would import typing
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class MutinyError(Exception):
@@ -60,3 +62,11 @@ class BoxError(MutinyError):
 
 class StoreError(MutinyError):
     """The run directory could not be written."""
+
+
+def nearest(word: str, known: Sequence[str]) -> str:
+    """A hint ` (did you mean ...?)`, or nothing when no known word is close."""
+    import difflib  # only a mistake needs it
+
+    close = difflib.get_close_matches(word, known, n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""

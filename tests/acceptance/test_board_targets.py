@@ -12,7 +12,7 @@ from mutiny.targets.board.spec import BoardSpec
 from mutiny.targets.registry import find_spec
 from mutiny_command import run_mutiny
 
-TARGETS = ("longboat-board", "longboat-broker", "longboat-crew")
+TARGETS = ("longboat-board", "longboat-broker", "longboat-crew", "longboat-fleet")
 QUICK = ("contention", "workers", "corrupt_state")
 
 
@@ -45,6 +45,32 @@ def test_all_boards_pass_all_scenarios(tmp_path: Path, target: str, name: str) -
 
 def test_a_crew_with_a_server_passes(tmp_path: Path) -> None:
     passes(tmp_path, "longboat-crew", "second_server")
+
+
+@pytest.mark.parametrize("name", ["agents", "agent_killed"])
+def test_a_crew_with_agents_of_its_own_passes(tmp_path: Path, name: str) -> None:
+    passes(tmp_path, "longboat-fleet", name)
+
+
+def test_two_agents_on_one_task_are_seen(tmp_path: Path) -> None:
+    arguments = ("--target", "longboat-fleet", "--scenario", "crew_killed", "--no-minimise")
+    ran = run_mutiny(tmp_path, "run", *arguments, "--plant", "crew-resumes-running")
+    assert ran.code == 1
+    assert "board.one_run" in ran.stdout
+
+
+def test_arguments_of_any_length_reach_the_broker(tmp_path: Path) -> None:
+    steps: list[dict[str, object]] = [
+        {"type": "Reset", "args": {}},
+        {"type": "Up", "args": {}},
+        {"type": "AddTask", "args": {"task": "a", "size": 300_000}},
+        {"type": "Claim", "args": {"worker": "w"}},
+        {"type": "Complete", "args": {"worker": "w", "task": "a", "size": 300_000}},
+        {"type": "Settle", "args": {}},
+    ]
+    text = json.dumps({"format": 1, "contract": "board", "operations": steps})
+    (tmp_path / "long.json").write_text(text)
+    passes(tmp_path, "longboat-broker", "long.json")
 
 
 def test_a_plant_is_found_and_its_replay_breaks_the_same_rule(tmp_path: Path) -> None:

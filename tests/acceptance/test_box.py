@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from mutiny.box.box import Box
-from mutiny.box.errors import BoxDied, CommandNotStarted
+from mutiny.box.errors import BoxDied, CommandNotStarted, TechniqueUnavailable
 from mutiny.box.isolation import TECHNIQUES, own_cgroup, why_not
 from mutiny.box.results import Command, ProcessInfo
 from mutiny.system import procfs
@@ -183,6 +183,30 @@ def test_a_box_that_cannot_start_says_why(tmp_path: Path) -> None:
     (tmp_path / "box" / "tmp").write_text("a file where a directory is needed")
     with pytest.raises(OSError, match="tmp"):
         make(tmp_path / "box", "bwrap")
+
+
+def test_walls_that_do_not_stand_are_replaced_by_weaker_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bubblewrap is not tried out first; when its start fails, the next technique takes its place."""
+    (tmp_path / "bin").mkdir()
+    fake = tmp_path / "bin" / "bwrap"
+    fake.write_text("#!/bin/sh\necho no walls today >&2; exit 1\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    why_not.cache_clear()
+    try:
+        called: list[int] = []
+        with Box.create(tmp_path / "box", meanwhile=lambda: called.append(1)) as box:
+            assert box.technique != "bwrap"
+            profile = (tmp_path / "box" / "home" / ".profile").read_text()
+            assert f"{box.inside_root}/bin" in profile
+            assert box.run(["true"], timeout_s=10).exit_code == 0
+        assert called == [1]
+        with pytest.raises(TechniqueUnavailable, match="no walls today"):
+            Box.create(tmp_path / "other", technique="bwrap")
+    finally:
+        why_not.cache_clear()
 
 
 def test_an_agent_that_cannot_start_says_why(

@@ -34,6 +34,17 @@ def test_a_healthy_operation_passes_at_every_chosen_point(tmp_path: Path, kind: 
     assert "http://" not in page.replace("http://www.w3.org", "")
 
 
+def test_a_rebase_that_stopped_at_a_conflict_survives_a_power_cut(tmp_path: Path) -> None:
+    ran = sweep(
+        *(tmp_path, "fsync", "--scenario", "conflict_with_upstream", "--at", "Rebase"),
+        *("--points", "2", "--json"),
+    )
+    assert ran.code == 0, ran.stdout + ran.stderr
+    last = document(ran)["points"][-1]
+    assert "after the last call" in last["call"]
+    assert last["verdict"] == "success"
+
+
 def test_errors_of_calls_are_answered_truthfully(tmp_path: Path) -> None:
     ran = sweep(
         *(tmp_path, "errno", "--scenario", "basic_lifecycle", "--at", "Start"),
@@ -68,6 +79,16 @@ def test_one_exact_order_of_two_commands(tmp_path: Path) -> None:
     bug = document(ran)["points"][-1]
     assert bug["operation"]["type"] == "Interleave"
     assert "0x" in bug["operation"]["args"]["schedule"]
+
+
+def test_a_daemon_that_a_schedule_leaves_behind_is_no_bug(tmp_path: Path) -> None:
+    """Mutiny's own filter stays on the daemon of `up`: it must be served to the end of the run."""
+    ran = sweep(
+        *(tmp_path, "preempt", "--scenario", "basic_lifecycle", "--at", "Up"),
+        *("--points", "4", "--json"),
+    )
+    assert ran.code == 0, ran.stdout + ran.stderr
+    assert [point["verdict"] for point in document(ran)["points"]] == ["success"] * 4
 
 
 @pytest.mark.parametrize(

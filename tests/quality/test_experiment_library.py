@@ -14,7 +14,12 @@ from mutiny.modes.experiment import library, load
 
 COMMAND = str(Path(sys.executable).parent / "mutiny")
 LIMIT_S = 600.0
-BOARDS = {"longboat-board": "A", "longboat-broker": "B", "longboat-crew": "C"}
+BOARDS = {
+    "longboat-board": "A",
+    "longboat-broker": "B",
+    "longboat-crew": "C",
+    "longboat-fleet": "C",
+}
 BULLETS = (
     *("Network partitions", "Process crashes", "Disk failures", "Clock skew"),
     *("Resource exhaustion", "Slow dependencies"),

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from mutiny.codec import decode, decode_operation, nearest
+from mutiny.codec import decode, decode_operation
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.operations import OPERATIONS
-from mutiny.errors import FormatError, UsageError
+from mutiny.errors import FormatError, UsageError, nearest
 
 
 @dataclass(frozen=True)

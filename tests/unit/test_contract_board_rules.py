@@ -18,7 +18,7 @@ from mutiny.contracts.board.model import (
     Span,
     Task,
 )
-from mutiny.contracts.board.observation import BoardObservation, TaskView
+from mutiny.contracts.board.observation import AgentRun, BoardObservation, TaskView
 from mutiny.contracts.board.profile import BoardProfile, Figures
 from mutiny.contracts.board.rules import RULES
 from mutiny.contracts.common import CrashAt, Parallel
@@ -105,6 +105,12 @@ def case(
     )
 
 
+def run(pid: int, task: str = "a", **changes: object) -> AgentRun:
+    """An agent of the board's own at work."""
+    return replace(AgentRun("agent-1", task, (pid, 1), alive=True, busy=True), **changes)  # type: ignore[arg-type]
+
+
+SETTLED = board(DONE, replace(DONE, id="b", depends=("a",)))
 BATCH = op.AddBatch(("x", "y"))
 BATCHED = board(Task("x", order=1), Task("y", order=2))
 STATE_CASES = (
@@ -150,6 +156,18 @@ STATE_CASES = (
     case("checkpoint_exact", ONE, picture(view(DONE)), op.Restore("c")),
     case("repair_keeps_data", ONE, picture(), op.Repair()),
     case("status_is_honest", HELD, picture(view(held(), status="in_progress"))),
+    case(
+        "one_run",
+        HELD,
+        of(HELD, agents=(run(7), run(8))),
+        sound=of(HELD, agents=(run(7, busy=False, ended=3), run(8))),
+    ),
+    case(
+        "dependencies_respected",
+        SETTLED,
+        of(SETTLED, agents=(run(7, ended=4), run(8, "b", begun=2, ended=5))),
+        sound=of(SETTLED, agents=(run(7, ended=4), run(8, "b", begun=5, ended=6))),
+    ),
 )
 
 
@@ -291,7 +309,7 @@ ANSWER_CASES = (
     AnswerCase("state_readable", ONE, op.AddTask("b"), no("unreadable"), ok(task="b")),
     AnswerCase(
         "repair_keeps_data",
-        board(A, damaged=True, recent=({},)),
+        board(A, damaged=True),
         op.Repair(),
         no("unreadable"),
         ok(),
@@ -436,3 +454,71 @@ def test_a_fault_that_did_not_fire_proves_nothing() -> None:
     point = CrashAt(op.AddTask("b"), 3)
     found = contract.judge(Beliefs((ONE,)), point, result, of(ONE), of(ONE), NOW)
     assert found.verdict is Verdict.INCONCLUSIVE
+
+
+def repaired(model: BoardModel, *names: str) -> list[str]:
+    """The rules that a repair breaks which brings these tasks back."""
+    contract = BoardContract(PROFILE)
+    seen = picture(*(view(Task(name, order=place)) for place, name in enumerate(names, 1)))
+    said = OperationResult(0, details={"answer": ok(), "invoked": NOW, "returned": NOW})
+    damaged = replace(model, damaged=True)
+    unreadable = picture(tasks=None, state_error="garbage")
+    answered = contract.judge(Beliefs((damaged,)), op.Repair(), said, unreadable, seen, NOW)
+    checked = contract.check(answered.model, op.Repair(), True, unreadable, seen)
+    return [found.rule for found in checked.broken][:1]
+
+
+def test_a_repair_may_take_back_only_what_nobody_was_told_of() -> None:
+    contract = BoardContract(PROFILE)
+    two = picture(view(A), view(Task("b", order=2)))
+    point = CrashAt(op.AddTask("b"), 3)
+    cut = OperationResult(0, fired=True, inner=(OperationResult(None, signal=9),))
+    answered = contract.judge(Beliefs((ONE,)), point, cut, of(ONE), two, NOW)
+    (happened,) = contract.check(answered.model, point, True, of(ONE), two).model.alternatives
+    assert repaired(happened, "a", "b") == []
+    assert repaired(happened, "a") == [], "it was seen, but never acknowledged"
+    assert repaired(happened, "b") == ["board.repair_keeps_data"]
+    said = OperationResult(0, details={"answer": ok(task="c"), "invoked": NOW, "returned": NOW})
+    judged = contract.judge(Beliefs((happened,)), op.AddTask("c"), said, two, two, NOW)
+    (later,) = judged.model.alternatives
+    assert repaired(later, "a", "b", "c") == []
+    assert repaired(later, "a", "b") == ["board.repair_keeps_data"]
+    assert repaired(later, "a") == ["board.repair_keeps_data"], "c was built on b"
+
+
+# --- what others did meanwhile --------------------------------------------------------------------
+
+
+def after(
+    model: BoardModel, operation: Operation, answer: dict[str, object], at: Span
+) -> BoardModel:
+    found = judged(model, operation, answer, at)
+    return found.model.alternatives[0]  # type: ignore[attr-defined, no-any-return]
+
+
+def test_a_checkpoint_taken_while_others_work_may_hold_a_little_more() -> None:
+    working = replace(HELD, spawned={"w": "healthy"})
+    kept = after(working, op.Checkpoint("one"), ok(), Span(NOW, NOW))
+    alone = replace(kept, spawned={}, tasks={"a": DONE})
+    contract = BoardContract(PROFILE)
+    done = picture(view(DONE))
+    result = OperationResult(0, details={"answer": ok(tasks=1), "invoked": NOW, "returned": NOW})
+    restored = contract.judge(Beliefs((alone,)), op.Restore("one"), result, done, done, NOW)
+    assert restored.violation is None
+    assert not contract.check(restored.model, op.Restore("one"), True, done, done).broken
+
+
+def test_who_speaks_while_others_work_keeps_his_lease() -> None:
+    working = replace(HELD, spawned={"w": "healthy"})
+    later = Span(NOW + 1.5, NOW + 1.6)
+    heard = after(working, op.Heartbeat("w1"), ok(), later)
+    refused = after(working, op.Fail("w1", "b"), no("unknown_task"), later)
+    assert heard.heard["w1"] == later
+    assert refused.heard["w1"].latest == later.latest
+
+
+def test_how_often_others_failed_is_not_known_to_the_breaker() -> None:
+    served = BoardContract(PROFILE).judge(
+        Beliefs((ONE,)), op.SpawnWorker("w"), OperationResult(), of(ONE), of(ONE), NOW
+    )
+    assert served.model.alternatives[0].breaker.unsure

@@ -18,7 +18,8 @@ from mutiny.contracts.common import Reset
 FILES = BoardProfile(sure_calls=6)
 SERVER = BoardProfile(breaker=True)
 NEEDS_MORE = (
-    *("clock_skew", "corrupt_state", "twice_corrupt", "poisoned_backup", "held_lock", "workers"),
+    *("clock_skew", "corrupt_state", "twice_corrupt", "poisoned_backup", "stale_state"),
+    *("held_lock", "workers"),
     *(
         "dying_worker",
         "killed_worker",

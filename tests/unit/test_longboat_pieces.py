@@ -6,12 +6,13 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from longboat import config as config_module
-from longboat import gitops, plants, processes, tmuxctl
+from longboat import daemon, gitops, plants, processes, tmuxctl
 from longboat.agents import shell_quote
 from longboat.arguments import parse
 from longboat.config import Config
@@ -19,6 +20,7 @@ from longboat.errors import LongboatError, UsageError
 from longboat.gitops import Git
 from longboat.proc import run
 from longboat.processes import Identity
+from longboat.store import open_home
 from longboat.tmuxctl import Listing, Pane
 
 # ---------------------------------------------------------------- settings
@@ -198,6 +200,24 @@ def test_missing_identity_does_not_stop_a_commit(git: Git) -> None:
     git.change("config", "user.useConfigOnly", "true")
     git.change("commit", "-q", "--allow-empty", "-m", "nameless")
     assert git.ask("log", "-1", "--format=%an") == "longboat"
+
+
+# ---------------------------------------------------------------- daemon
+
+
+def test_down_waits_for_the_daemon_that_it_stopped_and_for_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody's `up` may come in between: its daemon holds the lock, and lives for long."""
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    monkeypatch.setattr(daemon, "daemon_is_alive", lambda home: True)
+    monkeypatch.setattr(
+        daemon, "_ask_to_stop", lambda home, timeout_s: f"stopped {ended.pid} 1 alpha beta"
+    )
+    started = time.monotonic()
+    assert daemon.stop(open_home(str(tmp_path)), Config(source="/x")) == ["alpha", "beta"]
+    assert time.monotonic() - started < 2
 
 
 # ---------------------------------------------------------------- plants

@@ -12,7 +12,7 @@ from mutiny.contracts.board.observation import BoardObservation, TaskView
 from mutiny.contracts.board.sentences import understand
 from mutiny.doubles.board_speech import spoken
 from mutiny.doubles.mcp_client import answer_in
-from mutiny.errors import FormatError
+from mutiny.errors import FormatError, UsageError
 from mutiny.model.result import OperationResult
 from mutiny.targets.board.spec import load_board_spec
 
@@ -27,7 +27,7 @@ TEXT = files("mutiny.targets").joinpath("longboat-board.toml").read_text()
         ("lease_s = 2.0", "lease_z = 2.0", "did you mean 'lease_s'?"),
         ('probe = "file"', 'probe = "fille"', "neither 'file' nor 'list'"),
         ("[places]", '[errors]\nx = "not_ownr"\n[places]', "did you mean 'not_owner'?"),
-        ("repair_loses = 1", 'lacks = ["Electt"]', "did you mean 'Elect'?"),
+        ("sure_calls = 6", 'lacks = ["Electt"]', "did you mean 'Elect'?"),
         ('"LONGBOAT_BOARD_JITTER"', '"X"\nspeed = "Y"', "configure.speed"),
     ],
 )
@@ -38,6 +38,28 @@ def test_mistakes_are_named(tmp_path: Path, old: str, new: str, said: str) -> No
     with pytest.raises(FormatError) as caught:
         load_board_spec(path)
     assert said in str(caught.value)
+
+
+def test_a_target_may_differ_from_another_in_a_few_words(tmp_path: Path) -> None:
+    (tmp_path / "board.toml").write_text(TEXT)
+    path = tmp_path / "mine.toml"
+    path.write_text('extends = "board"\nname = "mine"\n[profile.figures]\nlease_s = 9.0\n')
+    mine, base = load_board_spec(path), load_board_spec(tmp_path / "board.toml")
+    assert (mine.name, mine.profile.figures.lease_s) == ("mine", 9.0)
+    assert mine.profile.figures.retry_base_s == base.profile.figures.retry_base_s
+    assert mine.commands == base.commands
+    path.write_text('extends = "bord"\nname = "mine"\n')
+    with pytest.raises(UsageError, match=r"bord\.toml: cannot read"):
+        load_board_spec(path)
+
+
+def test_agents_and_works_belong_together(tmp_path: Path) -> None:
+    path = tmp_path / "board.toml"
+    path.write_text(f"{TEXT}\n[agents]\nprompt = '(?P<task>a'\n")
+    with pytest.raises(FormatError) as caught:
+        load_board_spec(path)
+    assert "profile.works: must be true with [agents]" in str(caught.value)
+    assert "agents.prompt" in str(caught.value)
 
 
 def test_optional_words_are_said_once_for_each_value() -> None:

@@ -2,9 +2,9 @@
 
 Insight: it is the first process of the box and sees every child end, so one single-threaded loop
 over descriptors answers everything: no thread, no lock, no lost exit status. It runs in an isolated
-interpreter (``python -IS``): standard library only, besides ``system.procfs``, and few imports
-because each box pays for them. When its connection closes, Mutiny is gone, and the agent takes the
-box with it.
+interpreter (``python -IS``): standard library only, besides ``system.procfs`` and
+``system.wire``, and few imports because each box pays for them. When its connection closes, Mutiny is
+gone, and the agent takes the box with it.
 
 Messages are JSON behind a 4-byte big-endian length; bytes travel as base64. Each request has ``id``
 and ``op`` (``run spawn signal processes wait_gone ping``); each answer has the same ``id`` and
@@ -15,10 +15,8 @@ unasked (``hello``, ``exit``).
 from __future__ import annotations
 
 import errno
-import json
 import os
 import select
-import signal
 import struct
 import time
 from binascii import a2b_base64, b2a_base64
@@ -32,13 +30,17 @@ from mutiny.system.procfs import (
     start_ticks,
     tagged_with,
 )
+from mutiny.system.wire import dumps, loads
 
 TYPE_CHECKING = (
     False  # the real one would import typing, which costs more than the rest of this module
 )
 if TYPE_CHECKING:
+    import signal
     from collections.abc import Callable, Iterable
     from typing import Any
+else:
+    import _signal as signal  # the public module makes enumerations of its numbers, at a price
 
 OUTPUT_LIMIT_BYTES = 4 * 1024 * 1024
 QUIET_AFTER_EXIT_S = 0.05
@@ -201,7 +203,7 @@ class Agent:
     # messages
 
     def send(self, message: dict[str, Any]) -> None:
-        body = json.dumps(message).encode()
+        body = dumps(message).encode()
         self.outgoing += _HEADER.pack(len(body)) + body
         self.flush()
 
@@ -235,7 +237,7 @@ class Agent:
                 break
             body = bytes(self.incoming[_HEADER.size : _HEADER.size + length])
             del self.incoming[: _HEADER.size + length]
-            self.answer(json.loads(body))
+            self.answer(loads(body))
 
     def answer(self, request: dict[str, Any]) -> None:
         operations: dict[str, Callable[[dict[str, Any]], dict[str, Any] | None]] = {
@@ -554,8 +556,9 @@ def prepare_namespaces(network: bool) -> None:
         raise OSError(ctypes.get_errno(), "prctl(PR_CAP_AMBIENT) failed")
 
 
-def main(connection: int, options: dict[str, Any]) -> None:
+def main(connection: int, given: str) -> None:
     """Take the place that the options name, then serve the connection until it closes."""
+    options: dict[str, Any] = loads(given)
     if options.get("cgroup"):
         with open(f"{options['cgroup']}/cgroup.procs", "w") as file:
             file.write("0")

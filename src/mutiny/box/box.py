@@ -7,24 +7,24 @@ to reset is to kill it (proved, not hoped) and to make a new one.
 
 from __future__ import annotations
 
-import base64
 import json
 import os
-import secrets
-import socket
-import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from binascii import a2b_base64, b2a_base64
 from pathlib import Path, PurePosixPath
-from types import TracebackType
-from typing import Any, Self
 
 from mutiny.box import layout
-from mutiny.box.connection import AgentConnection, Message
+from mutiny.box.connection import AgentConnection, socket_pair
 from mutiny.box.errors import BoxDied, BoxError, CommandNotStarted
-from mutiny.box.isolation import Network, Running, Technique, Walls, choose
+from mutiny.box.isolation import (
+    Running,
+    Walls,
+    choose,
+    proved_by_start,
+    why_not,
+)
 from mutiny.box.launch import start_lasting
 from mutiny.box.mounts import SOURCE_ROOT, is_below
 from mutiny.box.results import (
@@ -37,13 +37,26 @@ from mutiny.box.results import (
 )
 from mutiny.system.processes import handle_ended
 
+TYPE_CHECKING = False  # the real one would import typing
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from types import TracebackType
+    from typing import Any, Self
+
+    from mutiny.box.connection import Message
+    from mutiny.box.isolation import (
+        Network,
+        Technique,
+    )
+    from mutiny.box.launch import Lasting
+
 START_LIMIT_S = 20.0
 KILL_LIMIT_S = 10.0
 ANSWER_GRACE_S = 10.0
 _LOG_TAIL_BYTES = 2000
 _BOOT = (
-    "import sys,json;sys.path.insert(0,sys.argv[1]);from mutiny.box.agent import main;"
-    "main(int(sys.argv[2]),json.loads(sys.argv[3]))"
+    "import sys;sys.path.insert(0,sys.argv[1]);from mutiny.box.agent import main;"
+    "main(int(sys.argv[2]),sys.argv[3])"
 )
 
 
@@ -56,7 +69,7 @@ class Box:
         self._inside_root = technique.inside_root(walls)
         self._environment = layout.box_environment(walls.box_id, self._inside_root, environment)
         self._log = os.memfd_create("box-log", os.MFD_CLOEXEC)
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Lasting | None = None
         self._running: Running | None = None
         self._connection: AgentConnection | None = None
         self._life_lock = threading.RLock()
@@ -77,6 +90,7 @@ class Box:
         environment: Mapping[str, str] | None = None,
         doubles: bool = True,
         source: bool = True,
+        meanwhile: Callable[[], None] | None = None,
     ) -> Box:
         """Make the directories of a box in ``directory``, raise the walls and start the agent.
 
@@ -85,33 +99,55 @@ class Box:
         not; ``hidden`` names host directories that must not be visible. ``environment`` is added to
         the box's own. What is already in ``directory`` is kept, so that a box can continue from a
         copy of another one's files. Without ``source`` there is no repository in it.
+        ``meanwhile`` is called once, while the walls go up.
         """
-        chosen = choose(technique)
         directory = directory.absolute()
         directory.mkdir(parents=True, exist_ok=True)
         walls = Walls(
-            box_id=secrets.token_hex(6),
+            box_id=os.urandom(6).hex(),
             directory=directory.resolve(),
             network=network,
             read_only=tuple(read_only),
             hidden=tuple(hidden),
         )
-        box = cls(walls, chosen, environment or {})
+        untried = proved_by_start(technique)
+        if untried is not None:
+            try:
+                return cls._raised(walls, untried, environment or {}, doubles, source, meanwhile)
+            except (BoxError, OSError):
+                if (
+                    why_not(untried.name) is None
+                ):  # the walls stand on this machine: it was not they
+                    raise
+                layout.forget_path(directory, untried.inside_root(walls))
+        return cls._raised(walls, choose(technique), environment or {}, doubles, source)
+
+    @classmethod
+    def _raised(
+        cls,
+        walls: Walls,
+        technique: Technique,
+        environment: Mapping[str, str],
+        doubles: bool,
+        source: bool,
+        meanwhile: Callable[[], None] | None = None,
+    ) -> Box:
+        box = cls(walls, technique, environment)
         try:
-            box._build(doubles, source)
+            box._build(doubles, source, meanwhile)
         except BaseException:
             box.close()
             raise
         return box
 
-    def _build(self, doubles: bool, source: bool) -> None:
-        layout.make_layout(self.directory, self._inside_root)
+    def _build(self, doubles: bool, source: bool, meanwhile: Callable[[], None] | None) -> None:
+        layout.make_layout(self.directory, self._inside_root, source=source)
         if doubles:
             from mutiny.doubles.install import install
 
             install(self.directory / "bin", self.directory / "doubles")
         self._technique.prepare(self._walls)
-        self._start_agent()
+        self._start_agent(meanwhile)
         if source and layout.needs_first_commit(self.directory):
             made = self.run(
                 ["sh", "-c", layout.FIRST_COMMIT_SCRIPT],
@@ -124,10 +160,9 @@ class Box:
                     f"{made.stderr.strip() or made}"
                 )
 
-    def _start_agent(self) -> None:
-        ours, theirs = socket.socketpair()
-        with theirs:
-            ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+    def _start_agent(self, meanwhile: Callable[[], None] | None) -> None:
+        ours, theirs = socket_pair()
+        try:
             options = json.dumps(self._technique.agent_options(self._walls))
             python = str(Path(sys.executable).resolve())
             agent = [python, "-IS", "-c", _BOOT, str(SOURCE_ROOT), str(theirs.fileno()), options]
@@ -138,8 +173,12 @@ class Box:
                 inherit=[theirs.fileno()],
                 output=self._log,
             )
+        finally:
+            theirs.close()
         outer = self._process.pid
         self._running = Running(self.box_id, outer, os.pidfd_open(outer))
+        if meanwhile is not None:
+            meanwhile()
         agent_pid = self._connection.greet(START_LIMIT_S)
         self._running = Running(
             self.box_id, outer, self._running.outer_handle, agent_pid, os.pidfd_open(agent_pid)
@@ -244,7 +283,7 @@ class Box:
                 "argv": list(command.argv),
                 "cwd": command.cwd or f"{self._inside_root}/source",
                 "env": dict(command.env),
-                "stdin": base64.b64encode(command.stdin).decode(),
+                "stdin": b2a_base64(command.stdin, newline=False).decode(),
                 "timeout_s": command.timeout_s,
             }
             for command in commands
@@ -266,7 +305,7 @@ class Box:
         """Start a command in the background, in a session of its own; both outputs go to the file
         ``output``.
         """
-        log = output or f"{self._inside_root}/tmp/spawned-{secrets.token_hex(4)}.log"
+        log = output or f"{self._inside_root}/tmp/spawned-{os.urandom(4).hex()}.log"
         request = {
             "op": "spawn",
             "argv": list(argv),
@@ -416,7 +455,7 @@ class Box:
             try:
                 code = self._process.wait(1)
                 how = f"signal {-code}" if code < 0 else f"exit code {code}"
-            except subprocess.TimeoutExpired:
+            except TimeoutError:
                 pass
         size = os.fstat(self._log).st_size
         tail = os.pread(self._log, _LOG_TAIL_BYTES, max(0, size - _LOG_TAIL_BYTES))
@@ -449,4 +488,4 @@ def _result(command: Command, answer: Message) -> CommandResult:
 
 def _text(encoded: str) -> str:
     """Output as text; bytes that are not UTF-8 stay readable and can be written to the journal."""
-    return base64.b64decode(encoded).decode("utf-8", "backslashreplace")
+    return a2b_base64(encoded).decode("utf-8", "backslashreplace")

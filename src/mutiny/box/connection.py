@@ -8,19 +8,23 @@ box.
 
 from __future__ import annotations
 
+import _socket as socket  # the public module adds enumerations and files, which nobody needs here
 import contextlib
 import json
 import queue
-import socket
 import struct
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from mutiny.box.errors import BoxDied
 
-Message = dict[str, Any]
+TYPE_CHECKING = False  # the real one would import typing
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any, TypeAlias
+
+Message: TypeAlias = "dict[str, Any]"
+Line = socket.socket
 
 SEND_LIMIT_S = 10
 _HEADER = struct.Struct(">I")
@@ -28,12 +32,19 @@ _CREDENTIALS = struct.Struct("3i")
 _MESSAGE_LIMIT_BYTES = 256 * 1024 * 1024
 
 
+def socket_pair() -> tuple[Line, Line]:
+    """Two ends of a line; the kernel names the sender of what arrives at the first one."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM, 0)
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+    return ours, theirs
+
+
 class AgentConnection:
     """One connection to one agent; any thread may call."""
 
     def __init__(
         self,
-        line: socket.socket,
+        line: Line,
         on_event: Callable[[Message], None],
         explain_death: Callable[[], str],
     ) -> None:

@@ -13,22 +13,27 @@ import contextlib
 import functools
 import os
 import select
-import shutil
-import signal
-import subprocess
-import tempfile
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
 
 from mutiny.box.errors import SurvivorsLeft, TechniqueUnavailable
 from mutiny.box.mounts import INSIDE, mount_arguments
 from mutiny.system import procfs
 from mutiny.system.processes import handle_ended
+from mutiny.system.programs import find_program
+from mutiny.values import dataclass
 
-Network = Literal["host", "none"]
+TYPE_CHECKING = False  # the real one would import typing
+if TYPE_CHECKING:
+    import signal
+    from collections.abc import Sequence
+    from typing import Literal, Protocol
+
+    Network = Literal["host", "none"]
+else:
+    import _signal as signal  # the public module makes enumerations of its numbers, at a price
+
+    Protocol, Network = object, str
 
 PROBE_LIMIT_S = 5.0
 _CGROUP_PREFIX = "mutiny-"
@@ -115,11 +120,11 @@ class Bubblewrap:
     walls_off_network: bool = True
 
     def probe(self) -> str | None:
-        if shutil.which("bwrap") is None:
+        if find_program("bwrap") is None:
             return "the program bwrap is not installed (package bubblewrap)"
         arguments = ["--die-with-parent", "--unshare-pid", "--unshare-ipc", "--unshare-uts"]
         arguments += ["--unshare-net", "--as-pid-1", "--ro-bind", "/", "/", "--proc", "/proc", "--"]
-        return _try_out(["bwrap", *arguments, _TRUE])
+        return _try_out(["bwrap", *arguments, _true()])
 
     def inside_root(self, walls: Walls) -> str:
         return INSIDE
@@ -161,9 +166,9 @@ class Unshare:
 
     def probe(self) -> str | None:
         for program in ("unshare", "setpriv"):
-            if shutil.which(program) is None:
+            if find_program(program) is None:
                 return f"the program {program} is not installed (package util-linux)"
-        return _try_out([*_unshare_argv("none"), _TRUE])
+        return _try_out([*_unshare_argv("none"), _true()])
 
     def inside_root(self, walls: Walls) -> str:
         return str(_short_link(walls.box_id))
@@ -392,6 +397,8 @@ def _wait_for_cgroup_event(group: Path, timeout_s: float) -> None:
 
 def _short_link(box_id: str) -> Path:
     """A short path for a box without its own file system: socket names have about 100 bytes."""
+    import tempfile
+
     places = [Path(tempfile.gettempdir()), Path("/tmp")]
     usable = [place for place in places if os.access(place, os.W_OK)]
     return min(usable, key=lambda place: len(str(place))) / f"mutiny-{box_id}"
@@ -402,11 +409,14 @@ def _send_kill(handle: int) -> None:
         signal.pidfd_send_signal(handle, signal.SIGKILL)
 
 
-_TRUE = shutil.which("true") or "/bin/true"
+def _true() -> str:
+    return find_program("true") or "/bin/true"
 
 
 def _try_out(argv: Sequence[str]) -> str | None:
     """Run a command that must succeed; return what it complained about otherwise."""
+    import subprocess  # no box needs it: only a trial
+
     try:
         done = subprocess.run(
             argv, capture_output=True, stdin=subprocess.DEVNULL, timeout=PROBE_LIMIT_S, check=False
@@ -428,6 +438,17 @@ TECHNIQUES: tuple[Technique, ...] = (Bubblewrap(), Unshare(), ControlGroup(), Su
 def why_not(name: str) -> str | None:
     """Probe a technique once per process; return why it is not available, or None."""
     return next(each for each in TECHNIQUES if each.name == name).probe()
+
+
+def proved_by_start(preferred: str | None = None) -> Technique | None:
+    """The technique that would be chosen, untried, where its start proves all that a trial would.
+
+    Bubblewrap builds a box's walls before it starts anything, or says why it cannot: to try it out first
+    costs every box as much as its walls. None: choose by trial.
+    """
+    strongest = TECHNIQUES[0]
+    asked = preferred in (None, strongest.name)
+    return strongest if asked and find_program(strongest.name) is not None else None
 
 
 def choose(preferred: str | None = None) -> Technique:

@@ -10,10 +10,17 @@ from __future__ import annotations
 
 import os
 import queue
-import subprocess
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+
+from mutiny.system.processes import handle_ended
+from mutiny.values import dataclass, field
+
+TYPE_CHECKING = False  # the real one would import typing
+if TYPE_CHECKING:
+    import signal
+else:
+    import _signal as signal  # the public module makes enumerations of its numbers, at a price
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +29,30 @@ class _Order:
     environment: Mapping[str, str]
     inherit: Sequence[int]
     output: int
-    result: queue.SimpleQueue[subprocess.Popen[bytes] | BaseException] = field(
-        default_factory=queue.SimpleQueue
-    )
+    result: queue.SimpleQueue[Lasting | BaseException] = field(default_factory=queue.SimpleQueue)
+
+
+class Lasting:
+    """A process that was started here. (`subprocess` would load an event loop and languages for it.)"""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self._handle = os.pidfd_open(pid)  # not reaped yet, so the number is still its own
+        self._lock = threading.Lock()
+        self._code: int | None = None
+
+    def wait(self, timeout_s: float) -> int:
+        """Its exit code, or the number of its signal as a negative one; `TimeoutError` if it runs on."""
+        if self._code is None and not handle_ended(self._handle, timeout_s):
+            raise TimeoutError(f"pid {self.pid} did not end within {timeout_s} s")
+        with self._lock:
+            if self._code is None:
+                _, status = os.waitpid(self.pid, 0)
+                self._code = os.waitstatus_to_exitcode(status)
+            return self._code
+
+    def __del__(self) -> None:
+        os.close(self._handle)
 
 
 class _Launcher:
@@ -35,7 +63,7 @@ class _Launcher:
         self._orders: queue.SimpleQueue[_Order] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
 
-    def start(self, order: _Order) -> subprocess.Popen[bytes]:
+    def start(self, order: _Order) -> Lasting:
         with self._lock:
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(
@@ -57,17 +85,22 @@ class _Launcher:
                 order.result.put(error)
 
 
-def _start_here(order: _Order) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        order.argv,
-        env=dict(order.environment),
-        pass_fds=order.inherit,
-        stdin=subprocess.DEVNULL,
-        stdout=order.output,
-        stderr=order.output,
-        cwd="/",
-        start_new_session=True,  # a Ctrl-C on Mutiny's terminal is not for the box
+def _start_here(order: _Order) -> Lasting:
+    for descriptor in order.inherit:
+        os.set_inheritable(descriptor, True)
+    pid = os.posix_spawnp(
+        order.argv[0],
+        list(order.argv),
+        order.environment,
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_DUP2, order.output, 1),
+            (os.POSIX_SPAWN_DUP2, order.output, 2),
+        ],
+        setsid=True,  # a Ctrl-C on Mutiny's terminal is not for the box
+        setsigdef=(signal.SIGPIPE, signal.SIGXFSZ),  # Python ignores them
     )
+    return Lasting(pid)
 
 
 _launcher = _Launcher()
@@ -88,6 +121,6 @@ def start_lasting(
     environment: Mapping[str, str],
     inherit: Sequence[int],
     output: int,
-) -> subprocess.Popen[bytes]:
+) -> Lasting:
     """Start a process whose parent thread lasts as long as Mutiny; it writes to ``output``."""
     return _launcher.start(_Order(argv, environment, inherit, output))

@@ -8,11 +8,15 @@ so that its hash never changes.
 
 from __future__ import annotations
 
-import getpass
+import contextlib
 import os
-import shutil
-from collections.abc import Mapping
-from pathlib import Path
+
+from mutiny.system.programs import find_program
+
+TYPE_CHECKING = False  # the real one would import typing
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
 
 DIRECTORIES = ("home", "tmp", "bin", "source", "doubles")
 _SYSTEM_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
@@ -40,29 +44,43 @@ FIRST_COMMIT_ENVIRONMENT = {
 }
 
 
-def make_layout(directory: Path, inside_root: str) -> None:
+def make_layout(directory: Path, inside_root: str, *, source: bool = True) -> None:
     """Make the directories and files of a box on the host; what is already there is kept."""
+    root = str(directory)
     for name in DIRECTORIES:
-        (directory / name).mkdir(parents=True, exist_ok=True)
+        try:
+            os.mkdir(f"{root}/{name}")  # noqa: PTH102 - every box pays for this
+        except FileExistsError:
+            if not os.path.isdir(f"{root}/{name}"):  # noqa: PTH112
+                raise
     # A login shell (tmux starts one in each pane) resets PATH in /etc/profile; this line wins it
     # back.
-    path_line = f'export PATH="{inside_root}/bin:$PATH"\n'
+    path_line = _path_line(inside_root)
     files = {
         "home/.gitconfig": _GIT_CONFIG,
         "home/.bash_profile": path_line,
         "home/.profile": path_line,
     }
-    if not needs_first_commit(directory):
-        files_of_source = {}
-    else:
-        files_of_source = {
-            "source/.gitignore": ".claude/\n.serena/\n",
-            "source/README.md": "# Source\n\nThe repository that the workers work on.\n",
-        }
-    for name, text in {**files, **files_of_source}.items():
-        path = directory / name
-        if not path.exists():
-            path.write_text(text)
+    if source and needs_first_commit(directory):
+        files["source/.gitignore"] = ".claude/\n.serena/\n"
+        files["source/README.md"] = "# Source\n\nThe repository that the workers work on.\n"
+    for name, text in files.items():
+        with contextlib.suppress(FileExistsError):
+            descriptor = os.open(f"{root}/{name}", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+            with open(descriptor, "wb", buffering=0) as file:
+                file.write(text.encode())
+
+
+def _path_line(inside_root: str) -> str:
+    return f'export PATH="{inside_root}/bin:$PATH"\n'
+
+
+def forget_path(directory: Path, inside_root: str) -> None:
+    """Take back what ``make_layout`` wrote about a root that the box will not have after all."""
+    for name in (".bash_profile", ".profile"):
+        path = directory / "home" / name
+        if path.is_file() and path.read_text() == _path_line(inside_root):
+            path.unlink()
 
 
 def needs_first_commit(directory: Path) -> bool:
@@ -80,7 +98,7 @@ def box_environment(box_id: str, inside_root: str, extra: Mapping[str, str]) -> 
         "PATH": f"{inside_root}/bin:{_search_path()}",
         "LANG": "C.UTF-8",
         "TERM": "xterm-256color",
-        "SHELL": shutil.which("bash")
+        "SHELL": find_program("bash")
         or "/bin/sh",  # else tmux asks the user data base for the shell
         "USER": user,
         "LOGNAME": user,
@@ -96,13 +114,19 @@ def box_environment(box_id: str, inside_root: str, extra: Mapping[str, str]) -> 
 
 def _search_path() -> str:
     """The usual directories, and those of the few tools that every run needs."""
-    found = (shutil.which(tool) for tool in _TOOLS)
+    found = (find_program(tool) for tool in _TOOLS)
     elsewhere = [os.path.dirname(path) for path in found if path is not None]  # noqa: PTH120
     return ":".join(dict.fromkeys([*_SYSTEM_PATH, *elsewhere]))
 
 
 def _user_name() -> str:
+    named = (os.environ.get(key) for key in ("LOGNAME", "USER", "LNAME", "USERNAME"))
+    known = next((name for name in named if name), None)
+    if known is not None:
+        return known
+    import pwd
+
     try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a uid without an entry in the user data base, usual in containers
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:  # a uid without an entry in the user data base, usual in containers
         return f"user{os.getuid()}"

@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
 from pathlib import Path
+
+TYPE_CHECKING = False  # the real one would import typing
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 INSIDE = "/box"
 SOURCE_ROOT = Path(__file__).resolve().parents[2]

@@ -7,7 +7,8 @@ a process goes back into the box; the host's numbers would only be right outside
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+
+from mutiny.values import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-import click
+from mutiny.cli import words
+from mutiny.values import asdict
 
 if TYPE_CHECKING:
     from mutiny.faults.base import Availability
 
 
-@click.command("doctor")
-@click.option("--json", "as_json", is_flag=True, help="A JSON list.")
+@words.command("doctor")
+@words.option("--json", "as_json", is_flag=True, help="A JSON list.")
 def command(as_json: bool) -> int:
     """Try live what this machine can do, and say what is not available and why.
 
@@ -43,14 +43,14 @@ def command(as_json: bool) -> int:
             "faults_available": sum(item.available for item in faults),
             "faults_known": len(faults),
         }
-        click.echo(json.dumps(document, indent=2))
+        words.echo(json.dumps(document, indent=2))
         return 0 if able else 3
     for probe in probes:
         mark = "yes" if probe.available else "no "
-        click.echo(f"{mark}  {probe.name:<26} {probe.duration_ms:6.1f} ms  {probe.detail}")
+        words.echo(f"{mark}  {probe.name:<26} {probe.duration_ms:6.1f} ms  {probe.detail}")
         if not probe.available:
-            click.echo(f"     {'':<26} needed for: {probe.what_for}")
-    click.echo(f"box: {boxed or 'none of the techniques works here'}")
+            words.echo(f"     {'':<26} needed for: {probe.what_for}")
+    words.echo(f"box: {boxed or 'none of the techniques works here'}")
     _show_faults(faults)
     return 0 if able else 3
 
@@ -60,12 +60,12 @@ def _show_faults(faults: Sequence[Availability]) -> None:
     from mutiny.faults.catalogue import by_family
 
     for family, items in by_family(faults).items():
-        click.echo(f"\nfaults: {family}")
+        words.echo(f"\nfaults: {family}")
         for item in items:
             mark = "yes" if item.available else "no "
             name = item.fault.partition(": ")[2]
-            click.echo(f"{mark}  {name:<26} {item.technique}")
+            words.echo(f"{mark}  {name:<26} {item.technique}")
             if item.reason is not None:
-                click.echo(f"     {'':<26} {item.reason}")
+                words.echo(f"     {'':<26} {item.reason}")
     able = sum(item.available for item in faults)
-    click.echo(f"\n{able} of {len(faults)} faults available ({able / len(faults):.0%})")
+    words.echo(f"\n{able} of {len(faults)} faults available ({able / len(faults):.0%})")

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-import click
-
+from mutiny.cli import words
 from mutiny.cli.options import DEFAULT_ROOT, choose_seed, make_bench, minimise_options
 
+TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
+    from typing import Any
+
     from mutiny.experiments.experiment import Experiment
     from mutiny.modes.experiment import Ran
     from mutiny.report.experiment import ExperimentReport
 
 
-@click.group("experiment")
+@words.group("experiment")
 def command() -> None:
     """Steady state, method, rollback: experiments that tell the truth about what they showed.
 
@@ -30,26 +31,26 @@ def command() -> None:
 
 
 @command.command("run")
-@click.argument("experiments", nargs=-1, required=True, metavar="EXPERIMENT...")
-@click.option("--target", help="Another target than the file's; by default all that it names.")
-@click.option("--bin", "program", metavar="PATH", help="The target's program.")
-@click.option("--plant", default="", help="A bug to plant into longboat; see `mutiny plants`.")
-@click.option("--seed", type=int, help="Seed of all choices; the file's, else printed.")
-@click.option(
+@words.argument("experiments", nargs=-1, required=True, metavar="EXPERIMENT...")
+@words.option("--target", help="Another target than the file's; by default all that it names.")
+@words.option("--bin", "program", metavar="PATH", help="The target's program.")
+@words.option("--plant", default="", help="A bug to plant into longboat; see `mutiny plants`.")
+@words.option("--seed", type=int, help="Seed of all choices; the file's, else printed.")
+@words.option(
     "--isolation",
-    type=click.Choice(["bwrap", "unshare", "cgroup", "subreaper"]),
+    type=words.Choice(["bwrap", "unshare", "cgroup", "subreaper"]),
     help="Force one kind of box instead of the strongest.",
 )
-@click.option(
+@words.option(
     "--runs",
     "root",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=words.Path(path_type=Path, file_okay=False),
     default=DEFAULT_ROOT,
     show_default=True,
     help="Where run directories go.",
 )
-@click.option("--junit", type=click.Path(path_type=Path), help="Write JUnit XML of all to a file.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@words.option("--junit", type=words.Path(path_type=Path), help="Write JUnit XML of all to a file.")
+@words.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @minimise_options
 def run_command(
     experiments: tuple[str, ...],
@@ -70,20 +71,23 @@ def run_command(
     All files are checked before the first one touches anything. Exit code 0 only when every steady
     state held before, during and after, every fault fired and every verification could be made.
     """
-    from mutiny.modes.experiment import find, load, plain_bench
+    from mutiny.modes.experiment import find, load, load_ahead, plain_bench
 
-    loaded = [load(find(name), target) for name in experiments]
-    budget = None
-    if wanted:
-        from mutiny.engine.minimise import Budget
-
-        budget = Budget(minimise_runs, minimise_seconds)
+    paths = [find(name) for name in experiments]
+    alone = len(paths) == 1 and target is None
+    ahead = load_ahead(paths[0], root, isolation) if alone else None
+    loaded = [load(path, target) for path in paths] if ahead is None else [ahead[0]]
     ran: list[Ran] = []
     for experiment in loaded:
         for name in experiment.targets:
-            if experiment.contract == "plain":
-                bench = plain_bench(root, isolation, experiment)
+            if ahead is not None:
+                bench = ahead[1]
+            elif experiment.contract == "plain":
+                bench = plain_bench(root, isolation, Path(experiment.path))
             else:
+                from mutiny.engine.minimise import Budget
+
+                budget = Budget(minimise_runs, minimise_seconds) if wanted else None
                 bench = make_bench(name, program, plant, "double", isolation, root, budget)
             chosen = choose_seed(experiment.seed if seed is None else seed)
             ran.append(_one(bench, experiment, chosen, quiet=as_json))
@@ -93,7 +97,7 @@ def run_command(
         _write_junit(junit, reports)
     if as_json:
         shown = {"exit_code": code, "experiments": [report.as_json() for report in reports]}
-        click.echo(json.dumps(shown, indent=2))
+        words.echo(json.dumps(shown, indent=2))
     elif len(ran) > 1:
         _table(reports)
     return code
@@ -122,27 +126,27 @@ def _print(report: ExperimentReport) -> None:
         recovery_text,
     )
 
-    click.echo("")
-    click.echo(f"{VERDICT_WORDS[report.verdict]}: {report.name}")
+    words.echo("")
+    words.echo(f"{VERDICT_WORDS[report.verdict]}: {report.name}")
     if report.reason:
-        click.echo(f"  {report.reason}")
+        words.echo(f"  {report.reason}")
     for number, finding in enumerate(report.findings, 1):
-        click.echo(f"  Finding {number} ({finding.severity}, {finding.rule}): {finding.title}")
-        click.echo(f"    Symptom:        {finding.symptom}")
-        click.echo(f"    Root cause:     {finding.root_cause}")
-        click.echo(f"    Impact:         {finding.impact}")
-        click.echo(f"    Recommendation: {finding.recommendation}")
-        click.echo(f"    Test case:      {finding.test_case}")
-    click.echo("")
-    click.echo(
+        words.echo(f"  Finding {number} ({finding.severity}, {finding.rule}): {finding.title}")
+        words.echo(f"    Symptom:        {finding.symptom}")
+        words.echo(f"    Root cause:     {finding.root_cause}")
+        words.echo(f"    Impact:         {finding.impact}")
+        words.echo(f"    Recommendation: {finding.recommendation}")
+        words.echo(f"    Test case:      {finding.test_case}")
+    words.echo("")
+    words.echo(
         f"Duration: {show_duration(report.duration_s)}   Faults injected: {report.fired}   "
         f"Failures found: {len(report.findings)}   Severity: {report.severity}"
     )
-    click.echo(f"Recovery Time: {recovery_text(report)}")
-    click.echo(f"Data Integrity: {report.score.integrity}")
-    click.echo(f"Availability: {availability_text(report.score)}")
-    click.echo(f"Report: {report.directory}/chaos_report.html")
-    click.echo("")
+    words.echo(f"Recovery Time: {recovery_text(report)}")
+    words.echo(f"Data Integrity: {report.score.integrity}")
+    words.echo(f"Availability: {availability_text(report.score)}")
+    words.echo(f"Report: {report.directory}/chaos_report.html")
+    words.echo("")
 
 
 def _worst(ran: list[Ran]) -> int:
@@ -155,10 +159,10 @@ def _table(reports: list[ExperimentReport]) -> None:
     for report in reports:
         rule = report.findings[0].rule if report.findings else ""
         took = f"{report.duration_s:6.1f}s"
-        click.echo(f"{report.name:<44.44} {report.target:<16} {report.verdict:<13} {took} {rule}")
+        words.echo(f"{report.name:<44.44} {report.target:<16} {report.verdict:<13} {took} {rule}")
     passed = sum(1 for report in reports if report.verdict == "success")
     total = sum(report.duration_s for report in reports)
-    click.echo(f"{passed} of {len(reports)} passed in {total:.1f}s")
+    words.echo(f"{passed} of {len(reports)} passed in {total:.1f}s")
 
 
 def _write_junit(path: Path, reports: list[ExperimentReport]) -> None:
@@ -171,8 +175,8 @@ def _write_junit(path: Path, reports: list[ExperimentReport]) -> None:
 
 
 @command.command("check")
-@click.argument("experiments", nargs=-1, required=True, metavar="EXPERIMENT...")
-@click.option("--target", help="Check it for another target than the file's.")
+@words.argument("experiments", nargs=-1, required=True, metavar="EXPERIMENT...")
+@words.option("--target", help="Check it for another target than the file's.")
 def check_command(experiments: tuple[str, ...], target: str | None) -> int:
     """Read experiments and tell every mistake with its line; nothing is run or touched."""
     from mutiny.experiments.compile import compile_experiment
@@ -186,10 +190,10 @@ def check_command(experiments: tuple[str, ...], target: str | None) -> int:
             experiment = load(find(name), target)
         except UsageError as error:
             problems += 1
-            click.echo(f"mutiny: {error}", err=True)
+            words.echo(f"mutiny: {error}", err=True)
             continue
         plan = compile_experiment(experiment)
-        click.echo(
+        words.echo(
             f"{experiment.path}: {experiment.name!r} is well-formed: {len(plan.steps)} operations, "
             f"{experiment.faults} faults, blast radius {experiment.radius or 'not declared'!r}, "
             f"for {', '.join(experiment.targets)}"
@@ -198,10 +202,10 @@ def check_command(experiments: tuple[str, ...], target: str | None) -> int:
 
 
 @command.command("list")
-@click.option("--sentences", is_flag=True, help="The sentences of steady states and `verify`.")
-@click.option("--steps", is_flag=True, help="The words that a step may begin with.")
-@click.option("--contract", help="Only this contract: workers or board.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@words.option("--sentences", is_flag=True, help="The sentences of steady states and `verify`.")
+@words.option("--steps", is_flag=True, help="The words that a step may begin with.")
+@words.option("--contract", help="Only this contract: workers or board.")
+@words.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def list_command(sentences: bool, steps: bool, contract: str | None, as_json: bool) -> int:
     """List the experiments that ship with Mutiny, or what an experiment can say."""
     if sentences or steps:
@@ -223,12 +227,12 @@ def list_command(sentences: bool, steps: bool, contract: str | None, as_json: bo
                 }
             )
     if as_json:
-        click.echo(json.dumps(rows, indent=2))
+        words.echo(json.dumps(rows, indent=2))
         return 0
     for row in rows:
         targets = ", ".join(row["targets"])  # type: ignore[arg-type]
-        click.echo(f"{row['name']:<28} {row['title']}")
-        click.echo(f"{'':<28} {targets}; blast radius: {row['blast_radius']}")
+        words.echo(f"{row['name']:<28} {row['title']}")
+        words.echo(f"{'':<28} {targets}; blast radius: {row['blast_radius']}")
     return 0
 
 
@@ -249,22 +253,21 @@ def _list_language(contract: str | None, *, sentences: bool, as_json: bool) -> i
         else:
             found[name] = {"steps": StepReader(registry_of(name), language).known}
     if as_json:
-        click.echo(json.dumps(found, indent=2))
+        words.echo(json.dumps(found, indent=2))
         return 0
     for name, parts in found.items():
         for title, entries in parts.items():
-            click.echo(f"{name}: {title}")
+            words.echo(f"{name}: {title}")
             if isinstance(entries, dict):
                 for text, meaning in entries.items():
-                    click.echo(f"  {text}\n      {meaning}")
+                    words.echo(f"  {text}\n      {meaning}")
             else:
-                click.echo("  " + " ".join(entries))
+                words.echo("  " + " ".join(entries))
     return 0
 
 
 def _require_contract(name: str) -> None:
-    from mutiny.codec import nearest
-    from mutiny.errors import UsageError
+    from mutiny.errors import UsageError, nearest
     from mutiny.experiments.native import DEFAULT_TARGETS
 
     if name not in DEFAULT_TARGETS:
@@ -272,15 +275,15 @@ def _require_contract(name: str) -> None:
 
 
 @command.command("report")
-@click.argument("run", type=click.Path(path_type=Path), default=Path("chaos_runs/latest"))
-@click.option(
+@words.argument("run", type=words.Path(path_type=Path), default=Path("chaos_runs/latest"))
+@words.option(
     "--format",
     "form",
-    type=click.Choice(["markdown", "json", "junit", "html"]),
+    type=words.Choice(["markdown", "json", "junit", "html"]),
     default="markdown",
     show_default=True,
 )
-@click.option("--output", type=click.Path(path_type=Path), help="To a file instead of stdout.")
+@words.option("--output", type=words.Path(path_type=Path), help="To a file instead of stdout.")
 def report_command(run: Path, form: str, output: Path | None) -> int:
     """Show the report of an experiment again, from its run directory alone."""
     from mutiny.errors import UsageError
@@ -303,7 +306,7 @@ def report_command(run: Path, form: str, output: Path | None) -> int:
         "html": lambda: page(report),
     }[form]()
     if output is None:
-        click.echo(text, nl=False)
+        words.echo(text, nl=False)
     else:
         from mutiny.engine.rundir import storing
 

@@ -7,30 +7,29 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
+from mutiny.cli import words
 from mutiny.cli.options import choose_seed, make_bench, minimise_options, target_options
 
 if TYPE_CHECKING:
     from mutiny.modes.explore import Exploration
 
 
-@click.command("explore")
+@words.command("explore")
 @target_options
-@click.option("--contract", help="Which contract to explore; default: the target's own.")
-@click.option("--seed", type=int, help="The first seed; printed when not given.")
-@click.option("--seeds", default=1, show_default=True, help="How many seeds, one sequence each.")
-@click.option(
+@words.option("--contract", help="Which contract to explore; default: the target's own.")
+@words.option("--seed", type=int, help="The first seed; printed when not given.")
+@words.option("--seeds", default=1, show_default=True, help="How many seeds, one sequence each.")
+@words.option(
     "--ops", default=30, show_default=True, help="Operations a sequence, before the recovery phase."
 )
-@click.option("--minutes", type=float, help="Stop starting new sequences after so many minutes.")
-@click.option("--jobs", type=int, help="Sequences side by side; default: one a core.")
-@click.option("--keep-going", is_flag=True, help="Do not stop at the first failure.")
-@click.option(
+@words.option("--minutes", type=float, help="Stop starting new sequences after so many minutes.")
+@words.option("--jobs", type=int, help="Sequences side by side; default: one a core.")
+@words.option("--keep-going", is_flag=True, help="Do not stop at the first failure.")
+@words.option(
     "--print", "only_print", is_flag=True, help="Show the sequence of the first seed; run nothing."
 )
-@click.option("--coverage/--no-coverage", default=True, help="Print what was covered.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@words.option("--coverage/--no-coverage", default=True, help="Print what was covered.")
+@words.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @minimise_options
 def command(
     target: str,
@@ -78,7 +77,7 @@ def command(
     first = choose_seed(seed)
     if only_print:
         for operation in bench.target.contract().generate(first, ops):
-            click.echo(str(operation))
+            words.echo(str(operation))
         return 0
     if seeds == 1 and not as_json:
         return _single(bench, first, ops, coverage)
@@ -97,7 +96,7 @@ def command(
             ),
         )
     if as_json:
-        click.echo(json.dumps({"seed": first, **result.as_json()}, indent=2))
+        words.echo(json.dumps({"seed": first, **result.as_json()}, indent=2))
     else:
         _tell(result, first, coverage)
     return result.verdict.exit_code
@@ -108,13 +107,13 @@ def _tell(result: Exploration, first: int, coverage: bool) -> None:
     from mutiny.modes.explore import coverage_table
 
     for number, outcome in result.failures:
-        click.echo(
+        words.echo(
             f"seed {number}: {outcome.verdict.value} {outcome.rule or ''}: {outcome.directory.path}"
         )
     if coverage:
-        click.echo("\n".join(coverage_table(result.coverage)))
+        words.echo("\n".join(coverage_table(result.coverage)))
     counts = ", ".join(f"{count} {name}" for name, count in sorted(result.verdicts.items()))
-    click.echo(f"{result.runs} runs from seed {first}, {result.operations} operations: {counts}")
+    words.echo(f"{result.runs} runs from seed {first}, {result.operations} operations: {counts}")
 
 
 def _single(bench: object, seed: int, ops: int, coverage: bool) -> int:

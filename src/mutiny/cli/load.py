@@ -6,8 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
+from mutiny.cli import words
 from mutiny.cli.options import DEFAULT_ROOT, make_bench
 
 if TYPE_CHECKING:
@@ -18,62 +17,62 @@ BOARDS = ("longboat-board", "longboat-broker", "longboat-crew")
 SHAPES = ("cost", "cycles", "dag", "payloads", "long", "burst")
 
 
-def _numbers(context: click.Context, option: click.Parameter, text: str) -> tuple[int, ...]:
+def _numbers(text: str) -> tuple[int, ...]:
     try:
         numbers = tuple(int(word) for word in text.split(","))
     except ValueError:
-        raise click.BadParameter(f"{text!r} is no list of numbers like 100,1000") from None
+        raise words.BadParameter(f"{text!r} is no list of numbers like 100,1000") from None
     if not all(1 <= number <= 100_000 for number in numbers):
-        raise click.BadParameter("each number must be between 1 and 100000")
+        raise words.BadParameter("each number must be between 1 and 100000")
     return numbers
 
 
-@click.command("load")
-@click.option(
+@words.command("load")
+@words.option(
     "--target",
     "targets",
     multiple=True,
     help="A board; may be repeated. Default: longboat's three.",
 )
-@click.option("--bin", "program", metavar="PATH", help="The target's program, if not on PATH.")
-@click.option("--plant", default="", help="A bug to plant into longboat; see `mutiny plants`.")
-@click.option(
-    "--shape", "shapes", multiple=True, type=click.Choice(SHAPES), help="Default: all of them."
+@words.option("--bin", "program", metavar="PATH", help="The target's program, if not on PATH.")
+@words.option("--plant", default="", help="A bug to plant into longboat; see `mutiny plants`.")
+@words.option(
+    "--shape", "shapes", multiple=True, type=words.Choice(SHAPES), help="Default: all of them."
 )
-@click.option(
+@words.option(
     "--tasks",
     default="100,1000",
     show_default=True,
     callback=_numbers,
     help="cost: how many tasks are on the board.",
 )
-@click.option("--claims", default=20, show_default=True, help="cost: claims measured at each size.")
-@click.option(
-    "--workers", type=click.IntRange(1, 64), default=4, show_default=True, help="Side by side."
+@words.option("--claims", default=20, show_default=True, help="cost: claims measured at each size.")
+@words.option(
+    "--workers", type=words.IntRange(1, 64), default=4, show_default=True, help="Side by side."
 )
-@click.option(
+@words.option(
     "--cycles",
-    type=click.IntRange(1, 100_000),
+    type=words.IntRange(1, 100_000),
     help="cycles: claim and complete so often. Default: 300; 30 with a process a command.",
 )
-@click.option(
+@words.option(
     "--graph",
-    type=click.IntRange(1, 10_000),
+    type=words.IntRange(1, 10_000),
     default=120,
     show_default=True,
     help="dag: how many tasks.",
 )
-@click.option("--isolation", type=click.Choice(["bwrap", "unshare", "cgroup", "subreaper"]))
-@click.option(
+@words.option("--isolation", type=words.Choice(["bwrap", "unshare", "cgroup", "subreaper"]))
+@words.option(
     "--runs",
     "root",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=words.Path(path_type=Path, file_okay=False),
     default=DEFAULT_ROOT,
     show_default=True,
     help="Where run directories go.",
 )
-@click.option("--html", "page", is_flag=True, help="Also write load.html: curves and tables.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@words.option("--html", "page", is_flag=True, help="Also write load.html: curves and tables.")
+@words.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def command(
     targets: tuple[str, ...],
     program: str | None,
@@ -117,13 +116,13 @@ def command(
             mode.load(bench, shapes or SHAPES, sizes, report, line.update)
         if not as_json:
             for one in report.loads[known:]:
-                click.echo(_row(one))
+                words.echo(_row(one))
     place = _write(report, root, page=page)
     if as_json:
-        click.echo(json.dumps({**report.as_json(), "written": str(place)}, indent=2))
+        words.echo(json.dumps({**report.as_json(), "written": str(place)}, indent=2))
     else:
         _print(report)
-        click.echo(f"Figures: {place}")
+        words.echo(f"Figures: {place}")
     return report.verdict.exit_code
 
 
@@ -186,22 +185,22 @@ def _print(report: LoadReport) -> None:
     costs = report.costs()
     if costs:
         sizes = sorted({tasks for rows in costs.values() for tasks, _, _ in rows})
-        click.echo("")
-        click.echo(
+        words.echo("")
+        words.echo(
             "Cost per claim (p50, ms)" + "".join(f"{size:>12,}" for size in sizes) + " tasks"
         )
         for target, rows in costs.items():
             known = {tasks: p50 for tasks, p50, _ in rows}
             cells = "".join(f"{known[s]:>12.1f}" if s in known else f"{'-':>12}" for s in sizes)
-            click.echo(f"{target:<24}{cells}")
+            words.echo(f"{target:<24}{cells}")
     for one in report.loads:
         for grown in one.growth:
             unit = f" {grown['unit']}" if grown["unit"] else ""
-            click.echo(
+            words.echo(
                 f"{one.target:<16} {grown['name']}: {grown['per_cycle']:+.3g}{unit} a cycle "
                 f"(limit {grown['limit']:g}{unit}, {grown['samples']} samples)"
                 + ("  TOO MUCH" if grown["too_much"] else "")
             )
     for one in report.loads:
         if one.verdict.is_bug:
-            click.echo(f"Bug: {one.rule} {one.message}\n  {one.directory}/error_report.md")
+            words.echo(f"Bug: {one.rule} {one.message}\n  {one.directory}/error_report.md")

@@ -1,16 +1,22 @@
 """The command `mutiny`: one module a verb, loaded only when it is used.
 
-`mutiny --help` must stay cheap, so this module imports nothing but click and knows each command
-only by its name, its module and one line of help.
+Start-up is a part of every answer, so this module imports nothing and knows each command only by its
+name, its module and one line of help; click is loaded when there is help to show or a mistake to tell.
 """
 
 from __future__ import annotations
 
+import atexit
+import gc
+import os
 import sys
 from importlib import import_module
-from typing import Any
 
-import click
+TYPE_CHECKING = False  # the real one would import typing
+if TYPE_CHECKING:
+    from typing import Any
+
+    from mutiny.cli.words import Command
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("run", "Run scenarios against a target and stop at the first broken promise."),
@@ -28,94 +34,85 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "doctor": ("doctor", "Say what this machine can isolate and inject."),
 }
 ALIASES = {"shrink": "minimise", "minimize": "minimise"}
-
-EXIT_CODES = """\b
-Exit codes:
-  0  clean                     4  timeout or no convergence
-  1  bug found                 5  a gate failed
-  2  usage                    70  Mutiny itself failed
-  3  inconclusive            130  interrupted
-
-\b
-Begin with:
-  mutiny run --all-scenarios                    the seven scenarios on longboat
-  mutiny run --plant doctor-lies                find a planted bug, up to its report
-  mutiny explore --contract workers --seed 7    random, model-guided, with faults
-"""
+FEW_COLLECTIONS = 50_000
+"""So many new objects before Python looks for garbage; its own 700 is meant for long runs."""
+COMPLETION = "_MUTINY_COMPLETE"
+"""A shell asks click for completions through this variable."""
 
 
-class _Lazy(click.Group):
-    """Loads a command's module when the command is called."""
-
-    def list_commands(self, context: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        name = ALIASES.get(name, name)
-        if name not in COMMANDS:
-            return None
-        module = import_module(f"mutiny.cli.{COMMANDS[name][0]}")
-        command: click.Command = module.command
-        return command
-
-    def resolve_command(
-        self, context: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if (
-            args
-            and args[0] not in COMMANDS
-            and args[0] not in ALIASES
-            and not args[0].startswith("-")
-        ):
-            import difflib
-
-            close = difflib.get_close_matches(args[0], [*COMMANDS, *ALIASES], n=1)
-            hint = f" Did you mean {close[0]!r}?" if close else ""
-            raise click.UsageError(f"No such command {args[0]!r}.{hint}", context)
-        return super().resolve_command(context, args)
-
-    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, help_text) for name, (_, help_text) in COMMANDS.items()])
-
-
-@click.command(
-    cls=_Lazy, epilog=EXIT_CODES, context_settings={"help_option_names": ["-h", "--help"]}
-)
-@click.version_option(package_name="mutiny", prog_name="mutiny")
-def mutiny() -> None:
-    """Break multi-agent coding orchestrators on purpose, and hand back the shortest sequence that
-    does it.
-
-    Mutiny drives an orchestrator through its own commands inside a box, injects faults, checks
-    after every step that each promise still holds and that every piece of work is accounted for. No
-    model is ever called.
-    """
+def find_command(name: str) -> Command | None:
+    """A command by its name or its other name."""
+    name = ALIASES.get(name, name)
+    if name not in COMMANDS:
+        return None
+    command: Command = import_module(f"mutiny.cli.{COMMANDS[name][0]}").command
+    return command
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Entry point; every outcome becomes an exit code in this one place."""
+    """Entry point. As a program (without `argv`) it does not return."""
+    # What a command loads stays to its end: looking through it for garbage finds nothing.
+    gc.set_threshold(FEW_COLLECTIONS)
+    code = _outcome(sys.argv[1:] if argv is None else argv)
+    if argv is None:
+        _leave(code)
+    return code
+
+
+def _leave(code: int) -> None:
+    """End at once when everything is written: to take the interpreter apart can outlast the command."""
+    threads = sys.modules.get("threading")
+    if threads is not None and any(
+        not thread.daemon for thread in threads.enumerate() if thread is not threads.main_thread()
+    ):
+        return  # Python waits for it
+    atexit._run_exitfuncs()
     try:
-        answer: Any = mutiny.main(args=argv, prog_name="mutiny", standalone_mode=False)
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (
+        OSError,
+        ValueError,
+    ):  # a reader that is gone, a closed stream: Python's own end tells it
+        return
+    os._exit(code)
+
+
+def _outcome(words: list[str]) -> int:
+    """Every outcome becomes an exit code in this one place."""
+    try:
+        answer = _call(words)
         return answer if isinstance(answer, int) else 0
-    except click.exceptions.Exit as stop:
-        return stop.exit_code
-    except click.ClickException as error:
-        error.show()
-        return 2
-    except (click.exceptions.Abort, KeyboardInterrupt):
-        click.echo("interrupted; the box is gone, what was written stays", err=True)
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted; the box is gone, what was written stays\n")
         return 130
     except BrokenPipeError:
-        sys.stderr.close()
-        return 0
+        # Nobody reads on; what is still in the buffer must not complain at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except Exception as error:
         from mutiny.errors import MutinyError
 
         if isinstance(error, MutinyError):
-            click.echo(f"mutiny: {error}", err=True)
+            sys.stderr.write(f"mutiny: {error}\n")
             return error.exit_code
         raise
+
+
+def _call(words: list[str]) -> Any:
+    """Plain words at once; everything else through click."""
+    from mutiny.cli.words import NotPlain
+
+    if words and COMPLETION not in os.environ:
+        command = find_command(words[0])
+        if command is not None:
+            try:
+                return command.call(words[1:])
+            except NotPlain:
+                pass
+    from mutiny.cli.guide import call
+
+    return call(words)
 
 
 if __name__ == "__main__":

@@ -3,40 +3,39 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
+from mutiny.cli import words
 from mutiny.cli.options import DEFAULT_ROOT, make_bench
+from mutiny.values import replace
 
 if TYPE_CHECKING:
     from mutiny.engine.minimise import Minimised
 
 
-@click.command("minimise")
-@click.argument("source", metavar="RUN|FILE", type=click.Path(path_type=Path))
-@click.option("--rule", help="The rule to keep broken; default: the one in the file.")
-@click.option(
+@words.command("minimise")
+@words.argument("source", metavar="RUN|FILE", type=words.Path(path_type=Path))
+@words.option("--rule", help="The rule to keep broken; default: the one in the file.")
+@words.option(
     "--trials", "trials", default=120, show_default=True, help="At most so many trial runs."
 )
-@click.option("--seconds", default=300.0, show_default=True, help="At most so many seconds.")
-@click.option(
+@words.option("--seconds", default=300.0, show_default=True, help="At most so many seconds.")
+@words.option(
     "--confirm",
     default="1/1",
     show_default=True,
     metavar="K/N",
     help="A candidate must fail K of N times.",
 )
-@click.option(
-    "--output", type=click.Path(path_type=Path, dir_okay=False), help="Where to write it."
+@words.option(
+    "--output", type=words.Path(path_type=Path, dir_okay=False), help="Where to write it."
 )
-@click.option("--target", help="Another target than the one in the file.")
-@click.option("--bin", "program", metavar="PATH", help="The target's program.")
-@click.option("--plant", help="Another plant than the one in the file.")
-@click.option("--isolation", type=click.Choice(["bwrap", "unshare", "cgroup", "subreaper"]))
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@words.option("--target", help="Another target than the one in the file.")
+@words.option("--bin", "program", metavar="PATH", help="The target's program.")
+@words.option("--plant", help="Another plant than the one in the file.")
+@words.option("--isolation", type=words.Choice(["bwrap", "unshare", "cgroup", "subreaper"]))
+@words.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def command(
     source: Path,
     rule: str | None,
@@ -83,7 +82,7 @@ def command(
                 replay.operations, replay.seed, RunDirectory.create(scratch.path, latest=False)
             )
             if first.rule != wanted:
-                click.echo(
+                words.echo(
                     f"mutiny: {source}: it does not break {wanted} here "
                     f"(got {first.rule or first.verdict.value})",
                     err=True,
@@ -122,11 +121,11 @@ def _tell(rule: str, before: int, found: Minimised, place: Path, *, as_json: boo
             "complete": found.complete,
             "file": str(place),
         }
-        click.echo(json.dumps(document, indent=2))
+        words.echo(json.dumps(document, indent=2))
         return
-    click.echo(python_form(found.operations, mark_last=True))
+    words.echo(python_form(found.operations, mark_last=True))
     word = "" if found.complete else "; the budget ended first, a shorter one may exist"
-    click.echo(
+    words.echo(
         f"\n{before} -> {len(found.operations)} operations in {found.runs} runs, "
         f"{found.seconds:.0f}s{word}\nWritten to {place}"
     )

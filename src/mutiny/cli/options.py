@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
 
-import click
+from mutiny.cli import words
 
+TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeVar
+
     from mutiny.engine.minimise import Budget
     from mutiny.engine.replay import Replay
     from mutiny.modes.bench import Bench
 
-F = TypeVar("F", bound=Callable[..., Any])
+    F = TypeVar("F", bound=Callable[..., Any])
 
 DEFAULT_ROOT = Path("chaos_runs")
 
@@ -22,37 +25,37 @@ def target_options(function: F) -> F:
     """`--target`, `--bin`, `--plant`, `--agents`, `--isolation`, `--runs`."""
     for option in reversed(
         (
-            click.option(
+            words.option(
                 "--target",
                 default="longboat",
                 show_default=True,
                 help="A target's name, or a TOML file.",
             ),
-            click.option(
+            words.option(
                 "--bin",
                 "program",
                 metavar="PATH",
                 help="The target's program, when it is not on PATH.",
             ),
-            click.option(
+            words.option(
                 "--plant", default="", help="A bug to plant into longboat; see `mutiny plants`."
             ),
-            click.option(
+            words.option(
                 "--agents",
-                type=click.Choice(["double", "real"]),
+                type=words.Choice(["double", "real"]),
                 default="double",
                 show_default=True,
                 help="Deterministic doubles, or the real agent program found on PATH.",
             ),
-            click.option(
+            words.option(
                 "--isolation",
-                type=click.Choice(["bwrap", "unshare", "cgroup", "subreaper"]),
+                type=words.Choice(["bwrap", "unshare", "cgroup", "subreaper"]),
                 help="Force one kind of box instead of the strongest.",
             ),
-            click.option(
+            words.option(
                 "--runs",
                 "root",
-                type=click.Path(path_type=Path, file_okay=False),
+                type=words.Path(path_type=Path, file_okay=False),
                 default=DEFAULT_ROOT,
                 show_default=True,
                 help="Where run directories go.",
@@ -67,17 +70,17 @@ def minimise_options(function: F) -> F:
     """`--no-minimise`, `--minimise-runs`, `--minimise-seconds`."""
     for option in reversed(
         (
-            click.option(
+            words.option(
                 "--minimise/--no-minimise",
                 "wanted",
                 default=True,
                 show_default=True,
                 help="Shrink the first bug to its shortest sequence.",
             ),
-            click.option(
+            words.option(
                 "--minimise-runs", default=80, show_default=True, help="At most so many trial runs."
             ),
-            click.option(
+            words.option(
                 "--minimise-seconds",
                 default=120.0,
                 show_default=True,
@@ -135,6 +138,4 @@ def choose_seed(given: int | None) -> int:
     """The user's seed, or one from the system that is printed and stored."""
     if given is not None:
         return given
-    import secrets
-
-    return secrets.randbelow(1_000_000)
+    return int.from_bytes(os.urandom(8)) % 1_000_000

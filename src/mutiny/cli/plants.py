@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 
-import click
+from mutiny.cli import words
 
 
-@click.command("plants")
-@click.option("--json", "as_json", is_flag=True, help="A JSON list with class and source.")
+@words.command("plants")
+@words.option("--json", "as_json", is_flag=True, help="A JSON list with class and source.")
 def command(as_json: bool) -> int:
     """List the bugs that can be planted into longboat, each with its class and where it was seen.
 
@@ -18,14 +18,14 @@ def command(as_json: bool) -> int:
     from longboat.plants import PLANTS
 
     if as_json:
-        click.echo(json.dumps([plant._asdict() for plant in PLANTS.values()], indent=2))
+        words.echo(json.dumps([plant._asdict() for plant in PLANTS.values()], indent=2))
         return 0
     for plant in PLANTS.values():
         board = f" board {' '.join(plant.boards)};" if plant.boards else ""
-        click.echo(f"{plant.name:<34} {plant.failure_class:<20}{board} {plant.source}")
-        click.echo(f"    {plant.what}")
+        words.echo(f"{plant.name:<34} {plant.failure_class:<20}{board} {plant.source}")
+        words.echo(f"    {plant.what}")
         if plant.sweep:
             kind, scenario, at = plant.sweep.split()
-            click.echo(f"    Found by: mutiny sweep {kind} --scenario {scenario} --at {at}")
-    click.echo(f"{len(PLANTS)} plants")
+            words.echo(f"    Found by: mutiny sweep {kind} --scenario {scenario} --at {at}")
+    words.echo(f"{len(PLANTS)} plants")
     return 0

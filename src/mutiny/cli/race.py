@@ -6,8 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
+from mutiny.cli import words
 from mutiny.cli.options import DEFAULT_ROOT, make_bench
 
 if TYPE_CHECKING:
@@ -16,43 +15,43 @@ if TYPE_CHECKING:
 KINDS = ("claims", "update", "lock", "toctou")
 
 
-@click.command("race")
-@click.option(
+@words.command("race")
+@words.option(
     "--target",
     default="longboat-board",
     show_default=True,
     help="A board's name, or a TOML file.",
 )
-@click.option("--bin", "program", metavar="PATH", help="The target's program, if not on PATH.")
-@click.option("--plant", default="", help="A bug to plant into longboat; see `mutiny plants`.")
-@click.option(
-    "--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Default: all of them."
+@words.option("--bin", "program", metavar="PATH", help="The target's program, if not on PATH.")
+@words.option("--plant", default="", help="A bug to plant into longboat; see `mutiny plants`.")
+@words.option(
+    "--kind", "kinds", multiple=True, type=words.Choice(KINDS), help="Default: all of them."
 )
-@click.option(
+@words.option(
     "--rounds",
-    type=click.IntRange(0, 100_000),
+    type=words.IntRange(0, 100_000),
     default=20,
     show_default=True,
     help="Rounds of each kind after the exhaustive part; 0: none.",
 )
-@click.option(
+@words.option(
     "--workers",
-    type=click.IntRange(2, 4),
+    type=words.IntRange(2, 4),
     default=2,
     show_default=True,
     help="How many claim one task at once.",
 )
-@click.option("--schedules", type=int, help="At most so many orders of each. Default: all.")
-@click.option("--isolation", type=click.Choice(["bwrap", "unshare", "cgroup", "subreaper"]))
-@click.option(
+@words.option("--schedules", type=int, help="At most so many orders of each. Default: all.")
+@words.option("--isolation", type=words.Choice(["bwrap", "unshare", "cgroup", "subreaper"]))
+@words.option(
     "--runs",
     "root",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=words.Path(path_type=Path, file_okay=False),
     default=DEFAULT_ROOT,
     show_default=True,
     help="Where run directories go.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@words.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def command(
     target: str,
     program: str | None,
@@ -88,7 +87,7 @@ def command(
 
     bench = make_bench(target, program, plant, "double", isolation, root, None)
     if not as_json:
-        click.echo(f"Race on {target}" + (f" (planted: {plant})" if plant else ""))
+        words.echo(f"Race on {target}" + (f" (planted: {plant})" if plant else ""))
     with progress("", 1, quiet=as_json) as line:
 
         def watch(title: str, done: int, total: int, note: str) -> None:
@@ -103,27 +102,27 @@ def command(
         racer = Racer(bench, rounds, workers, schedules, watch, told)
         race = racer.run(kinds or KINDS)
     if as_json:
-        click.echo(json.dumps(race.as_json(), indent=2))
+        words.echo(json.dumps(race.as_json(), indent=2))
     else:
         _print(race)
     return race.verdict.exit_code
 
 
 def _show(part: Tried) -> None:
-    click.echo(f"  {part.kind:<7} {part.what:<42} {_outcome(part)}")
+    words.echo(f"  {part.kind:<7} {part.what:<42} {_outcome(part)}")
     if part.verdict.stops_run:
-        click.echo(f"          {part.rule or ''} {part.message}".rstrip())
+        words.echo(f"          {part.rule or ''} {part.message}".rstrip())
 
 
 def _print(race: Race) -> None:
     """What could not be tried, and where the first trouble is written down."""
     for why in race.not_applicable.values():
-        click.echo(f"  Not tried: {why}.")
+        words.echo(f"  Not tried: {why}.")
     bad = next((part for part in race.parts if part.verdict.stops_run), None)
     if bad is not None and bad.directory:
-        click.echo(f"Report: {bad.directory}/error_report.md")
+        words.echo(f"Report: {bad.directory}/error_report.md")
         if bad.verdict.is_bug:
-            click.echo(f"Replay: {bad.directory}/minimal_replay.json")
+            words.echo(f"Replay: {bad.directory}/minimal_replay.json")
 
 
 def _outcome(part: Tried) -> str:

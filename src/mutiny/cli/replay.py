@@ -7,33 +7,32 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
+from mutiny.cli import words
 from mutiny.cli.options import DEFAULT_ROOT, make_bench, seeing
 
 if TYPE_CHECKING:
     from mutiny.engine.replay import Replay
 
 
-@click.command("replay")
-@click.argument("file", type=click.Path(path_type=Path))
-@click.option(
+@words.command("replay")
+@words.argument("file", type=words.Path(path_type=Path))
+@words.option(
     "--times",
     default=1,
     show_default=True,
     help="Repeat so often and count how often it fails the same way.",
 )
-@click.option(
+@words.option(
     "--expect", metavar="RULE", help="Exit 0 when this rule is broken again: a reducer's predicate."
 )
-@click.option("--target", help="Another target than the one in the file.")
-@click.option("--bin", "program", metavar="PATH", help="The target's program.")
-@click.option("--plant", help="Another plant than the one in the file; '' for none.")
-@click.option("--isolation", type=click.Choice(["bwrap", "unshare", "cgroup", "subreaper"]))
-@click.option(
-    "--runs", "root", type=click.Path(path_type=Path, file_okay=False), default=DEFAULT_ROOT
+@words.option("--target", help="Another target than the one in the file.")
+@words.option("--bin", "program", metavar="PATH", help="The target's program.")
+@words.option("--plant", help="Another plant than the one in the file; '' for none.")
+@words.option("--isolation", type=words.Choice(["bwrap", "unshare", "cgroup", "subreaper"]))
+@words.option(
+    "--runs", "root", type=words.Path(path_type=Path, file_okay=False), default=DEFAULT_ROOT
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@words.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def command(
     file: Path,
     times: int,
@@ -85,7 +84,7 @@ def command(
             }
         )
         if not as_json and times > 1:
-            click.echo(
+            words.echo(
                 f"{len(results):3d}/{times}  {outcome.verdict.value:<14} {outcome.rule or ''}".rstrip()
             )
     same = rules[wanted] if wanted else 0
@@ -97,9 +96,9 @@ def command(
             "same": same,
             "runs": results,
         }
-        click.echo(json.dumps(document, indent=2))
+        words.echo(json.dumps(document, indent=2))
     elif times > 1:
-        click.echo(_count_line(same, times, wanted, rules))
+        words.echo(_count_line(same, times, wanted, rules))
     if expect is not None:
         return 0 if same == times else (1 if worst_code == 0 else worst_code)
     return worst_code
@@ -138,8 +137,7 @@ def _count_line(same: int, times: int, wanted: str | None, rules: Counter[str]) 
 def _check_rule(name: str, rules: object) -> None:
     from collections.abc import Mapping
 
-    from mutiny.codec import nearest
-    from mutiny.errors import UsageError
+    from mutiny.errors import UsageError, nearest
 
     assert isinstance(rules, Mapping)
     if name not in rules:

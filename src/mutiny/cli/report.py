@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import click
+from mutiny.cli import words
 
 
-@click.command("report")
-@click.argument("run", type=click.Path(path_type=Path), default=Path("chaos_runs/latest"))
-@click.option("--json", "as_json", is_flag=True, help="The summary as JSON.")
+@words.command("report")
+@words.argument("run", type=words.Path(path_type=Path), default=Path("chaos_runs/latest"))
+@words.option("--json", "as_json", is_flag=True, help="The summary as JSON.")
 def command(run: Path, as_json: bool) -> int:
     """Show the report of RUN (default: chaos_runs/latest) again."""
     from mutiny.errors import UsageError
@@ -24,11 +24,11 @@ def command(run: Path, as_json: bool) -> int:
         raise UsageError(f"{summary}: not valid JSON: {error}") from error
     report = run / "error_report.md"
     if as_json:
-        click.echo(json.dumps(data, indent=2))
+        words.echo(json.dumps(data, indent=2))
     elif report.exists():
-        click.echo(report.read_text(encoding="utf-8"))
+        words.echo(report.read_text(encoding="utf-8"))
     else:
-        click.echo(
+        words.echo(
             f"{data['title']}: {data['verdict']}, {data['operations']} operations in {data['duration_s']}s"
         )
     return int(data["exit_code"])

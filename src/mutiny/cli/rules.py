@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 
-import click
+from mutiny.cli import words
+from mutiny.values import asdict
 
 
-@click.command("rules")
-@click.option("--json", "as_json", is_flag=True, help="A JSON list.")
+@words.command("rules")
+@words.option("--json", "as_json", is_flag=True, help="A JSON list.")
 def command(as_json: bool) -> int:
     """List the promises of the contracts; their ids are stable names for replays and reports."""
     from mutiny.contracts.catalogue import CONTRACTS, rules_of
 
     rules = [rule for contract in CONTRACTS for rule in rules_of(contract).values()]
     if as_json:
-        click.echo(json.dumps([asdict(rule) for rule in rules], indent=2))
+        words.echo(json.dumps([asdict(rule) for rule in rules], indent=2))
         return 0
     for rule in rules:
-        click.echo(f"{rule.id:<32} {rule.category:<20} {rule.promise}")
+        words.echo(f"{rule.id:<32} {rule.category:<20} {rule.promise}")
     return 0

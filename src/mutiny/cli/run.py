@@ -6,27 +6,26 @@ import json
 from pathlib import Path
 from typing import Any
 
-import click
-
+from mutiny.cli import words
 from mutiny.cli.options import choose_seed, make_bench, minimise_options, target_options
 
 
-@click.command("run")
+@words.command("run")
 @target_options
-@click.option(
+@words.option(
     "--scenario",
     "scenarios",
     multiple=True,
     help="A scenario's name or a JSON file; may be repeated.",
 )
-@click.option("--all-scenarios", is_flag=True, help="All scenarios of the target's contract.")
-@click.option("--until-error", is_flag=True, help="Repeat with new seeds until something breaks.")
-@click.option("--fail-fast", is_flag=True, help="Stop after the first scenario that does not pass.")
-@click.option("--seed", type=int, help="Seed of all choices; printed when not given.")
-@click.option(
+@words.option("--all-scenarios", is_flag=True, help="All scenarios of the target's contract.")
+@words.option("--until-error", is_flag=True, help="Repeat with new seeds until something breaks.")
+@words.option("--fail-fast", is_flag=True, help="Stop after the first scenario that does not pass.")
+@words.option("--seed", type=int, help="Seed of all choices; printed when not given.")
+@words.option(
     "--rounds", default=100, show_default=True, help="With --until-error: at most so many rounds."
 )
-@click.option(
+@words.option(
     "--json", "as_json", is_flag=True, help="One JSON document on stdout instead of the text."
 )
 @minimise_options
@@ -71,7 +70,7 @@ def command(
         refuse_lacking(f"scenario {name}", operations, isolation=isolation)
     for name, missing in ({} if scenarios else left_out(chosen, isolation)).items():
         del chosen[name]
-        click.echo(f"left out: {name} needs what this machine lacks: {missing}", err=True)
+        words.echo(f"left out: {name} needs what this machine lacks: {missing}", err=True)
     first_seed = choose_seed(seed)
     outcomes: list[dict[str, Any]] = []
     from mutiny.cli.show import Show
@@ -87,5 +86,5 @@ def command(
         collect=outcomes,
     )
     if as_json:
-        click.echo(json.dumps({"exit_code": code, "seed": first_seed, "runs": outcomes}, indent=2))
+        words.echo(json.dumps({"exit_code": code, "seed": first_seed, "runs": outcomes}, indent=2))
     return code

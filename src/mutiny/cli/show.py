@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from mutiny.report.terminal import Terminal
 
+TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from mutiny.engine.loop import Outcome
     from mutiny.engine.minimise import Budget, Progress
     from mutiny.modes.bench import Bench

@@ -7,36 +7,35 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
+from mutiny.cli import words
 from mutiny.cli.options import make_bench, target_options
 
 if TYPE_CHECKING:
     from mutiny.engine.sweeping import Sweep
 
 
-@click.command("sweep")
-@click.argument("kind", type=click.Choice(["crash", "errno", "torn", "fsync", "preempt"]))
+@words.command("sweep")
+@words.argument("kind", type=words.Choice(["crash", "errno", "torn", "fsync", "preempt"]))
 @target_options
-@click.option("--scenario", required=True, help="A scenario's name or a JSON file.")
-@click.option(
+@words.option("--scenario", required=True, help="A scenario's name or a JSON file.")
+@words.option(
     "--at",
     required=True,
     metavar="OPERATION",
     help="Which operation: Accept, Accept:alpha, or Doctor#2.",
 )
-@click.option(
+@words.option(
     "--against", metavar="OPERATION", help="preempt: the other command; default: the same again."
 )
-@click.option(
+@words.option(
     "--only", multiple=True, help="errno: which errors; torn: which modes. May be repeated."
 )
-@click.option("--points", type=int, help="At most so many points, evenly spread. Default: all.")
-@click.option(
+@words.option("--points", type=int, help="At most so many points, evenly spread. Default: all.")
+@words.option(
     "--until-bug", is_flag=True, help="Stop at the first bug instead of judging all points."
 )
-@click.option("--jobs", type=int, help="Points side by side; default: one a core.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@words.option("--jobs", type=int, help="Points side by side; default: one a core.")
+@words.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def command(
     kind: str,
     target: str,
@@ -94,10 +93,10 @@ def command(
         sweep = sweeper.run(kind, only, points, watch)
     page = _write(sweep, root)
     if as_json:
-        click.echo(json.dumps({**sweep.as_json(), "page": str(page)}, indent=2))
+        words.echo(json.dumps({**sweep.as_json(), "page": str(page)}, indent=2))
     else:
         _print(sweep)
-        click.echo(f"Picture: {page}")
+        words.echo(f"Picture: {page}")
     return sweep.verdict.exit_code
 
 
@@ -120,14 +119,14 @@ def _print(sweep: Sweep) -> None:
     width = max([len(point.label) for point in sweep.points] + [20])
     for point in sweep.points:
         what = f"{point.verdict.value:<13} {point.rule or ''} {point.message}".rstrip()
-        click.echo(f"{point.index:4d}  {point.label:<{min(width, 80)}.80} {what}")
+        words.echo(f"{point.index:4d}  {point.label:<{min(width, 80)}.80} {what}")
     counts = Counter(point.verdict.value for point in sweep.points)
     shown = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
     rate = len(sweep.points) / sweep.judge_s if sweep.judge_s else 0.0
-    click.echo(
+    words.echo(
         f"{sweep.kind} sweep of {sweep.at} on {sweep.target}: {len(sweep.calls)} calls, "
         f"{len(sweep.points)} points: {shown} ({rate:.1f} points/s)"
         + (f"; {sweep.left_out} more were not tried" if sweep.left_out else "")
     )
     if sweep.first_bug is not None:
-        click.echo(f"First bug: {sweep.first_bug.directory.path}/error_report.md")
+        words.echo(f"First bug: {sweep.first_bug.directory.path}/error_report.md")

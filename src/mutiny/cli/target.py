@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import click
+from mutiny.cli import words
 
 
-@click.group("target")
+@words.group("target")
 def command() -> None:
     """List, check and create targets: a TOML file is enough to bring your own orchestrator."""
 
 
 @command.command("list")
-@click.option("--json", "as_json", is_flag=True, help="A JSON list.")
+@words.option("--json", "as_json", is_flag=True, help="A JSON list.")
 def list_targets(as_json: bool) -> int:
     """List the targets that ship with Mutiny or with installed packages."""
     from mutiny.errors import TargetMissing
@@ -37,25 +37,25 @@ def list_targets(as_json: bool) -> int:
             }
         )
     if as_json:
-        click.echo(json.dumps(rows, indent=2))
+        words.echo(json.dumps(rows, indent=2))
         return 0
     for row in rows:
-        click.echo(f"{row['name']:<12} {row['contract']:<9} {row['about']}")
-        click.echo(
+        words.echo(f"{row['name']:<12} {row['contract']:<9} {row['about']}")
+        words.echo(
             f"{'':<12} {'':<9} program: {row['program'] or 'not found; say where with --bin'}"
         )
     return 0
 
 
 @command.command("check")
-@click.argument("file")
-@click.option(
+@words.argument("file")
+@words.option(
     "--bin",
     "program",
     metavar="PATH",
     help="Also try the program: init, up, status, down in a box.",
 )
-@click.option("--live", is_flag=True, help="Also try the program found on PATH.")
+@words.option("--live", is_flag=True, help="Also try the program found on PATH.")
 def check_target(file: str, program: str | None, live: bool) -> int:
     """Check a target file (or a target's name); every mistake is named with its line.
 
@@ -73,11 +73,11 @@ def check_target(file: str, program: str | None, live: bool) -> int:
         for name in (COMMANDS if spec.contract == "board" else wanted)
         if name not in spec.commands
     ]
-    click.echo(f"{origin}: target {spec.name!r} is well-formed")
+    words.echo(f"{origin}: target {spec.name!r} is well-formed")
     if missing:
-        click.echo(f"not applicable for it (no command given): {', '.join(missing)}")
+        words.echo(f"not applicable for it (no command given): {', '.join(missing)}")
     for rule, reason in spec.profile.not_applicable.items():
-        click.echo(f"not applicable: {rule}: {reason}")
+        words.echo(f"not applicable: {rule}: {reason}")
     if program is None and not live:
         return 0
     from mutiny.cli.options import DEFAULT_ROOT, make_bench
@@ -93,10 +93,10 @@ def check_target(file: str, program: str | None, live: bool) -> int:
 
 
 @command.command("init")
-@click.argument(
-    "file", type=click.Path(path_type=Path, dir_okay=False), default=Path("target.toml")
+@words.argument(
+    "file", type=words.Path(path_type=Path, dir_okay=False), default=Path("target.toml")
 )
-@click.option("--force", is_flag=True, help="Overwrite an existing file.")
+@words.option("--force", is_flag=True, help="Overwrite an existing file.")
 def init_target(file: Path, force: bool) -> int:
     """Write a commented target file to start from."""
     from importlib.resources import files
@@ -110,5 +110,5 @@ def init_target(file: Path, force: bool) -> int:
         file.write_text(text, encoding="utf-8")
     except OSError as error:
         raise StoreError(f"cannot write {file}: {error.strerror}") from error
-    click.echo(f"wrote {file}; fill it in, then: mutiny target check {file}")
+    words.echo(f"wrote {file}; fill it in, then: mutiny target check {file}")
     return 0

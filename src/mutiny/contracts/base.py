@@ -5,18 +5,26 @@ The engine is the same for all contracts: models and observations pass through i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
 
-from mutiny.model.operation import Operation
-from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
-from mutiny.model.violation import Rule, Violation
+from mutiny.model.violation import Violation
+from mutiny.values import dataclass, field
 
-Model = Any
-"""A contract's beliefs: an immutable value that only the contract opens."""
+TYPE_CHECKING = False  # the real one would import typing
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any, Protocol
+
+    from mutiny.model.operation import Operation
+    from mutiny.model.result import OperationResult
+    from mutiny.model.violation import Rule
+
+    Model = Any
+    """A contract's beliefs: an immutable value that only the contract opens."""
+else:
+    Protocol = object
 
 
 class Observation(Protocol):
@@ -89,7 +97,6 @@ class Live(Protocol):
 
     def prepare(self, operations: Sequence[Operation]) -> None:
         """Before anything runs: make what must be there from the beginning for what is planned."""
-        ...
 
     def execute(self, operation: Operation, context: StepContext) -> OperationResult: ...
 
@@ -168,7 +175,6 @@ class Contract(Protocol):
 
         `damaged`: the disk lied about a write, so that a repair may be needed.
         """
-        ...
 
     def generate(self, seed: int, length: int) -> tuple[Operation, ...]: ...
 

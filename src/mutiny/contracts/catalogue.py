@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mutiny.codec import nearest
 from mutiny.contracts.experiment import EXPERIMENT_OPERATIONS
-from mutiny.errors import UsageError
+from mutiny.errors import UsageError, nearest
 from mutiny.model.operation import Operation
 from mutiny.model.violation import Rule
 

@@ -8,16 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from importlib import import_module
 
 from mutiny.contracts.sentences import (
-    Finding,
-    Sample,
     Sentence,
-    Value,
     Vocabulary,
-    Witness,
     broken,
     holds,
     nearest_text,
@@ -26,6 +21,16 @@ from mutiny.contracts.sentences import (
 )
 from mutiny.model.duration import show_duration
 from mutiny.model.operation import Operation
+from mutiny.values import dataclass, field
+
+TYPE_CHECKING = False  # the real one would import typing
+if TYPE_CHECKING:
+    from mutiny.contracts.sentences import (
+        Finding,
+        Sample,
+        Value,
+        Witness,
+    )
 
 RADII = ("single task", "one worker", "all workers", "server", "storage", "whole box")
 """Blast radii from the smallest to the largest; each one includes those before it."""

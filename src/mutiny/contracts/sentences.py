@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
-from typing import Any
 
 from mutiny.model.duration import PATTERN as DURATION
 from mutiny.model.duration import parse_duration
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
+from mutiny.values import dataclass, field
+
+TYPE_CHECKING = False  # the real one would import typing
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
 
 
 class Truth(Enum):
@@ -126,7 +129,7 @@ class Witness:
     """For each shock: seconds until nothing was pending and the probe answered; None: not yet."""
 
 
-Value = Any
+Value: TypeAlias = "Any"
 Check = Callable[[Witness, Mapping[str, Value]], Finding]
 
 
@@ -184,7 +187,7 @@ _VALUES: dict[str, tuple[str, Callable[[str], Value]]] = {
 }
 """Kind of a parameter -> how it is written, and its value."""
 
-_TOKEN = re.compile(r"\{(\w+):(\w+)\}|\[([^\]]+)\]|(\s+)|([^\s{\[]+)")
+_TOKEN = r"\{(\w+):(\w+)\}|\[([^\]]+)\]|(\s+)|([^\s{\[]+)"
 
 
 def _parameters(text: str) -> list[tuple[str, str]]:
@@ -193,7 +196,7 @@ def _parameters(text: str) -> list[tuple[str, str]]:
 
 def _expression(text: str) -> str:
     parts: list[str] = []
-    for name, kind, optional, space, literal in _TOKEN.findall(text):
+    for name, kind, optional, space, literal in re.findall(_TOKEN, text):
         if name:
             parts.append(f"(?P<{name}>{_VALUES[kind][0]})")
         elif optional:

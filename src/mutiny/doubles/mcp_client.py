@@ -1,6 +1,7 @@
 """A client of an MCP server in a few lines: one tool call, its answer as one JSON line.
 
-    mcp_client.py call ENDPOINT TOOL ARGUMENTS     ENDPOINT: http://HOST:PORT/PATH, or a socket's path
+    mcp_client.py call ENDPOINT TOOL ARGUMENTS     ENDPOINT: http://HOST:PORT/PATH, or a socket's path;
+                                                   ARGUMENTS: a JSON object, or @FILE with one
     mcp_client.py bridge DIRECTORY COMMAND...      runs a server on pipes, and serves calls on a socket
 
 Exit 0: done, 1: refused or nobody there. Standard library only, raw on purpose: an SDK would hide what
@@ -19,6 +20,8 @@ from types import FrameType
 from typing import Any
 
 LIMIT_S = 30.0
+CONNECT_S = 3.0
+"""On loopback a server that is there and can be reached is reached at once; cut off, never."""
 END_S = 1.0
 """How long a bridge waits for its server to end."""
 PROTOCOL = "2025-06-18"
@@ -68,9 +71,10 @@ def call_http(endpoint: str, tool: str, arguments: dict[str, Any]) -> dict[str, 
         f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
     )
     try:
-        line = socket.create_connection((name, int(port or 80)), timeout=LIMIT_S)
+        line = socket.create_connection((name, int(port or 80)), timeout=CONNECT_S)
     except OSError as error:
         return _down(f"nobody answers at {endpoint}: {error}")
+    line.settimeout(LIMIT_S)
     try:
         with line:
             line.sendall(head.encode() + body)
@@ -231,6 +235,9 @@ def main(arguments: list[str]) -> int:
     if arguments[0] == "bridge":
         return bridge(arguments[1], arguments[2:])
     _, endpoint, tool, given = arguments
+    if given.startswith("@"):
+        with open(given[1:], encoding="utf-8") as file:
+            given = file.read()
     call = call_http if endpoint.startswith("http://") else call_socket
     answer = call(endpoint, tool, json.loads(given))
     print(json.dumps(answer), flush=True)

@@ -9,18 +9,22 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
 
-from mutiny.codec import Registry, decode_operation
 from mutiny.engine.rundir import FORMAT, storing
 from mutiny.errors import FormatError, UsageError
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
 from mutiny.model.violation import Violation
+from mutiny.values import dataclass, field
+
+TYPE_CHECKING = False  # the real one would import typing
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+    from typing import Any
+
+    from mutiny.codec import Registry
 
 
 @dataclass(frozen=True)
@@ -131,6 +135,8 @@ def version_problem(version: object) -> str | None:
 
 def read_operations(path: Path, registry: Registry) -> list[Operation]:
     """The operations of a journal, in order."""
+    from mutiny.codec import decode_operation
+
     return [
         decode_operation(record.get("operation"), registry, where=f"{path}: line {number}")
         for number, record in numbered_lines(path)

@@ -9,13 +9,9 @@ never green and never a dead run.
 from __future__ import annotations
 
 import time
-import traceback
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
 
-from mutiny.contracts.base import Answered, Checked, Contract, Evidence, Live, StepContext
+from mutiny.contracts.base import Answered, Checked, Evidence, StepContext
 from mutiny.engine.journal import JournalWriter, Step
 from mutiny.engine.rundir import RunDirectory, storing
 from mutiny.errors import MutinyError
@@ -24,6 +20,16 @@ from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict, worst
 from mutiny.model.violation import Violation
 from mutiny.seeds import short_tag, stream
+from mutiny.values import dataclass, field, replace
+
+TYPE_CHECKING = False  # the real one would import typing
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+    from random import Random
+    from typing import Any
+
+    from mutiny.contracts.base import Contract, Live
 
 Listener = Callable[["Event"], None]
 
@@ -183,8 +189,14 @@ class Engine:
     # --- one step ------------------------------------------------------------------------------
 
     def _resolve(self, operation: Operation, sequence_id: int) -> Operation:
-        random = stream(self._seed, f"choice/{sequence_id}")
-        return self.contract.resolve(operation, lambda options: random.choice(list(options)))
+        made: list[Random] = []
+
+        def choose(options: Sequence[Operation]) -> Operation:
+            if not made:  # most operations leave nothing to choose
+                made.append(stream(self._seed, f"choice/{sequence_id}"))
+            return made[0].choice(list(options))
+
+        return self.contract.resolve(operation, choose)
 
     def _step(self, sequence_id: int, operation: Operation) -> Step:
         began = time.perf_counter()
@@ -335,8 +347,9 @@ class Engine:
     def _afresh(self) -> float:
         """Throw the box away and make a new one; returns the milliseconds that took."""
         started = time.perf_counter()
-        self.close()
-        self.directory.discard_box()
+        if self._live is not None or self._boxes:
+            self.close()
+            self.directory.discard_box()
         with storing(self.directory.box_path):
             self._live = self._make_live(self.directory.box_path)
             self._live.prepare(self._planned)
@@ -400,6 +413,8 @@ class _Lag:
 
 def _breakdown(error: Exception) -> str:
     """Where the oracle itself broke down."""
+    import traceback  # it loads the reader of Python's own grammar
+
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return f"the oracle broke down in {frame.name}: {type(error).__name__}: {error}"
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from mutiny.engine import journal
 from mutiny.engine.rundir import FORMAT
 from mutiny.errors import FormatError, NotReproducible, UsageError
 from mutiny.model.operation import Operation
+from mutiny.values import dataclass
 
 
 @dataclass(frozen=True)

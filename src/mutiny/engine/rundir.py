@@ -13,14 +13,16 @@ stays readable.
 from __future__ import annotations
 
 import json
-import secrets
-import shutil
+import os
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from mutiny.errors import StoreError
+
+TYPE_CHECKING = False  # the real one would import typing
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
 FORMAT = 1
 ROOM_BYTES = 256 * 1024
@@ -64,9 +66,15 @@ class RunDirectory:
                     continue
             else:
                 raise StoreError(f"cannot find a free name below {root}")
-            if latest:
-                _point(root / "latest", path.name)
-        return cls(path)
+        made = cls(path)
+        if latest:
+            made.make_latest()
+        return made
+
+    def make_latest(self) -> None:
+        """Let `latest` point to this run."""
+        with storing(self.path.parent):
+            _point(self.path.parent / "latest", self.path.name)
 
     def write_json(self, path: Path, value: object) -> None:
         """Write a JSON document so that a reader sees all of it or nothing."""
@@ -95,6 +103,10 @@ class RunDirectory:
 
     def keep_copies(self, sources: Mapping[str, Path]) -> None:
         """Copy files or directories into the run directory; what does not exist is left out."""
+        if not sources:
+            return
+        import shutil  # it loads three compressors
+
         for name, source in sources.items():
             destination = self.path / name
             with storing(destination):
@@ -110,16 +122,18 @@ class RunDirectory:
         """On a full disk the target fails for want of room, and nothing that it does proves
         anything.
         """
+        import shutil
+
         if shutil.disk_usage(self.path).free < ROOM_BYTES:
             raise StoreError(f"cannot write {self.path}: No space left on device")
 
     def discard_box(self) -> None:
         """Throw the box's files away: nothing went wrong in it."""
-        shutil.rmtree(self.box_path, ignore_errors=True)
+        _remove(self.box_path)
 
     def discard(self) -> None:
         """Throw the whole run away."""
-        shutil.rmtree(self.path, ignore_errors=True)
+        _remove(self.path)
 
 
 def _no_files(directory: str, names: list[str]) -> list[str]:
@@ -132,8 +146,29 @@ def _no_files(directory: str, names: list[str]) -> list[str]:
     ]
 
 
+def _remove(path: Path) -> None:
+    """Take a tree away, as far as it lets itself be taken."""
+    with suppress(RecursionError):
+        _remove_quickly(str(path))
+    if path.is_dir():  # something in it is stubborn
+        import shutil
+
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _remove_quickly(path: str) -> None:
+    with suppress(OSError):
+        with os.scandir(path) as entries:
+            for entry in list(entries):
+                if entry.is_dir(follow_symlinks=False):
+                    _remove_quickly(entry.path)
+                else:
+                    os.unlink(entry.path)  # noqa: PTH108
+        os.rmdir(path)  # noqa: PTH106
+
+
 def _point(link: Path, target: str) -> None:
     """Make `latest` point to a run, in one step."""
-    temporary = link.with_name(f".latest.{secrets.token_hex(4)}")
+    temporary = link.with_name(f".latest.{os.urandom(4).hex()}")
     temporary.symlink_to(target)
     temporary.replace(link)

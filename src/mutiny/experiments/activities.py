@@ -7,21 +7,23 @@ disturbed nothing, and says so.
 from __future__ import annotations
 
 import json
-import shlex
 import sys
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from mutiny.contracts.experiment import Action, Gather, Probe
+from mutiny.contracts.experiment import Action, Gather
 from mutiny.experiments.tolerance import within
 from mutiny.model.result import OperationResult
+from mutiny.values import replace
 
+TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
+    from typing import Any
+
     from mutiny.box.box import Box
+    from mutiny.contracts.experiment import Probe
 
 TIMEOUT_S = 60.0
 TECHNIQUE = "Chaos Toolkit activity in the box"
@@ -173,6 +175,8 @@ def _argv(provider: Mapping[str, Any]) -> list[str]:
     """The command line, put together as Chaos Toolkit does."""
     path, arguments = str(provider["path"]), provider.get("arguments", [])
     if isinstance(arguments, str):
+        import shlex
+
         return ["sh", "-c", f"{shlex.quote(path)} {arguments}"]
     if isinstance(arguments, Mapping):
         arguments = [word for pair in arguments.items() for word in pair]

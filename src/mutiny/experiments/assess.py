@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from mutiny.contracts.experiment import Probe, SteadyState, Watch
 from mutiny.contracts.language import availability, language_of, median
-from mutiny.contracts.sentences import Sample
-from mutiny.engine.journal import Step
-from mutiny.engine.loop import Outcome
-from mutiny.experiments.compile import Placed, Plan
-from mutiny.experiments.experiment import CHAOS_TOOLKIT, Experiment
-from mutiny.experiments.recorder import Recorder, Shock, disturbs
+from mutiny.experiments.experiment import CHAOS_TOOLKIT
+from mutiny.experiments.recorder import disturbs
 from mutiny.model.operation import Kind
 from mutiny.model.verdict import Verdict
-from mutiny.model.violation import Rule
 from mutiny.report.advice import advice
 from mutiny.report.experiment import (
     ExperimentReport,
@@ -26,6 +20,18 @@ from mutiny.report.experiment import (
     SteadyRecord,
     StepRecord,
 )
+
+TYPE_CHECKING = False  # the real one would import typing
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mutiny.contracts.sentences import Sample
+    from mutiny.engine.journal import Step
+    from mutiny.engine.loop import Outcome
+    from mutiny.experiments.compile import Placed, Plan
+    from mutiny.experiments.experiment import Experiment
+    from mutiny.experiments.recorder import Recorder, Shock
+    from mutiny.model.violation import Rule
 
 CAUSE_STEPS = 4
 

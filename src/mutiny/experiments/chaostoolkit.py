@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
-from mutiny.codec import nearest
 from mutiny.contracts.experiment import Action, Gather, Probe
 from mutiny.contracts.language import language_of
-from mutiny.experiments.document import Document, Mistake, Mistakes, Node
+from mutiny.errors import nearest
+from mutiny.experiments.document import Mistake, Mistakes
 from mutiny.experiments.experiment import CHAOS_TOOLKIT, Experiment, PlannedStep
 from mutiny.experiments.tolerance import problem
-from mutiny.model.operation import Operation
+
+TYPE_CHECKING = False  # the real one would import typing
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from mutiny.experiments.document import Document, Node
+    from mutiny.model.operation import Operation
 
 PLAIN_BOX = "box"
 KEYS = (
@@ -41,13 +46,7 @@ _PROVIDERS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "python": (("module", "func"), ("arguments", "secrets", "configuration", "timeout")),
 }
 """Provider -> what it needs, and what it may have."""
-_VARIABLE = re.compile(r"\$\{([^}]+)\}")
-
-
-def is_foreign(root: Node) -> bool:
-    """Is it one of Chaos Toolkit's?"""
-    keys = {key for key, _, _ in root.entries or ()}
-    return "experiment" not in keys and bool(keys & {"title", "method", "steady-state-hypothesis"})
+_VARIABLE = r"\$\{([^}]+)\}"
 
 
 def understand(
@@ -173,7 +172,7 @@ class _Reader:
         known = dict(self._configuration)
         for scope in scopes:
             known.update(self._secrets.get(scope, {}))
-        whole = _VARIABLE.fullmatch(value)
+        whole = re.fullmatch(_VARIABLE, value)
         if whole and whole[1] in known:
             return known[whole[1]]
 
@@ -184,7 +183,7 @@ class _Reader:
                 return found[0]
             return str(known[found[1]])
 
-        return _VARIABLE.sub(fill, value)
+        return re.sub(_VARIABLE, fill, value)
 
     # --- activities --------------------------------------------------------------------------------
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-import platform
-from datetime import UTC, datetime
-from typing import Any
+import os
+import time
 
 from mutiny import __version__
 from mutiny.contracts.experiment import Action, Probe, Undo
-from mutiny.engine.journal import Step
-from mutiny.engine.loop import Outcome
-from mutiny.experiments.compile import Plan
-from mutiny.experiments.experiment import Experiment
 from mutiny.model.verdict import Verdict
+from mutiny.system.machine import machine_text
+
+TYPE_CHECKING = False  # the real one would import typing
+if TYPE_CHECKING:
+    from typing import Any
+
+    from mutiny.engine.journal import Step
+    from mutiny.engine.loop import Outcome
+    from mutiny.experiments.compile import Plan
+    from mutiny.experiments.experiment import Experiment
 
 
 def journal(experiment: Experiment, plan: Plan, outcome: Outcome) -> dict[str, Any]:
@@ -28,8 +33,8 @@ def journal(experiment: Experiment, plan: Plan, outcome: Outcome) -> dict[str, A
     ended = max((_end(step) for step in steps), default=began)
     return {
         "chaoslib-version": f"mutiny {__version__}",
-        "platform": platform.platform(),
-        "node": platform.node(),
+        "platform": machine_text(),
+        "node": os.uname().nodename,
         "experiment": dict(experiment.document),
         "start": _time(began),
         "status": _status(outcome),
@@ -95,4 +100,5 @@ def _end(step: Step) -> float:
 
 
 def _time(unix: float) -> str:
-    return datetime.fromtimestamp(unix, UTC).isoformat()
+    whole, part = divmod(round(unix * 1_000_000), 1_000_000)
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(whole))}.{part:06d}+00:00"

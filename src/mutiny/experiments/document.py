@@ -10,15 +10,15 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from mutiny.errors import UsageError
+from mutiny.values import dataclass
 
+TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+    from typing import Any
 
 LARGEST_BYTES = 2 * 1024 * 1024
 DEEPEST = 60
@@ -103,6 +103,12 @@ def read(path: Path, *, precise: bool = True) -> Document:
         if quick is not None:
             return Document(str(path), quick, precise=False)
     return Document(str(path), _yaml(str(path), text), precise=True)
+
+
+def is_foreign(root: Node) -> bool:
+    """Is it one of Chaos Toolkit's experiments?"""
+    keys = {key for key, _, _ in root.entries or ()}
+    return "experiment" not in keys and bool(keys & {"title", "method", "steady-state-hypothesis"})
 
 
 def _text(path: Path) -> str:
@@ -226,7 +232,7 @@ class _Composed:
             yield key.value, line, self.node(value, depth + 1)
 
 
-_INT = re.compile(r"[-+]?(0o[0-7]+|0x[0-9a-fA-F]+|[0-9]+)")
+_INT = r"[-+]?(0o[0-7]+|0x[0-9a-fA-F]+|[0-9]+)"
 
 
 def _scalar(tag: str, text: str) -> str | int | float | bool | None:
@@ -235,7 +241,7 @@ def _scalar(tag: str, text: str) -> str | int | float | bool | None:
         return None
     if kind == "bool":
         return text.lower() == "true"
-    if kind == "int" and _INT.fullmatch(text) and len(text) < 40:
+    if kind == "int" and re.fullmatch(_INT, text) and len(text) < 40:
         return int(text, 0) if text.lstrip("+-")[:2] in ("0o", "0x") else int(text)
     if kind == "float":
         value = float(text.lower().replace(".inf", "inf").replace(".nan", "nan"))

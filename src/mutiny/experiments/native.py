@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 
-from mutiny.codec import Registry, nearest
+from mutiny.codec import Registry
 from mutiny.contracts.experiment import DEFAULT_RATE_HZ, FASTEST_HZ
 from mutiny.contracts.language import RADII, RADIUS_WORDS, Language, language_of
-from mutiny.errors import UsageError
+from mutiny.errors import UsageError, nearest
 from mutiny.experiments.document import Document, Mistake, Mistakes, Node
 from mutiny.experiments.experiment import Experiment, PlannedStep, SteadyLine
 from mutiny.experiments.reach import reach

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
-from mutiny.box.box import Box
-from mutiny.contracts.base import Evidence, StepContext
+from mutiny.box.plain import plain_box
+from mutiny.contracts.base import Evidence
 from mutiny.contracts.common import Sleep
 from mutiny.contracts.plain.contract import Nothing, PlainContract
 from mutiny.experiments.chaostoolkit import PLAIN_BOX
-from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
+from mutiny.values import dataclass, field
+
+TYPE_CHECKING = False  # the real one would import typing
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mutiny.box.box import Box
+    from mutiny.contracts.base import StepContext
+    from mutiny.model.operation import Operation
 
 
 @dataclass(frozen=True)
@@ -34,10 +40,8 @@ class PlainSpec:
 class PlainLive:
     """Only the walls."""
 
-    def __init__(self, directory: Path, technique: str | None, visible: Path) -> None:
-        self.box = Box.create(
-            directory, technique=technique, doubles=False, source=False, read_only=(visible,)
-        )
+    def __init__(self, box: Box) -> None:
+        self.box = box
 
     def prepare(self, operations: Sequence[Operation]) -> None:
         """Nothing is needed."""
@@ -84,10 +88,18 @@ class PlainTarget:
     visible: Path = Path()
     """The experiment's directory: its own modules and scripts can be read in the box."""
 
+    standing: list[PlainLive] = field(default_factory=list)
+    """A box that was made ahead of its run."""
+
     def contract(self) -> PlainContract:
         """No promises."""
         return PlainContract()
 
     def make_live(self, directory: Path) -> PlainLive:
-        """A new box."""
-        return PlainLive(directory, self.options.technique, self.visible)
+        """The box that stands already, or a new one."""
+        for live in self.standing:
+            self.standing.remove(live)
+            if live.box.directory == directory.resolve():
+                return live
+            live.close()
+        return PlainLive(plain_box(directory, self.options.technique, self.visible))

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from dataclasses import dataclass, field
-from typing import Any
 
 from mutiny.contracts.sentences import Deed, Look, Sample, Spoken, Witness
 from mutiny.model.operation import Kind, Operation
-from mutiny.model.result import OperationResult
+from mutiny.values import dataclass, field
+
+TYPE_CHECKING = False  # the real one would import typing
+if TYPE_CHECKING:
+    from typing import Any
+
+    from mutiny.model.result import OperationResult
 
 MOST_LOOKS = 20_000
 

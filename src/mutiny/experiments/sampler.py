@@ -10,13 +10,18 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
 
 from mutiny.contracts.sentences import Sample
-from mutiny.experiments.recorder import Recorder
 from mutiny.model.result import OperationResult
+
+TYPE_CHECKING = False  # the real one would import typing
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mutiny.experiments.recorder import Recorder
 
 SLOW_S = 1.0
 """An answer that takes longer does not count as available."""

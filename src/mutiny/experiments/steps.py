@@ -9,17 +9,17 @@ from __future__ import annotations
 import re
 import types
 from collections.abc import Mapping
-from dataclasses import fields
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Union, get_args, get_origin
 
-from mutiny.codec import Registry, decode_operation, nearest
+from mutiny.codec import Registry, decode_operation, type_hints
 from mutiny.contracts.common import Sleep
 from mutiny.contracts.experiment import EXPERIMENT_OPERATIONS, VerifySentence
 from mutiny.contracts.language import Language
-from mutiny.errors import FormatError
+from mutiny.errors import FormatError, nearest
 from mutiny.experiments.document import Mistake, Node
 from mutiny.model.duration import parse_duration
 from mutiny.model.operation import Operation
+from mutiny.values import fields
 
 _HIDDEN = ("Reset", "Verify", *EXPERIMENT_OPERATIONS)
 """Not steps: the box is thrown away by nobody, and sentences have their own word."""
@@ -168,7 +168,7 @@ class StepReader:
         """`{type, args}` with the file's short forms written out."""
         cls = self.registry[name]
         known = [item for item in fields(cls) if item.init]
-        hints = get_type_hints(cls)
+        hints = type_hints(cls)  # type: ignore[arg-type]  # a class is hashable
         if value.is_mapping and not self._is_step_for(known, hints, value):
             entries = {self._field(name, key): node for key, _, node in value.entries or ()}
         elif value.scalar is None and not value.is_list and not value.is_mapping:

@@ -9,10 +9,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
+
+TYPE_CHECKING = False  # the real one would import typing
+if TYPE_CHECKING:
+    from typing import Any
 
 KINDS = ("range", "regex", "jsonpath")
-_PATH = re.compile(r"\.([A-Za-z_][\w-]*)|\[(\d+)\]|\[['\"]([^'\"]+)['\"]\]")
+_PATH = r"\.([A-Za-z_][\w-]*)|\[(\d+)\]|\[['\"]([^'\"]+)['\"]\]"
 
 
 def problem(tolerance: object) -> str | None:
@@ -59,7 +62,7 @@ def _steps(path: str) -> list[str | int] | None:
         rest = "." + rest
     steps: list[str | int] = []
     place = 0
-    for found in _PATH.finditer(rest):
+    for found in re.finditer(_PATH, rest):
         if found.start() != place:
             return None
         place = found.end()

@@ -7,14 +7,12 @@ experiments add, and leave everything else to whoever knows it. Nothing runs bes
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from mutiny.contracts import common
-from mutiny.contracts.base import Answered, Checked, Contract, Evidence, Live, StepContext
+from mutiny.contracts.base import Answered, Live
 from mutiny.contracts.experiment import (
     EXPERIMENT_OPERATIONS,
     Action,
@@ -26,16 +24,25 @@ from mutiny.contracts.experiment import (
     VerifySentence,
     Watch,
 )
-from mutiny.contracts.language import Language, language_of
-from mutiny.contracts.sentences import Finding, Truth
+from mutiny.contracts.language import language_of
+from mutiny.contracts.sentences import Truth
 from mutiny.experiments.recorder import Breach, Recorder
-from mutiny.experiments.sampler import Sampler, lasting_processes, uptime_s
-from mutiny.model.operation import Kind, Operation
+from mutiny.model.operation import Kind
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
 from mutiny.model.violation import Rule, Violation
+from mutiny.values import dataclass, field, replace
 
+TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
+
+    from mutiny.contracts.base import Checked, Contract, Evidence, StepContext
+    from mutiny.contracts.language import Language
+    from mutiny.contracts.sentences import Finding
+    from mutiny.experiments.sampler import Sampler
+    from mutiny.model.operation import Operation
     from mutiny.targets.registry import Target
 
 LOOK_EVERY_S = 0.2
@@ -379,6 +386,8 @@ class WitnessedLive:
         if not first.succeeded:
             text = f"the probe {asked} does not answer: {first.stderr.strip()}"
             return OperationResult(1, stderr=text, harness_error=text)
+        from mutiny.experiments.sampler import Sampler, uptime_s
+
         self._stop_sampler()
         self._watched_since = uptime_s()
         self._sampler = Sampler(
@@ -391,6 +400,8 @@ class WitnessedLive:
         return OperationResult(stdout=f"{asked} at {operation.rate_hz:g} Hz")
 
     def _measure(self) -> tuple[int, int] | None:
+        from mutiny.experiments.sampler import lasting_processes
+
         box = getattr(self._inner, "box", None)
         pid = getattr(box, "agent_host_pid", None)
         return (

@@ -15,7 +15,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -24,6 +23,7 @@ from mutiny.errors import BoxError
 from mutiny.faults.base import FaultUnavailable
 from mutiny.system import procfs
 from mutiny.system.processes import is_alive
+from mutiny.values import dataclass
 
 Namespace = Literal["net", "mnt"]
 HELPER_LIMIT_S = 10.0

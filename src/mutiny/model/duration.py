@@ -20,7 +20,7 @@ UNITS = ("ms", "s", "seconds", "minutes", "hours")
 _ONE = r"\d+(?:\.\d+)?\s*(?:milliseconds?|ms|seconds?|sec|s|minutes?|mins?|m|hours?|h)"
 PATTERN = rf"{_ONE}(?:\s*{_ONE})*"
 """A regular expression for one span."""
-_PART = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)")
+_PART = r"(\d+(?:\.\d+)?)\s*([a-z]+)"
 LONGEST_S = 24 * 3600.0
 
 
@@ -30,7 +30,7 @@ def parse_duration(text: str) -> float:
     if not re.fullmatch(PATTERN, plain):
         raise ValueError(f"{text!r} is no span of time; write it as 500ms, 30s or 10 minutes")
     seconds = 0.0
-    for number, unit in _PART.findall(plain):
+    for number, unit in re.findall(_PART, plain):
         word = unit if unit in _UNITS else unit.rstrip("s")
         seconds += float(number) * _UNITS[word]
     if seconds > LONGEST_S:

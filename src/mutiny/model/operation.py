@@ -7,10 +7,15 @@ journal line and a minimised replay are all the same thing: a list of `{type, ar
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, dataclass, fields
+from collections.abc import Mapping
 from enum import Enum
-from typing import ClassVar
+
+from mutiny.values import MISSING, dataclass, fields
+
+TYPE_CHECKING = False  # the real one would import typing
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import ClassVar
 
 
 class Kind(Enum):

@@ -6,8 +6,11 @@ verdict is the *worst* of its steps', and `inconclusive` is worse than `success`
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from enum import Enum
+
+TYPE_CHECKING = False  # the real one would import typing
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class Verdict(Enum):

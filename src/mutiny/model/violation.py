@@ -7,7 +7,8 @@ nothing else.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from mutiny.values import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

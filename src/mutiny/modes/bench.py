@@ -6,27 +6,31 @@ evidence, minimises and writes the reports.
 
 from __future__ import annotations
 
-import platform
 import sys
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
 
 from mutiny import __version__
-from mutiny.contracts.base import Contract, Live
-from mutiny.engine.loop import Engine, Listener, Outcome
-from mutiny.engine.minimise import Budget, Minimised, Progress, minimise
-from mutiny.engine.replay import Replay
+from mutiny.engine.loop import Engine
 from mutiny.engine.rundir import FORMAT, RunDirectory
 from mutiny.model.operation import Operation
 from mutiny.model.verdict import Verdict
-from mutiny.report.error_report import write_failure
 from mutiny.report.summary import write_summary
+from mutiny.system.machine import machine_text
+from mutiny.values import dataclass, replace
 
+TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any, Protocol
+
+    from mutiny.contracts.base import Contract, Live
+    from mutiny.engine.loop import Listener, Outcome
+    from mutiny.engine.minimise import Budget, Minimised, Progress
+    from mutiny.engine.replay import Replay
     from mutiny.targets.live import LiveOptions
+else:
+    Protocol = object
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,8 @@ class Bench:
     root: Path
     minimise_budget: Budget | None = None
     """None: no minimisation; the replay is then the whole sequence."""
+    directory: RunDirectory | None = None
+    """The directory of the first run, when it was made already."""
 
     def run(
         self,
@@ -83,7 +89,7 @@ class Bench:
         on_directory: Callable[[RunDirectory], None] = lambda _: None,
     ) -> Outcome:
         """Run, keep the evidence of a failure, minimise it, write summary and report."""
-        directory = RunDirectory.create(self.root)
+        directory = self.directory or RunDirectory.create(self.root)
         on_directory(directory)
         directory.write_json(directory.plan_path, self._plan(assignment))
         outcome = self._execute(assignment, directory, listeners)
@@ -97,6 +103,8 @@ class Bench:
         if outcome.verdict is Verdict.SUCCESS:
             directory.discard_box()
         else:
+            from mutiny.report.error_report import write_failure
+
             write_failure(outcome, self.target.contract(), replay, self.target.name)
         return outcome
 
@@ -120,6 +128,8 @@ class Bench:
         watch: Callable[[Progress], None],
     ) -> Minimised:
         """The shortest sequence that breaks the same rule."""
+        from mutiny.engine.minimise import minimise
+
         contract = self.target.contract()
 
         def fails(candidate: tuple[Operation, ...]) -> bool:
@@ -169,8 +179,8 @@ class Bench:
             "seed": assignment.seed,
             "started_unix": time.time(),
             "argv": sys.argv,
-            "versions": {"mutiny": __version__, "python": platform.python_version()},
-            "machine": {"system": platform.platform(), "isolation_asked": options.technique},
+            "versions": {"mutiny": __version__, "python": sys.version.split()[0]},
+            "machine": {"system": machine_text(), "isolation_asked": options.technique},
             "operations": [operation.as_json() for operation in assignment.operations],
             **({"rollback": rollback} if rollback else {}),
         }
@@ -178,6 +188,8 @@ class Bench:
     def _shortest(
         self, assignment: Assignment, outcome: Outcome, watch: Callable[[Progress], None]
     ) -> Replay:
+        from mutiny.engine.replay import Replay
+
         executed = tuple(step.operation for step in outcome.steps)
         assert outcome.rule is not None
         whole = Replay(

@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from mutiny.contracts.board import operations as op
@@ -23,6 +22,7 @@ from mutiny.model.operation import Operation
 from mutiny.modes.bench import Assignment, Bench
 from mutiny.targets.board.load import PROGRESS
 from mutiny.targets.board.spec import BoardSpec
+from mutiny.values import dataclass
 
 SHAPES = ("cost", "cycles", "dag", "payloads", "long", "burst")
 ONE_PROCESS_EACH = "a process a command"

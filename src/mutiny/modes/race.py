@@ -8,7 +8,6 @@ scheduled from outside, and only rounds are left; n rounds without a bug bound i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.common import MOST_AT_ONCE, Parallel, Reset
@@ -20,6 +19,7 @@ from mutiny.model.verdict import Verdict, worst
 from mutiny.modes.bench import Assignment, Bench
 from mutiny.modes.sweep import Sweeper
 from mutiny.targets.board.spec import BoardSpec
+from mutiny.values import dataclass, field
 
 KINDS = ("claims", "update", "lock", "toctou")
 CONFIDENCE = 0.95

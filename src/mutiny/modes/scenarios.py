@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from mutiny.codec import nearest
 from mutiny.engine.loop import Outcome
 from mutiny.engine.replay import load
-from mutiny.errors import UsageError
+from mutiny.errors import UsageError, nearest
 from mutiny.model.operation import Operation
 from mutiny.model.verdict import Verdict, worst
 from mutiny.modes.bench import Assignment, Bench

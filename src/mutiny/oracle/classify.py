@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from mutiny.model.expectation import Expectation
 from mutiny.model.operation import Kind, Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
 from mutiny.model.violation import Violation
+from mutiny.values import dataclass
 
 CRASH_TEXTS = (
     r"Traceback \(most recent call last\)",

@@ -5,9 +5,11 @@ A rule may say more exactly itself; what stands here is what is true of its whol
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from mutiny.values import dataclass
 
-from mutiny.model.violation import Rule
+TYPE_CHECKING = False  # the real one would import typing
+if TYPE_CHECKING:
+    from mutiny.model.violation import Rule
 
 
 @dataclass(frozen=True)

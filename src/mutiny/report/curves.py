@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from html import escape
+
+from mutiny.report.escape import escape
+from mutiny.values import dataclass
 
 PALETTE = ("#1f5fa8", "#c4551b", "#2b8a55", "#8a4fa3", "#a3283c", "#5b6b7a")
 LEFT, RIGHT, TOP, BOTTOM = 64, 118, 14, 40

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from mutiny.values import asdict, dataclass
 
-from mutiny.codec import decode
+TYPE_CHECKING = False  # the real one would import typing
+if TYPE_CHECKING:
+    from typing import Any
 
 FORMAT = 1
 RECOVERY_TARGET_S = 30.0
@@ -135,4 +136,6 @@ class ExperimentReport:
 
 def from_json(data: object, where: str) -> ExperimentReport:
     """Read `experiment.json` again."""
+    from mutiny.codec import decode
+
     return decode(ExperimentReport, data, where=where)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from html import escape
-
 from mutiny.model.duration import show_duration
-from mutiny.report.experiment import ExperimentReport, Score
+from mutiny.report.escape import escape
+
+TYPE_CHECKING = False  # the real one would import typing
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from mutiny.report.experiment import ExperimentReport, Score
 
 VERDICT_WORDS = {
     "success": "PASSED",

@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 import re
 import time
-from html import escape
 
 from mutiny.model.duration import show_duration
-from mutiny.report.experiment import ExperimentReport, FindingRecord, Score
+from mutiny.report.escape import escape
 from mutiny.report.experiment_markdown import VERDICT_WORDS, availability_text, recovery_text
 from mutiny.report.experiment_style import STYLE
 from mutiny.report.timeline import timeline
+
+TYPE_CHECKING = False  # the real one would import typing
+if TYPE_CHECKING:
+    from mutiny.report.experiment import ExperimentReport, FindingRecord, Score
 
 
 def page(report: ExperimentReport) -> str:

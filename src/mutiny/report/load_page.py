@@ -6,11 +6,11 @@ One self-contained HTML file: inline SVG, no script, nothing loaded from anywher
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any
 
 from mutiny.engine.loading import Loaded, LoadReport
 from mutiny.report.curves import PALETTE, Series, axis, chart, number
+from mutiny.report.escape import escape
 
 ABOUT = {
     "cost": "what a claim costs with so many tasks on the board",

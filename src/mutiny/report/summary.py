@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from mutiny.contracts.base import Contract
-from mutiny.engine.loop import Outcome
-from mutiny.engine.replay import Replay
 from mutiny.engine.rundir import FORMAT
+
+TYPE_CHECKING = False  # the real one would import typing
+if TYPE_CHECKING:
+    from mutiny.contracts.base import Contract
+    from mutiny.engine.loop import Outcome
+    from mutiny.engine.replay import Replay
 
 
 def summary(

@@ -7,10 +7,10 @@ tells the call and what came of it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 
 from mutiny.engine.sweeping import Point, Sweep
 from mutiny.model.verdict import Verdict
+from mutiny.report.escape import escape
 
 CELL, GAP, LABEL, TOP = 14, 2, 190, 40
 COLOURS = {

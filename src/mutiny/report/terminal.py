@@ -10,15 +10,18 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
-from typing import TextIO
 
-from mutiny.contracts.base import Contract
-from mutiny.engine.journal import Step
-from mutiny.engine.loop import Event, Outcome
-from mutiny.engine.replay import Replay
 from mutiny.model.verdict import Verdict
-from mutiny.report.error_report import error_type
+
+TYPE_CHECKING = False  # the real one would import typing
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import TextIO
+
+    from mutiny.contracts.base import Contract
+    from mutiny.engine.journal import Step
+    from mutiny.engine.loop import Event, Outcome
+    from mutiny.engine.replay import Replay
 
 WIDTH = 36
 _WORDS = {
@@ -84,6 +87,8 @@ class Terminal:
         self._say("")
         self._say(titles.get(step.verdict, "!!! Error Detected !!!"))
         self._say("")
+        from mutiny.report.error_report import error_type
+
         self._say(f"Error Type: {error_type(step, contract.rules)}")
         if outcome.rule:
             self._say(f"Rule: {outcome.rule}")

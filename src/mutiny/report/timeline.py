@@ -5,10 +5,13 @@ All lanes share one axis, so that the eye can do what a table cannot: see what f
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from html import escape
+from mutiny.report.escape import escape
 
-from mutiny.report.experiment import ExperimentReport, FaultRecord, SampleRecord, StepRecord
+TYPE_CHECKING = False  # the real one would import typing
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from mutiny.report.experiment import ExperimentReport, FaultRecord, SampleRecord, StepRecord
 
 WIDTH, LEFT, RIGHT = 1120, 96, 16
 PHASE_TOP, PHASE_HEIGHT = 8, 22

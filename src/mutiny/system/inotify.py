@@ -15,10 +15,11 @@ import select
 import struct
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+from mutiny.values import dataclass
 
 POLL_INTERVAL_S = 0.05
 

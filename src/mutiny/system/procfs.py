@@ -8,13 +8,15 @@ lives here, without dataclasses, pathlib or typing; the comfortable form for eve
 from __future__ import annotations
 
 import os
-import signal
 import time
 
 TYPE_CHECKING = False  # the real one would import typing, which costs more than this whole module
 if TYPE_CHECKING:
+    import signal
     from collections.abc import Callable
     from typing import Any
+else:
+    import _signal as signal  # the public module makes enumerations of its numbers, at a price
 
 
 def read_stat(pid: int) -> tuple[list[str], str] | None:
@@ -141,8 +143,8 @@ EXEC_PAUSE_S = 0.001
 def process_row(pid: int) -> dict[str, Any] | None:
     """Describe one process; None when it has ended while we looked.
 
-    In the middle of exec a process has no arguments, and its parent may go on before that is over: who looks
-    then would not recognise it. So an empty list is looked at again for a moment.
+    In the middle of exec a process has no arguments, and its parent may go on before that is over: who
+    looks then would not recognise it. So an empty list is looked at again for a moment.
     """
     for look in range(EXEC_LOOKS):
         found = read_stat(pid)

@@ -14,7 +14,6 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, Protocol, cast
 
@@ -33,6 +32,7 @@ from mutiny.syscalls import policies
 from mutiny.syscalls.memory import real
 from mutiny.syscalls.supervisor import Supervisor
 from mutiny.syscalls.supervisor import why_not as why_no_engine
+from mutiny.values import replace
 
 ENGINE = "seccomp user notification"
 KILL_ALL, KILL_COMMAND = "SIGKILL to the whole box", "SIGKILL to the command's processes"

@@ -11,7 +11,6 @@ import re
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -32,6 +31,7 @@ from mutiny.targets.observer import Observer
 from mutiny.targets.spec import CommandSpec, TargetSpec, fill
 from mutiny.targets.swept import SweptLive, as_result, unable
 from mutiny.targets.waits import WAITS
+from mutiny.values import dataclass, replace
 
 PROMPT_REFERENCE = "{text} (ref {token})"
 DYING_S = 1.0

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
 from pathlib import Path
 
 from mutiny.box.box import Box
@@ -29,6 +28,7 @@ from mutiny.oracle.probes import doubles, git
 from mutiny.oracle.probes.state import StateReading, StateWords, read_state
 from mutiny.system.inotify import DirectoryWatch, Event
 from mutiny.targets.spec import TargetSpec, fill
+from mutiny.values import asdict, replace
 
 _TMUX_ARGV = ("tmux", "list-panes", "-a", "-F", "#{session_name}\t#{pane_pid}")
 _NO_SERVER = re.compile(r"no server running|No such file or directory|Connection refused")

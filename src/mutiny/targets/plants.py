@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from mutiny.codec import nearest
-from mutiny.errors import UsageError
+from mutiny.errors import UsageError, nearest
 
 _BOARDS = {
     "longboat": "workers",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
@@ -20,6 +19,7 @@ from mutiny.syscalls.schedules import Interleaver
 from mutiny.syscalls.starters import CommandEnd, InBox
 from mutiny.syscalls.supervisor import Supervisor
 from mutiny.targets.keepers import keeper_of
+from mutiny.values import dataclass
 
 TECHNIQUE = "seccomp user notification"
 

@@ -10,19 +10,18 @@ from __future__ import annotations
 import shutil
 import sys
 import tomllib
-from dataclasses import dataclass, replace
 from importlib.metadata import entry_points
 from importlib.resources import files
 from pathlib import Path
 
 from mutiny.box.isolation import Network
-from mutiny.codec import nearest
 from mutiny.contracts.base import Contract, Live
 from mutiny.contracts.workers.contract import WorkersContract
-from mutiny.errors import TargetMissing, UsageError
+from mutiny.errors import TargetMissing, UsageError, nearest
 from mutiny.targets.board.spec import BoardSpec, load_board_spec
 from mutiny.targets.live import LiveOptions, WorkersLive
 from mutiny.targets.spec import TargetSpec, load_spec
+from mutiny.values import dataclass, replace
 
 ENTRY_POINTS = "mutiny.targets"
 _BY_RECORD = (

@@ -12,16 +12,16 @@ import re
 import signal
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
 from pathlib import Path
 
-from mutiny.codec import decode, nearest
+from mutiny.codec import decode
 from mutiny.contracts.workers.expect import REJECTIONS
 from mutiny.contracts.workers.operations import OPERATIONS, STATUSES
 from mutiny.contracts.workers.profile import LEGAL, NEEDS_DAEMON, Limits, Profile
 from mutiny.contracts.workers.rules import RULES
-from mutiny.errors import FormatError, UsageError
+from mutiny.errors import FormatError, UsageError, nearest
 from mutiny.model.operation import Kind
+from mutiny.values import dataclass, field, fields
 
 FORMAT = 1
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +22,7 @@ from mutiny.contracts.workers.observation import ProcessView
 from mutiny.faults import process as process_faults
 from mutiny.model.operation import Operation, walk
 from mutiny.model.result import OperationResult
+from mutiny.values import replace
 
 if TYPE_CHECKING:
     from mutiny.targets.injuries import Injuries

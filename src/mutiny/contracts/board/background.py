@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.courses import server_killed
@@ -14,6 +13,7 @@ from mutiny.model.operation import Kind, Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
 from mutiny.model.violation import Violation
+from mutiny.values import replace
 
 
 def control(model: BoardModel, operation: Operation, seen: BoardObservation) -> BoardModel:
@@ -25,7 +25,8 @@ def control(model: BoardModel, operation: Operation, seen: BoardObservation) -> 
         return replace(model, profile=replace(model.profile, figures=figures))
     if isinstance(operation, op.SpawnWorker):
         names = dict.fromkeys(operation.names, operation.behaviour)
-        return replace(model, spawned={**model.spawned, **names})
+        breaker = replace(model.breaker, unsure=True)  # how often they fail nobody counts
+        return replace(model, spawned={**model.spawned, **names}, breaker=breaker)
     if isinstance(operation, op.StopWorker | op.KillWorker):
         gone = named(model.spawned, operation.worker)
         after = model.see(seen).without(gone, seen.began)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
 from typing import Any
 
 from mutiny.contracts.board import operations as op
@@ -19,6 +18,7 @@ from mutiny.contracts.board.model import (
     Leader,
     Span,
     Task,
+    Tasks,
     attempt_over,
     due_status,
     has_cycle,
@@ -26,6 +26,7 @@ from mutiny.contracts.board.model import (
 )
 from mutiny.contracts.board.observation import Answer
 from mutiny.model.operation import Operation
+from mutiny.values import dataclass, replace
 
 MOST_DOUBTFUL = 3
 """Of so many claims that may or may not be stale every combination is tried."""
@@ -110,12 +111,16 @@ def _up(model: BoardModel) -> tuple[Course, ...]:
         return (_ok(model, "it needs no server"),)
     if model.serving is True:
         return (_no(model, "a server runs already", "server_running", "busy"),)
-    kept = model.recent if model.damaged else ()  # a server that starts well keeps a copy first
-    up = replace(model, initialised=True, up=frozenset({True}), recent=kept)
+    up = replace(model, initialised=True, up=frozenset({True}), undecided=_open_after_start(model))
     started = _ok(up, "no server runs")
     if model.serving is None:
         return (started, _no(model, "a server may run already", "server_running", "busy"))
     return (started,)
+
+
+def _open_after_start(model: BoardModel) -> tuple[Tasks, ...]:
+    """A server that starts well has decided what has happened, and keeps a copy of it."""
+    return model.undecided if model.damaged else ()
 
 
 def _down(model: BoardModel) -> tuple[Course, ...]:
@@ -136,8 +141,7 @@ def _stopped(model: BoardModel) -> BoardModel:
 def _restart(model: BoardModel) -> tuple[Course, ...]:
     if not model.profile.server:
         return (_ok(model, "it needs no server"),)
-    kept = model.recent if model.damaged else ()
-    back = replace(_stopped(model), up=frozenset({True}), recent=kept)
+    back = replace(_stopped(model), up=frozenset({True}), undecided=_open_after_start(model))
     return (_ok(back, "the server comes back"),)
 
 
@@ -445,7 +449,10 @@ def _recover(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
 
 def _checkpoint(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
     kept = {**model.checkpoints, operation.name: model.tasks}
-    return (_ok(replace(model, checkpoints=kept), "a copy can always be kept"),)
+    name = frozenset({operation.name})
+    vague = model.vague | name if model.loose else model.vague - name
+    after = replace(model, checkpoints=kept, spoiled=model.spoiled - name, vague=vague)
+    return (_ok(after, "a copy can always be kept"),)
 
 
 def _restore(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
@@ -459,7 +466,10 @@ def _restore(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
         task = replace(task, epoch=epoch, rest=_blurred(task.rest))
         free = task.held and not model.profile.restore_keeps_claims
         tasks[name] = task.free(task.rest) if free else task
-    return (_ok(replace(model, tasks=tasks), "the checkpoint is there"),)
+    there = _ok(replace(model, tasks=tasks), "the checkpoint is there")
+    if operation.name in model.spoiled:
+        return (there, _no(model, "the disk lied about the checkpoint", "unreadable"))
+    return (there,)
 
 
 def _blurred(rest: Span | None) -> Span | None:
@@ -470,13 +480,12 @@ def _blurred(rest: Span | None) -> Span | None:
 def _repair(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
     if not model.damaged:
         return (_ok(model, "nothing is wrong"),)
+    mended = replace(model, damaged=False, undecided=())
     found = [
-        _ok(_from_copy(replace(model, damaged=False), tasks), "it comes back from a copy")
-        for tasks in (model.tasks, *model.recent)
+        _ok(_from_copy(mended, tasks), "everything acknowledged comes back from a copy")
+        for tasks in (model.tasks, *model.undecided)
     ]
-    found.append(_ok(replace(model, damaged=False), "the damage may have hit nothing that counts"))
-    if not model.recent:
-        found.append(_no(model, "there may be no copy yet", "unreadable", "not_initialised"))
+    found.append(_ok(mended, "the damage may have hit nothing that counts"))
     return found
 
 

@@ -7,6 +7,7 @@ from mutiny.contracts.board.operations import (
     AddTask,
     AssertOwner,
     AssertStatus,
+    Behave,
     Claim,
     Complete,
     Configure,
@@ -16,6 +17,7 @@ from mutiny.contracts.board.operations import (
     Heartbeat,
     HoldBoardLock,
     Init,
+    KillAgent,
     KillServer,
     KillWorker,
     List,
@@ -26,10 +28,12 @@ from mutiny.contracts.board.operations import (
     Settle,
     SpawnWorker,
     StartSecondServer,
+    Status,
     StepDown,
     StopWorker,
     Up,
     Verify,
+    WaitForAgent,
     WaitForSettled,
     WaitForStatus,
     WriteAsLeader,
@@ -83,6 +87,20 @@ POISONED_BACKUP: Sequence = (
     ExpectError(AddTask("c")),
     Repair(),
     List(),
+    Settle(),
+)
+
+STALE_STATE: Sequence = (
+    *BEGIN,
+    AddTask("a"),
+    AddTask("b"),
+    Claim("w1"),
+    Complete("w1", "a"),
+    CorruptBoard("stale"),
+    Claim("w2"),
+    Repair(),
+    List(),
+    Claim("w2"),
     Settle(),
 )
 
@@ -276,10 +294,69 @@ TOKENS_OVER_RESTART: Sequence = (
     Settle(),
 )
 
+AGENTS: Sequence = (
+    *BEGIN,
+    AddBatch(("b:a", "a", "c:b", "d")),
+    WaitForSettled(),
+    Verify("all tasks are done"),
+    Verify("no task is completed twice"),
+    Status(),
+    Settle(),
+)
+
+AGENT_KILLED: Sequence = (
+    *BEGIN,
+    Behave("slow:5000"),
+    AddTask("a"),
+    WaitForAgent("a"),
+    Behave(),
+    KillAgent("a"),
+    WaitForSettled(),
+    Verify("all tasks are done"),
+    Settle(),
+)
+
+AGENT_EXITS: Sequence = (
+    *BEGIN,
+    Behave("exit"),
+    AddTask("a", max_attempts=1),
+    WaitForStatus("a", "failed"),
+    Status(),
+    Behave(),
+    AddTask("b"),
+    Settle(),
+    AssertStatus("b", "done"),
+)
+
+CREW_KILLED: Sequence = (
+    *BEGIN,
+    Behave("slow:5000"),
+    AddTask("a"),
+    WaitForAgent("a"),
+    KillServer(),
+    Up(),
+    WaitForAgent("a", runs=2),
+    Behave(),
+    Settle(),
+)
+
+CREW_STOPPED: Sequence = (
+    *BEGIN,
+    Behave("slow:5000"),
+    AddTask("a"),
+    WaitForAgent("a"),
+    Down(),
+    Behave(),
+    Up(),
+    Settle(),
+    Verify("all tasks are done"),
+)
+
 DRILLS: dict[str, Sequence] = {
     "corrupt_state": CORRUPT_STATE,
     "twice_corrupt": TWICE_CORRUPT,
     "poisoned_backup": POISONED_BACKUP,
+    "stale_state": STALE_STATE,
     "disk_full": DISK_FULL,
     "held_lock": HELD_LOCK,
     "workers": WORKERS,
@@ -296,6 +373,14 @@ DRILLS: dict[str, Sequence] = {
     "tokens_over_restart": TOKENS_OVER_RESTART,
 }
 """All of them by name."""
+CREW: dict[str, Sequence] = {
+    "agents": AGENTS,
+    "agent_killed": AGENT_KILLED,
+    "agent_exits": AGENT_EXITS,
+    "crew_killed": CREW_KILLED,
+    "crew_stopped": CREW_STOPPED,
+}
+"""For a board that has agents of its own: what it gives out, nobody else can claim first."""
 NEEDS_SERVER = (
     "full_store",
     "server_kill",
@@ -303,4 +388,6 @@ NEEDS_SERVER = (
     "tokens_over_restart",
     "corrupt_store",
 )
-NEEDS_FILES = ("disk_full", "corrupt_state", "twice_corrupt", "poisoned_backup", "held_lock")
+NEEDS_FILES = (
+    *("disk_full", "corrupt_state", "twice_corrupt", "poisoned_backup", "stale_state", "held_lock"),
+)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 from mutiny.contracts.board.model import BoardModel, Breaker, Bucket, Span, Task, older
+from mutiny.values import replace
 
 
 def breaker_courses(model: BoardModel, when: Span) -> Iterator[tuple[bool, BoardModel]]:
@@ -15,7 +15,7 @@ def breaker_courses(model: BoardModel, when: Span) -> Iterator[tuple[bool, Board
         yield True, model
         return
     if breaker.unsure:
-        yield True, replace(model, breaker=Breaker())
+        yield True, model  # closed, but after how many failures nobody knows
         yield False, model
         return
     if breaker.opened is None:

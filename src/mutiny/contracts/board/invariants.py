@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.model import BoardModel, Span, Task, has_cycle, hopeless
@@ -12,6 +11,7 @@ from mutiny.contracts.common import ExpectError, SweepPoint, Trace
 from mutiny.contracts.faults import Injury, KillDuring
 from mutiny.model.operation import Operation, walk
 from mutiny.model.violation import Violation
+from mutiny.values import dataclass
 
 
 @dataclass(frozen=True)
@@ -104,6 +104,18 @@ def single_owner(check: Check) -> Iterable[Violation]:
             yield _found("single_owner", view.id, f"Task {view.id} is {view.status} by nobody.")
 
 
+def one_run(check: Check) -> Iterable[Violation]:
+    """An agent that still works on a task is ended before another one gets it."""
+    busy: dict[str, list[int]] = {}
+    for run in check.seen.agents:
+        if run.busy:
+            busy.setdefault(run.task, []).append(run.identity[0])
+    for task, pids in busy.items():
+        if len(pids) > 1:
+            shown = ", ".join(f"pid {pid}" for pid in pids)
+            yield _found("one_run", task, f"{len(pids)} agents work on task {task} ({shown}).")
+
+
 def claim_kept(check: Check) -> Iterable[Violation]:
     """A claim stands until its owner ends it or its lease is over."""
     if not check.exact or check.gave((op.Restore, op.Repair)):
@@ -165,6 +177,13 @@ def dependencies_respected(check: Check) -> Iterable[Violation]:
             if name in tasks and tasks[name].status != "done":
                 text = f"Task {view.id} is {view.status} but {name} is {tasks[name].status}."
                 yield _found("dependencies_respected", view.id, text)
+    for run in check.seen.agents:
+        view_of = tasks.get(run.task)
+        for name in view_of.depends if view_of is not None else ():
+            ends = [one.ended for one in check.seen.agents if one.task == name]
+            if ends and not any(end is not None and end < run.begun for end in ends):
+                text = f"An agent was given task {run.task} before {name} was done."
+                yield _found("dependencies_respected", run.task, text)
 
 
 def blocked_for_a_reason(check: Check) -> Iterable[Violation]:
@@ -239,10 +258,10 @@ def checkpoint_exact(check: Check) -> Iterable[Violation]:
 
 
 def repair_keeps_data(check: Check) -> Iterable[Violation]:
-    """After a repair the tasks are those of the newest whole copy."""
+    """After a repair everything is there that was acknowledged."""
     if check.seen.tasks is None or not isinstance(check.inner, op.Repair):
         return
-    yield from _same_tasks(check, "repair_keeps_data", "The newest whole copy held")
+    yield from _same_tasks(check, "repair_keeps_data", "Acknowledged was")
 
 
 def _same_tasks(check: Check, rule: str, source: str) -> Iterable[Violation]:
@@ -272,7 +291,7 @@ def status_is_honest(check: Check) -> Iterable[Violation]:
 Invariant = Callable[[Check], Iterable[Violation]]
 INVARIANTS: tuple[Invariant, ...] = (
     *(state_readable, one_server, batch_is_atomic, add_kept, nothing_invented),
-    *(checkpoint_exact, repair_keeps_data, single_owner),
+    *(checkpoint_exact, repair_keeps_data, single_owner, one_run),
     *(tokens_grow, no_double_effect, dependencies_respected, cycles_refused, attempts_bounded),
     *(terminal_is_terminal, completion_kept, no_stuck_claim, claim_kept),
     *(blocked_for_a_reason, status_is_honest),

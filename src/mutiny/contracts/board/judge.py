@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 
 from mutiny.contracts import common, faults
 from mutiny.contracts.board import operations as op
@@ -26,6 +25,7 @@ from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict, worst
 from mutiny.model.violation import Violation
 from mutiny.oracle.classify import CRASH_TEXTS
+from mutiny.values import dataclass, replace
 
 _CRASH = re.compile("|".join(CRASH_TEXTS))
 MOST_MODELS = 64
@@ -134,14 +134,16 @@ def command(
         return Judged(verdict, _either(model, operation, when), trouble)
     answer = answer_of(result, look.words)
     if model.loose and not isinstance(operation, EXACT):
-        return _loosely(model, operation, answer)
+        return _loosely(model, operation, answer, when)
     right = courses(model, operation, when)
     reason = "; or ".join(dict.fromkeys(course.reason for course in right))
     matched = [course for course in right if _fits(course, answer)]
     if matched:
         backwards = _backwards(model, operation, answer)
         verdict = Verdict.SUCCESS if answer.ok else Verdict.EXPECTED
-        after = tuple(learn(one.after, operation, answer).changed_from(model) for one in matched)
+        after = tuple(learn(one.after, operation, answer).acknowledged(model) for one in matched)
+        if isinstance(operation, op.Restore) and operation.name in model.vague:
+            after = tuple(one.as_seen(look.seen) for one in after)
         if backwards is not None:
             return Judged(Verdict.BUG, after, backwards, reason)
         dishonest = _dishonest(operation, answer, look) if answer.ok else None
@@ -191,7 +193,10 @@ def _backwards(model: BoardModel, operation: Operation, answer: Answer) -> Viola
 
 
 def _dishonest(operation: Operation, answer: Answer, look: Look) -> Violation | None:
-    """What status says of the numbers of tasks agrees with what was seen before and after it."""
+    """What status says of agents and of the numbers of tasks agrees with what was seen around it."""
+    dead = _shown_alive(operation, answer, look)
+    if dead is not None:
+        return dead
     counts = answer.said.get("counts")
     steady = look.before.tasks is not None and look.before.tasks == look.seen.tasks
     if not isinstance(operation, op.Status) or not isinstance(counts, dict) or not steady:
@@ -204,20 +209,36 @@ def _dishonest(operation: Operation, answer: Answer, look: Look) -> Violation | 
     return None
 
 
-def _loosely(model: BoardModel, operation: Operation, answer: Answer) -> Judged:
+def _shown_alive(operation: Operation, answer: Answer, look: Look) -> Violation | None:
+    """Status shows an agent as alive whose process had ended before anybody asked."""
+    agents = answer.said.get("agents")
+    if not isinstance(operation, op.Status) or not isinstance(agents, dict):
+        return None
+    ended = {run.identity[0] for run in look.before.agents if not run.alive}
+    for name, shown in agents.items():
+        if isinstance(shown, dict) and shown.get("alive") and shown.get("pid") in ended:
+            text = f"Status shows {name} as alive, but its process {shown['pid']} has ended."
+            return Violation("board.status_is_honest", text, str(name))
+    return None
+
+
+def _loosely(model: BoardModel, operation: Operation, answer: Answer, when: Span) -> Judged:
     """Others work on the board: which course is right, only the whole history can tell."""
     if answer.ok:
-        return Judged(Verdict.SUCCESS, (learn(model, operation, answer),))
+        worker = op.worker_of(operation)
+        heard = model if worker is None else model.spoke(worker, when, sure=True)
+        return Judged(Verdict.SUCCESS, (learn(heard, operation, answer),))
     if answer.error in KNOWN:
-        return Judged(Verdict.EXPECTED, (model,))
+        return Judged(Verdict.EXPECTED, (_at_least_heard(model, operation, when),))
     text = f"{operation} failed with an unknown error: {answer.message}"
     return Judged(Verdict.BUG, (model,), Violation("board.fails_clearly", text))
 
 
 def _either(model: BoardModel, operation: Operation, when: Span) -> tuple[BoardModel, ...]:
     """It has happened or it has not."""
-    after = [course.after.changed_from(model) for course in courses(model, operation, when)]
-    return _distinct((_at_least_heard(model, operation, when), *after))
+    after = (course.after for course in courses(model, operation, when))
+    worlds = _distinct((_at_least_heard(model, operation, when), *after))
+    return tuple(world.or_else(worlds) for world in worlds)
 
 
 def _at_least_heard(model: BoardModel, operation: Operation, when: Span) -> BoardModel:
@@ -351,15 +372,21 @@ def _broken_off(
     else:
         judged = command(model, inner, answer, look, hindered=True)
     lied = isinstance(operation, common.TearAt) and operation.mode == "lie"
-    models = (
-        replace(one.fault(str(operation)), damaged=one.damaged or lied) for one in judged.models
-    )
+    hit = (one.fault(str(operation)) for one in judged.models)
+    models = (_lied_to(one, inner) if lied else one for one in hit)
     if operation.ends_world:
         models = (_world_ended(one) for one in models)
     elif model.profile.server:  # it was stopped for the point, and has come back
         models = (one.all_blurred() for one in models)
     after = Verdict.SUCCESS if judged.verdict is Verdict.EXPECTED else judged.verdict
     return replace(judged, verdict=after, models=_distinct(models))
+
+
+def _lied_to(model: BoardModel, written: Operation) -> BoardModel:
+    """The disk took half of a file and said that it has all."""
+    if isinstance(written, op.Checkpoint):
+        return replace(model, damaged=True, spoiled=model.spoiled | {written.name})
+    return replace(model, damaged=True)
 
 
 def _killed_after(

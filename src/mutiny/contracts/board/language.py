@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board import sentences as plain
@@ -24,6 +23,7 @@ from mutiny.contracts.sentences import (
 )
 from mutiny.model.operation import Operation, walk
 from mutiny.model.result import OperationResult
+from mutiny.values import dataclass
 
 _CALM = ("healthy", "slow")
 

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from mutiny.contracts.board.observation import BoardObservation
 from mutiny.contracts.board.operations import HELD, TERMINAL
 from mutiny.contracts.board.profile import BoardProfile
 from mutiny.contracts.faults import Injury
+from mutiny.values import dataclass, field, replace
 
 FINISHING = ("healthy", "slow", "skewed", "double", "stranger", "flood", "deaf")
 """Behaviours of spawned workers that complete what they claim."""
+
+MOST_UNDECIDED = 8
 
 
 class Span(NamedTuple):
@@ -112,14 +114,20 @@ class BoardModel:
     tokens: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """Leader tokens that a node was given, in their order."""
     checkpoints: Mapping[str, Tasks] = field(default_factory=dict)
-    recent: tuple[Tasks, ...] = ()
-    """The tasks before the last changes, newest first: what a repair may bring back."""
+    undecided: tuple[Tasks, ...] = ()
+    """What the tasks would be if the commands that nobody answered had gone the other way. A repair may
+    bring these back: it has to keep what was acknowledged, and only that.
+    """
     breaker: Breaker = field(default_factory=Breaker)
     buckets: Mapping[str, Bucket] = field(default_factory=dict)
     spawned: Mapping[str, str] = field(default_factory=dict)
     """Workers that run in the background, with their behaviour."""
     damaged: bool = False
     """The state was damaged, and nobody has repaired it yet."""
+    vague: frozenset[str] = frozenset()
+    """Checkpoints that were taken while others worked: nobody knows how far they had come."""
+    spoiled: frozenset[str] = frozenset()
+    """Checkpoints that a lying disk took: no repair brings them back."""
     faults: tuple[str, ...] = ()
     """Faults since the system was last seen settled."""
     lasting: tuple[Injury, ...] = ()
@@ -206,14 +214,31 @@ class BoardModel:
         """A fault has happened."""
         return replace(self, faults=(*self.faults, text))
 
-    def changed_from(self, before: BoardModel) -> BoardModel:
-        """Remember what was there before a change, for a repair."""
+    def acknowledged(self, before: BoardModel) -> BoardModel:
+        """A change was confirmed: it and all that it was built on has to survive a repair."""
         same = before.tasks == self.tasks and before.leader == self.leader
-        if same or not self.profile.repair_loses:
-            return self
-        return replace(self, recent=(before.tasks, *self.recent)[: self.profile.repair_loses])
+        return self if same or not self.undecided else replace(self, undecided=())
+
+    def or_else(self, others: Iterable[BoardModel]) -> BoardModel:
+        """Nobody knows whether this has happened or one of the others; a look may tell, a repair
+        may still take it back.
+        """
+        tasks = [*self.undecided]
+        for other in others:
+            if other.tasks != self.tasks and other.tasks not in tasks:
+                tasks.append(other.tasks)
+        return replace(self, undecided=tuple(tasks[-MOST_UNDECIDED:]))
 
     # --- looking ---------------------------------------------------------------------------------
+
+    def as_seen(self, seen: BoardObservation) -> BoardModel:
+        """The same tasks, as far on as they are seen."""
+        tasks = dict(self.tasks)
+        for name, view in (seen.tasks or {}).items():
+            if name in tasks:
+                owner = view.owner if view.status in HELD else None
+                tasks[name] = replace(tasks[name], status=view.status, owner=owner, rest=ANYTIME)
+        return replace(self, tasks=tasks)
 
     def see(self, seen: BoardObservation) -> BoardModel:
         """Take over what only the board knows: epochs and attempts; and, when others work on it, all."""

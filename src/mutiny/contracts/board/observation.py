@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+
+from mutiny.values import asdict, dataclass, field
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,22 @@ class TaskView:
 
 
 @dataclass(frozen=True)
+class AgentRun:
+    """One task in the hands of one agent process that the board itself has started."""
+
+    worker: str
+    task: str
+    identity: tuple[int, int]
+    """Pid and start time."""
+    alive: bool
+    busy: bool
+    """It lives, and has not answered yet."""
+    begun: int = 0
+    ended: int | None = None
+    """Places in the order in which all agents wrote down what they did."""
+
+
+@dataclass(frozen=True)
 class BoardObservation:
     """One look at a board."""
 
@@ -44,7 +61,9 @@ class BoardObservation:
     servers: int | None = None
     """How many servers of the board run; None: not looked, or it has none."""
     living: frozenset[str] = frozenset()
-    """Spawned workers whose processes run."""
+    """Spawned workers, and agents of the board's own, whose processes run."""
+    agents: tuple[AgentRun, ...] = ()
+    """What agents of the board's own have done so far, and do now."""
     probe_errors: tuple[str, ...] = ()
 
     def status_of(self, task: str | None) -> str | None:
@@ -69,6 +88,12 @@ class BoardObservation:
             "state_error": self.state_error,
             "servers": self.servers,
             "living": sorted(self.living) or None,
+            "agents": [
+                {"worker": run.worker, "task": run.task, "pid": run.identity[0]}
+                for run in self.agents
+                if run.busy
+            ]
+            or None,
         }
         record.update({key: value for key, value in optional.items() if value is not None})
         return record

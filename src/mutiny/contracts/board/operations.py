@@ -6,13 +6,13 @@ the epoch that it was given, and `stale=True` uses the one before, as a worker d
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from mutiny.contracts import common
 from mutiny.contracts.common import check_seconds
 from mutiny.contracts.faults import DAMAGES, INJURIES, Heal, KillDuring
 from mutiny.model.operation import Kind, Operation
+from mutiny.values import dataclass
 
 STATUSES = ("blocked", "available", "claimed", "in_progress", "done", "failed", "cancelled")
 HELD = ("claimed", "in_progress")
@@ -99,6 +99,14 @@ class StopWorker(Operation):
     """Ask spawned workers (this one, or all of this name) to end; they finish what they hold."""
 
     worker: str
+    kind: ClassVar[Kind] = Kind.CONTROL
+
+
+@dataclass(frozen=True)
+class Behave(Operation):
+    """What the agents that the board starts do with every task from now on: obey, slow:MS, exit, ..."""
+
+    turn: str = "nothing"
     kind: ClassVar[Kind] = Kind.CONTROL
 
 
@@ -379,6 +387,16 @@ class WaitForSettled(Operation):
 
 
 @dataclass(frozen=True)
+class WaitForAgent(Operation):
+    """Until an agent of the board's own works on a task, and as many as `runs` have begun it in all."""
+
+    task: str
+    runs: int = 1
+    timeout_seconds: float | None = None
+    kind: ClassVar[Kind] = Kind.WAIT
+
+
+@dataclass(frozen=True)
 class AssertStatus(Operation):
     """A task has this status now."""
 
@@ -435,6 +453,14 @@ class PauseWorker(Operation):
 
     def __post_init__(self) -> None:
         check_seconds(self.seconds)
+
+
+@dataclass(frozen=True)
+class KillAgent(Operation):
+    """The agent process that works on this task is killed."""
+
+    task: str
+    kind: ClassVar[Kind] = Kind.FAULT
 
 
 @dataclass(frozen=True)
@@ -496,6 +522,7 @@ OPERATIONS: dict[str, type[Operation]] = {
     cls.__name__: cls
     for cls in (
         *(common.Reset, common.Sleep, Configure, Settle, SpawnWorker, StopWorker),
+        *(Behave, KillAgent, WaitForAgent),
         *(Init, Up, Down, AddTask, AddBatch, Claim, Start, Complete, Fail, Heartbeat, Release),
         *(Cancel, Retry, Recover, Checkpoint, Restore, Elect, Renew, StepDown, WriteAsLeader),
         *(Status, List, Repair, AddMany, Drive),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from mutiny.values import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -54,10 +55,6 @@ class BoardProfile:
     """Claims go through a circuit breaker."""
     works: bool = False
     """The board has agents of its own that claim and complete."""
-    repair_loses: int = 1
-    """How many of the last changes a repair may lose, because the copy that it uses is so much older. A
-    server keeps a copy when it starts: nothing from before that is ever lost.
-    """
     sure_calls: int = 0
     """State-changing system calls that every changing command surely makes: exploration breaks commands
     only before these. 0: it breaks none.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mutiny.contracts.board.drills import BEGIN, DRILLS, NEEDS_FILES, NEEDS_SERVER, Sequence
+from mutiny.contracts.board.drills import BEGIN, CREW, DRILLS, NEEDS_FILES, NEEDS_SERVER, Sequence
 from mutiny.contracts.board.operations import (
     AddBatch,
     AddTask,
@@ -480,6 +480,8 @@ _NEEDS_BREAKER = ("breaker", "breaker_opens")
 
 def scenarios_of(profile: BoardProfile) -> Mapping[str, Sequence]:
     """The scenarios that make sense for a target."""
+    if profile.works:
+        return {name: sequence for name, sequence in CREW.items() if name not in profile.skips}
     timed = {name: make(profile) for name, make in _TIMED.items()}
     return {
         name: sequence

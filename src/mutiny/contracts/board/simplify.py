@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import fields, replace
 
 from mutiny.contracts import common
 from mutiny.contracts.board import operations as op
@@ -13,6 +12,7 @@ from mutiny.contracts.board.model import BoardModel
 from mutiny.contracts.board.profile import BoardProfile
 from mutiny.contracts.board.symbolic import Walk
 from mutiny.model.operation import Operation, walk
+from mutiny.values import fields, replace
 
 Steps = tuple[Operation, ...]
 

@@ -5,8 +5,6 @@ Exploration chooses with it and minimisation discards with it; neither starts an
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from mutiny.contracts import common, faults
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.background import control
@@ -14,6 +12,7 @@ from mutiny.contracts.board.courses import COMMANDS, courses, learn, server_kill
 from mutiny.contracts.board.model import BoardModel, Span
 from mutiny.contracts.board.observation import Answer, BoardObservation
 from mutiny.model.operation import Operation
+from mutiny.values import replace
 
 STEP_S = 0.1
 """How long a command takes, about."""
@@ -63,7 +62,7 @@ class Walk:
         after = taken.after
         if taken.success:
             after = learn(after, operation, _answer(after, operation, taken.task))
-        self.model = after.changed_from(self.model)
+        self.model = after.acknowledged(self.model)
 
     def certain(self, operation: Operation) -> bool | None:
         """Is a command sure to be served? False: sure to be refused; None: time decides."""

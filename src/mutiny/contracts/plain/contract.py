@@ -6,17 +6,22 @@ is their own hypothesis.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping
 
 from mutiny.contracts.base import Answered, Checked
 from mutiny.contracts.common import Reset
 from mutiny.contracts.plain.operations import OPERATIONS
 from mutiny.model.operation import Operation
-from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
 from mutiny.model.violation import Rule
+from mutiny.values import dataclass, field
+
+TYPE_CHECKING = False  # the real one would import typing
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Any
+
+    from mutiny.model.result import OperationResult
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from mutiny.contracts.common import Reset, Sleep
-from mutiny.model.operation import Operation
+
+TYPE_CHECKING = False  # the real one would import typing
+if TYPE_CHECKING:
+    from mutiny.model.operation import Operation
 
 OPERATIONS: dict[str, type[Operation]] = {cls.__name__: cls for cls in (Reset, Sleep)}
 """All operations by name."""

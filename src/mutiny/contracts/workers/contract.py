@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 from mutiny.contracts import faults
 from mutiny.contracts.base import Answered, Checked
@@ -17,6 +16,7 @@ from mutiny.model.operation import Kind, Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
 from mutiny.model.violation import Rule
+from mutiny.values import dataclass, field, replace
 
 MOST_ALTERNATIVES = 64
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from mutiny.contracts import faults
 from mutiny.contracts.workers import operations as op
@@ -24,6 +23,7 @@ from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict, worst
 from mutiny.model.violation import Violation
 from mutiny.oracle.classify import Judgement, classify
+from mutiny.values import dataclass, replace
 
 Patterns = Mapping[str, Sequence[str]]
 PREFIX = "workers"

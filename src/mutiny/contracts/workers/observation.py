@@ -7,7 +7,8 @@ and a rule that needs the fact becomes inconclusive instead of green.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from mutiny.values import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ all. What a target does not promise is reported as not applicable, never as pass
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from mutiny.values import dataclass, field
 
 LEGAL: Mapping[str, tuple[str, ...]] = {
     "Start": ("idle",),

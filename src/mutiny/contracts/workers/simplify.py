@@ -8,7 +8,6 @@ nothing leads to would only cost its time limit).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import fields, replace
 
 from mutiny.contracts import faults
 from mutiny.contracts.workers import operations as op
@@ -17,6 +16,7 @@ from mutiny.contracts.workers.expect import expect
 from mutiny.contracts.workers.model import WorkersModel
 from mutiny.contracts.workers.profile import Profile
 from mutiny.model.operation import Operation, walk
+from mutiny.values import fields, replace
 
 SHORT_PROMPT = "Create a.txt"
 SHORT_SLEEP_S = 0.5

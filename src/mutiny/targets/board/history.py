@@ -10,7 +10,6 @@ import json
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mutiny.contracts.board.profile import BoardProfile
@@ -18,6 +17,7 @@ from mutiny.errors import MutinyError
 from mutiny.oracle.history.board import BoardModel
 from mutiny.oracle.history.checker import Limits, Verdict, check
 from mutiny.oracle.history.events import Entry, parse_history, write_history
+from mutiny.values import dataclass, replace
 
 ENDING = ("restore", "repair")
 """Commands that rewrite every task: the history that can be checked ends before them."""

@@ -11,7 +11,6 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +28,11 @@ from mutiny.contracts.board.sayable import sayable
 from mutiny.contracts.workers.observation import ProcessView
 from mutiny.doubles import board_speech
 from mutiny.errors import TargetMissing
+from mutiny.faults import process as process_faults
 from mutiny.model.operation import Operation, walk
 from mutiny.model.result import OperationResult
 from mutiny.targets.board import drivers
+from mutiny.targets.board.agents import Agents
 from mutiny.targets.board.crew import Crew
 from mutiny.targets.board.history import Begun, History
 from mutiny.targets.board.load import Loads
@@ -42,11 +43,14 @@ from mutiny.targets.board.waits import WAITS
 from mutiny.targets.live import LiveOptions
 from mutiny.targets.spec import fill
 from mutiny.targets.swept import SweptLive, as_result, unable
+from mutiny.values import asdict, replace
 
 _COMMAND_OF = {operation: name for name, operation in COMMANDS.items()}
 _UNDER_ENGINE = (common.SweepPoint, common.Trace, common.Interleave, faults.KillDuring)
 LONG_TEXT = 1000
 """Longer texts go through a file."""
+LONG_ARGUMENT = 100_000
+"""The kernel takes no argument of more than 128 KiB."""
 
 
 class BoardLive(SweptLive):
@@ -84,6 +88,8 @@ class BoardLive(SweptLive):
         self.server = Server(self)
         self.crew = Crew(self)
         self.loads = Loads(self)
+        doubles = self.box.directory / "doubles"
+        self.agents = None if spec.agents is None else Agents(spec.agents, doubles)
         self.observer = BoardObserver(spec, self._state_file, self.ask)
 
     def _raise_walls(self) -> Box:
@@ -93,7 +99,7 @@ class BoardLive(SweptLive):
             technique=options.technique,
             network=options.network,
             read_only=(options.program.resolve().parent, options.program.parent),
-            doubles=False,
+            doubles=self.spec.agents is not None,
         )
 
     def outside(self, inside: str) -> Path:
@@ -141,9 +147,17 @@ class BoardLive(SweptLive):
             if isinstance(part, op.SpawnWorker)
             for skew in self.crew.skews(part)
         ]
-        super().prepare((*operations, *skewed))  # a clock must be there before it can be bent
+        stale = [
+            faults.DamageFile(how=part.how, file="state")
+            for item in operations
+            for part in walk(item)
+            if isinstance(part, op.CorruptBoard) and part.how == "stale"
+        ]
+        # A clock must be there before it can be bent, and old copies before one comes back.
+        super().prepare((*operations, *skewed, *stale))
         first = operations[0] if operations else None
-        self.history.complete = isinstance(first, common.Reset) or not self._state_there()
+        fresh = isinstance(first, common.Reset) or not self._state_there()
+        self.history.complete = fresh and self.agents is None  # what they do, the board notes alone
 
     def _state_there(self) -> bool:
         return self.outside(self.filled(self.spec.state.directory)).exists()
@@ -152,12 +166,14 @@ class BoardLive(SweptLive):
         """One complete look."""
         servers = self.server.count() if self.spec.server is not None else None
         living = self.crew.living()
+        runs = () if self.agents is None else self.agents.runs(process_faults.views(self.box))
+        living |= {run.worker for run in runs if run.alive}
         seen = self.observer.observe(
             servers=servers, living=living, serving=servers is None or servers > 0
         )
         if self.injured and self.spec.state.file:
             self.injuries.keep_copy("state", self._state_file())
-        return seen
+        return replace(seen, agents=runs)
 
     def wait_change(self, timeout_s: float) -> None:
         """Return when the time is over; at most every 50 ms somebody looks."""
@@ -210,6 +226,8 @@ class BoardLive(SweptLive):
             return self._under_engine(operation, context)
         if isinstance(operation, op.CorruptBoard):
             operation = faults.DamageFile(how=operation.how, file="state", seed=operation.seed)
+        if isinstance(operation, faults.DamageFile) and operation.file == "state":
+            self.observer.trusts_file = False
         if isinstance(operation, op.HoldBoardLock):
             operation = faults.HoldLock(during=operation.during, seconds=operation.seconds)
         combined = self.combined(operation, context)
@@ -241,7 +259,10 @@ class BoardLive(SweptLive):
         for index, part in enumerate(parts):
             answer = inner[index] if inner else None
             told.append(self._finish(part, begun[index], answer))
-        if serving and self.box.alive and self.server.count() == 0:
+        ended = (
+            isinstance(operation, common.SweepPoint | faults.KillDuring) and operation.ends_world
+        )
+        if serving and not ended and self.server.count() == 0:
             self.server.start()
         return replace(result, inner=tuple(one for one in told if one is not None))
 
@@ -378,8 +399,9 @@ class BoardLive(SweptLive):
 
     def _text_file(self, text: str) -> str:
         """A text in a file of the box; a tool gets the text itself."""
-        if self._uses_tools:
-            return text
+        return text if self._uses_tools else self._filed(text)
+
+    def _filed(self, text: str) -> str:
         self._texts += 1
         path = self.box.directory / "tmp" / f"text-{self._texts}"
         path.write_text(text, encoding="utf-8")
@@ -393,6 +415,8 @@ class BoardLive(SweptLive):
         if template is None or not sayable(self.spec.profile, operation):
             return unable(f"target {self.spec.name} has no command for {operation}")
         argv = board_speech.spoken(template, self._operation_values(operation))
+        if self._uses_tools and len(argv[-1]) > LONG_ARGUMENT:
+            argv[-1] = f"@{self._filed(argv[-1])}"
         limit_s = self.spec.commands[name].timeout_s or self.limits.command_s
         worker = op.worker_of(operation)
         return Command(argv, limit_s, self._values["source"], self.environment(worker))
@@ -474,6 +498,19 @@ class BoardLive(SweptLive):
         time.sleep(operation.seconds)
         return OperationResult()
 
+    def _behave(self, operation: Any) -> OperationResult:
+        if self.agents is None:
+            return unable(f"target {self.spec.name} has no agents of its own")
+        self.agents.behave(operation.turn)
+        return OperationResult()
+
+    def _kill_agent(self, operation: Any) -> OperationResult:
+        views = process_faults.views(self.box)
+        runs = () if self.agents is None else self.agents.runs(views)
+        busy = {run.identity for run in runs if run.busy and run.task == operation.task}
+        role = f"agent of task {operation.task}"
+        return process_faults.kill(self.box, [one for one in views if one.identity in busy], role)
+
     def _kill_server(self, operation: Any) -> OperationResult:
         """Kill it, at once after a command if one is given: nobody looks in between."""
         if operation.after is None:
@@ -511,6 +548,8 @@ _HANDLERS: dict[type[Operation], Handler] = {
     op.RestartServer: lambda live, operation: live.server.restart(),
     op.StartSecondServer: lambda live, operation: live.server.start(),
     op.KillServer: BoardLive._kill_server,
+    op.Behave: BoardLive._behave,
+    op.KillAgent: BoardLive._kill_agent,
     op.AddMany: lambda live, operation: live.loads.add(operation),
     op.Drive: lambda live, operation: live.loads.drive(operation),
 }

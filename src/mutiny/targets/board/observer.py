@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from mutiny.contracts.board.answers import answer_of
 from mutiny.contracts.board.observation import BoardObservation, TaskView
 from mutiny.model.result import OperationResult
 from mutiny.targets.board.spec import BoardSpec
+from mutiny.values import asdict, dataclass, replace
 
 NOT_THERE = ("server_down", "not_initialised")
 
@@ -49,6 +49,8 @@ class BoardObserver:
         self._names = {key: str(value) for key, value in asdict(spec.state.fields).items()}
         self._since: dict[str, tuple[tuple[object, ...], float]] = {}
         self.was_there = False
+        self.trusts_file = True
+        """False after the state file was damaged: then only the board can say what is still true."""
 
     def observe(
         self, *, servers: int | None, living: frozenset[str], serving: bool
@@ -76,7 +78,8 @@ class BoardObserver:
 
     def read(self) -> Reading:
         """The tasks, by the probe that the target's file declares."""
-        return self._read_file() if self._spec.state.probe == "file" else self._read_list()
+        by_file = self._spec.state.probe == "file" and self.trusts_file
+        return self._read_file() if by_file else self._read_list()
 
     def _read_file(self) -> Reading:
         try:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Any
 
-from mutiny.codec import decode, nearest
+from mutiny.codec import decode
 from mutiny.contracts.board.answers import Words
 from mutiny.contracts.board.explain import KNOWN
 from mutiny.contracts.board.operations import OPERATIONS, SETTINGS, STATUSES
 from mutiny.contracts.board.profile import BoardProfile
 from mutiny.contracts.board.rules import RULES
-from mutiny.errors import FormatError, UsageError
+from mutiny.errors import FormatError, UsageError, nearest
+from mutiny.values import dataclass, field, fields
 
 FORMAT = 1
 COMMANDS = {
@@ -106,6 +107,14 @@ class LinesSpec:
 
 
 @dataclass(frozen=True)
+class AgentsSpec:
+    """The board starts agents of its own: doubles stand in for them."""
+
+    prompt: str
+    """Regular expression of a prompt; its group `task` is the task's name."""
+
+
+@dataclass(frozen=True)
 class StateFields:
     """Names of a task's fields where the target shows them."""
 
@@ -154,6 +163,7 @@ class BoardSpec:
     """The command line before a tool's name and its arguments."""
     server: ServerSpec | None = None
     lines: LinesSpec | None = None
+    agents: AgentsSpec | None = None
     configure: Mapping[str, str] = field(default_factory=dict)
     """Figure -> environment variable that sets it."""
     statuses: Mapping[str, str] = field(default_factory=dict)
@@ -182,12 +192,9 @@ class BoardSpec:
 
 def load_board_spec(path: Path) -> BoardSpec:
     """Read and check a target file; all mistakes are reported at once."""
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"{path}: cannot read the target file: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise FormatError(str(path), [f"not valid TOML: {error}"]) from error
+    data = _read(path)
+    if isinstance(data.get("extends"), str):
+        data = _merged(_read(path.with_name(f"{data.pop('extends')}.toml")), data)
     newer = data.get("format")
     if isinstance(newer, int) and newer > FORMAT:
         raise FormatError(str(path), [f"format {newer} is newer than this Mutiny reads ({FORMAT})"])
@@ -196,6 +203,27 @@ def load_board_spec(path: Path) -> BoardSpec:
     if problems:
         raise FormatError(str(path), problems)
     return spec
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{path}: cannot read the target file: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise FormatError(str(path), [f"not valid TOML: {error}"]) from error
+
+
+def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """A target that differs from another one in a few words: tables are merged, the rest is replaced."""
+    both = dict(base)
+    for name, value in changes.items():
+        mine = both.get(name)
+        if isinstance(mine, dict) and isinstance(value, dict):
+            both[name] = _merged(mine, value)
+        else:
+            both[name] = value
+    return both
 
 
 def _check(spec: BoardSpec) -> list[str]:
@@ -230,6 +258,10 @@ def _check(spec: BoardSpec) -> list[str]:
     if spec.server is not None:
         problems += _check_regex("server.ready", spec.server.ready)
         problems += _check_regex("server.process", spec.server.process)
+    if spec.agents is not None:
+        problems += _check_regex("agents.prompt", spec.agents.prompt)
+    if spec.profile.works != (spec.agents is not None):
+        problems.append("profile.works: must be true with [agents], and only then")
     if spec.profile.server != (spec.server is not None):
         problems.append("profile.server: must be true with [server], and only then")
     if spec.state.probe not in ("file", "list"):

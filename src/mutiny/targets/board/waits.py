@@ -12,6 +12,7 @@ from mutiny.contracts.board.observation import BoardObservation
 from mutiny.contracts.board.sentences import understand
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
+from mutiny.values import replace
 
 if TYPE_CHECKING:
     from mutiny.targets.board.live import BoardLive
@@ -55,21 +56,33 @@ def wait_settled(live: BoardLive, operation: Any, context: StepContext) -> Opera
         left = [view.id for view in seen.tasks.values() if view.status not in op.TERMINAL]
         return f"not settled: {', '.join(left)}" if left else ""
 
-    return _until(live, operation.timeout_seconds or live.limits.settle_s, missing)
+    result = _until(live, operation.timeout_seconds or live.limits.settle_s, missing)
+    return _with_history(live, result)
+
+
+def wait_agent(live: BoardLive, operation: Any, context: StepContext) -> OperationResult:
+    """Until an agent has a task in hand."""
+
+    def missing(seen: BoardObservation) -> str:
+        runs = [run for run in seen.agents if run.task == operation.task]
+        if len(runs) >= operation.runs and any(run.busy for run in runs):
+            return ""
+        return f"{len(runs)} agents have begun task {operation.task}, none works on it now"
+
+    return _until(live, operation.timeout_seconds or live.limits.status_s, missing)
 
 
 def settle(live: BoardLive, operation: Any, context: StepContext) -> OperationResult:
     """Until nothing is pending any more; then the history must make sense."""
     limit_s = operation.timeout_seconds or live.limits.settle_s
     result = _until(live, limit_s, lambda seen: "; ".join(context.pending(seen)))
+    return _with_history(live, result)
+
+
+def _with_history(live: BoardLive, result: OperationResult) -> OperationResult:
+    """At a moment when everything has come to its end the whole history can be judged."""
     told = live.history.judge(live.profile(), live.crew.histories())
-    return OperationResult(
-        result.exit_code,
-        result.stdout,
-        result.stderr,
-        timed_out=result.timed_out,
-        details={"history": told},
-    )
+    return replace(result, details={"history": told})
 
 
 def assert_status(live: BoardLive, operation: Any, context: StepContext) -> OperationResult:
@@ -102,6 +115,7 @@ WAITS: dict[type[Operation], Wait] = {
     op.Settle: settle,
     op.WaitForStatus: wait_status,
     op.WaitForSettled: wait_settled,
+    op.WaitForAgent: wait_agent,
     op.AssertStatus: assert_status,
     op.AssertOwner: assert_owner,
     op.Verify: verify,
