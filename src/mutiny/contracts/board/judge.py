@@ -37,6 +37,10 @@ EXACT = (
 """Commands whose outcome does not depend on what others do with the tasks meanwhile."""
 
 
+UNDER_ENGINE = (common.SweepPoint, common.Trace, common.Interleave, faults.KillDuring)
+"""What goes through the system-call engine: the server is stopped, and the command brings its own."""
+
+
 @dataclass(frozen=True)
 class Judged:
     """What an answer means."""
@@ -65,6 +69,8 @@ class Look:
 
 def judge(model: BoardModel, operation: Operation, result: OperationResult, look: Look) -> Judged:
     """Classify what came back, and advance the beliefs."""
+    if isinstance(operation, UNDER_ENGINE) and model.profile.server:
+        model = _served_anew(model)
     judged = _judge(model, operation, result, look)
     seen = tuple(one.see(look.seen) for one in judged.models)
     return replace(judged, models=seen)
@@ -377,7 +383,7 @@ def _broken_off(
     if operation.ends_world:
         models = (_world_ended(one) for one in models)
     elif model.profile.server:  # it was stopped for the point, and has come back
-        models = (one.all_blurred() for one in models)
+        models = (_served_anew(one) for one in models)
     after = Verdict.SUCCESS if judged.verdict is Verdict.EXPECTED else judged.verdict
     return replace(judged, verdict=after, models=_distinct(models))
 
@@ -402,6 +408,11 @@ def _killed_after(
     judged = command(model, first, result.inner[0], look)
     killed = tuple(server_killed(one).fault(str(operation)) for one in judged.models)
     return replace(judged, models=killed)
+
+
+def _served_anew(model: BoardModel) -> BoardModel:
+    """A new server came for one command: no lease is known, nor what the breaker remembers."""
+    return replace(model.all_blurred(), breaker=replace(model.breaker, unsure=True))
 
 
 def _world_ended(model: BoardModel) -> BoardModel:

@@ -21,6 +21,7 @@ from mutiny.contracts.base import Evidence, StepContext
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.answers import answer_of
 from mutiny.contracts.board.courses import output_of
+from mutiny.contracts.board.judge import UNDER_ENGINE
 from mutiny.contracts.board.model import number_used
 from mutiny.contracts.board.observation import Answer, BoardObservation
 from mutiny.contracts.board.profile import BoardProfile, Figures
@@ -46,7 +47,6 @@ from mutiny.targets.swept import SweptLive, as_result, unable
 from mutiny.values import asdict, replace
 
 _COMMAND_OF = {operation: name for name, operation in COMMANDS.items()}
-_UNDER_ENGINE = (common.SweepPoint, common.Trace, common.Interleave, faults.KillDuring)
 LONG_TEXT = 1000
 """Longer texts go through a file."""
 LONG_ARGUMENT = 100_000
@@ -222,7 +222,7 @@ class BoardLive(SweptLive):
     # --- operations ------------------------------------------------------------------------------
 
     def _dispatch(self, operation: Operation, context: StepContext) -> OperationResult:
-        if isinstance(operation, _UNDER_ENGINE):
+        if isinstance(operation, UNDER_ENGINE):
             return self._under_engine(operation, context)
         if isinstance(operation, op.CorruptBoard):
             operation = faults.DamageFile(how=operation.how, file="state", seed=operation.seed)
