@@ -10,6 +10,11 @@ from typing import Any
 
 import pytest
 
+from longboat.plants import BOARD_PLANTS
+
+LIMIT_S = 600.0
+LEAKS = {"memory-leak", "descriptor-leak"}
+"""What only a load shows: `rapid-cycles` in the library of experiments finds them."""
 KNOWN: list[dict[str, Any]] = json.loads(
     Path(__file__).with_name("board_known.json").read_text(encoding="utf-8")
 )
@@ -22,19 +27,30 @@ def arguments(known: dict[str, Any]) -> list[str]:
     chosen += ["--scenario", known["scenario"]]
     if "sweep" in known:
         return ["sweep", known["sweep"], *chosen, "--at", known["at"], "--until-bug"]
-    return ["run", *chosen, "--no-minimise"]
+    return ["run", *chosen, "--seed", "1", *(() if "length" in known else ("--no-minimise",))]
+
+
+def test_every_plant_of_a_board_is_known() -> None:
+    assert {known["plant"] for known in KNOWN} | LEAKS == set(BOARD_PLANTS)
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(LIMIT_S)
 @pytest.mark.parametrize("known", KNOWN, ids=lambda one: f"{one['target']}-{one['plant']}")
-def test_a_plant_is_found(tmp_path: Path, known: dict[str, Any]) -> None:
+def test_a_plant_is_found_and_minimised_to_its_known_length(
+    tmp_path: Path, known: dict[str, Any]
+) -> None:
     ran = subprocess.run(
         [COMMAND, *arguments(known)],
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=LIMIT_S,
         check=False,
     )
     assert ran.returncode == 1, ran.stdout[-2000:] + ran.stderr
     assert f'"rule": "{known["rule"]}"' in ran.stdout
+    if "length" in known:
+        found = json.loads((tmp_path / "chaos_runs/latest/minimal_replay.json").read_text())
+        shown = [step["type"] for step in found["operations"]]
+        assert len(shown) == known["length"], shown

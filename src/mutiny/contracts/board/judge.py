@@ -140,7 +140,7 @@ def command(
         return Judged(verdict, _either(model, operation, when), trouble)
     answer = answer_of(result, look.words)
     if model.loose and not isinstance(operation, EXACT):
-        return _loosely(model, operation, answer, when)
+        return _loosely(model, operation, answer, when, look.seen)
     right = courses(model, operation, when)
     reason = "; or ".join(dict.fromkeys(course.reason for course in right))
     matched = [course for course in right if _fits(course, answer)]
@@ -228,8 +228,13 @@ def _shown_alive(operation: Operation, answer: Answer, look: Look) -> Violation 
     return None
 
 
-def _loosely(model: BoardModel, operation: Operation, answer: Answer, when: Span) -> Judged:
+def _loosely(
+    model: BoardModel, operation: Operation, answer: Answer, when: Span, seen: BoardObservation
+) -> Judged:
     """Others work on the board: which course is right, only the whole history can tell."""
+    if answer.ok and isinstance(operation, op.Restore):
+        saved = model.checkpoints.get(operation.name, model.tasks)
+        return Judged(Verdict.SUCCESS, (replace(model, tasks=saved).as_seen(seen),))
     if answer.ok:
         worker = op.worker_of(operation)
         heard = model if worker is None else model.spoke(worker, when, sure=True)
