@@ -18,9 +18,8 @@ import re
 import runpy
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
-
-from mutiny.values import dataclass
 
 sys.path.insert(0, os.path.abspath(os.path.join(os.path.dirname(__file__), *[".."] * 4)))
 
