@@ -80,6 +80,8 @@ else:
 
 
 def _as_plain(value: Any) -> Any:
+    if isinstance(value, tuple) and hasattr(value, "_fields"):  # a named one takes its parts singly
+        return type(value)(*(_as_plain(item) for item in value))
     if isinstance(value, list | tuple):
         return type(value)([_as_plain(item) for item in value])
     if isinstance(value, dict):
@@ -134,6 +136,8 @@ def _collect(cls: Any, kw_only: bool) -> dict[str, Field[Any]]:
         item: Any = given if isinstance(given, Field) else field(default=given)
         item.name = name
         item.kw_only = kw_only if item.kw_only is None else item.kw_only
+        if isinstance(item.default, list | dict | set):
+            raise ValueError(f"the default of {name} would be shared by all; use default_factory")
         if item.default is not MISSING:
             setattr(cls, name, item.default)
         elif given is item:

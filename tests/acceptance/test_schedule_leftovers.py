@@ -4,28 +4,17 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import syscalls_payload as payload
 from mutiny.box.box import Box
-from mutiny.box.isolation import why_not
 from mutiny.syscalls.schedules import Interleaver, Outcome
 from mutiny.syscalls.starters import InBox, OnHost, Starter
+from syscalls_helpers import need_box, wait_for
 
 PYTHON = str(Path(sys.executable).resolve())
-
-
-def wait_for(check: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + 10
-    while not check():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.005)
-    return True
 
 
 def let_through_threads() -> set[threading.Thread]:
@@ -42,9 +31,7 @@ def beat(place: Path) -> int:
 
 @pytest.mark.parametrize("end", ["the daemons stop", "the box ends"])
 def test_daemons_survive_their_schedule_and_leave_nothing(tmp_path: Path, end: str) -> None:
-    reason = why_not("bwrap")
-    if reason is not None:
-        pytest.skip(f"no box here: {reason}")
+    need_box()
     others = let_through_threads()
     with Box.create(tmp_path / "box", doubles=False) as box:
         before = open_descriptors()
@@ -74,9 +61,7 @@ def test_daemons_survive_their_schedule_and_leave_nothing(tmp_path: Path, end: s
 
 
 def test_commands_that_leave_nobody_need_no_thread(tmp_path: Path) -> None:
-    reason = why_not("bwrap")
-    if reason is not None:
-        pytest.skip(f"no box here: {reason}")
+    need_box()
     others = let_through_threads()
     with Box.create(tmp_path / "box", doubles=False) as box:
         before = open_descriptors()

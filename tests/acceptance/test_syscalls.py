@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -39,6 +38,7 @@ from mutiny.syscalls.schedules import Interleaver, Outcome
 from mutiny.syscalls.snapshots import Snapshots
 from mutiny.syscalls.starters import InBox, OnHost, Starter
 from mutiny.syscalls.supervisor import Supervisor
+from syscalls_helpers import need_box, wait_for
 
 PYTHON = str(Path(sys.executable).resolve())
 SOURCE = Path(__file__).resolve().parents[2] / "src"
@@ -49,12 +49,6 @@ def need(*programs: str) -> None:
     for program in programs:
         if shutil.which(program) is None:
             pytest.skip(f"{program} is not installed")
-
-
-def need_box(technique: str = "bwrap") -> None:
-    reason = why_not(technique)
-    if reason is not None:
-        pytest.skip(f"no {technique} box here: {reason}")
 
 
 def python(text: str, *arguments: object) -> list[str]:
@@ -502,15 +496,6 @@ def test_an_error_of_our_own_is_raised_and_not_swallowed(tmp_path: Path) -> None
 
 
 # --- boxes ----------------------------------------------------------------------------------------
-
-
-def wait_for(check: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + 10
-    while not check():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.005)
-    return True
 
 
 @pytest.mark.parametrize("technique", [technique.name for technique in TECHNIQUES])

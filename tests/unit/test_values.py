@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import pickle
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import pytest
 
@@ -153,3 +153,25 @@ def test_patterns_match_by_place() -> None:
             assert (left, name) == (1, "a")
         case _:
             pytest.fail("it did not match")
+
+
+class Pair(NamedTuple):
+    left: int
+    right: int
+
+
+@dataclass(frozen=True)
+class HasPair:
+    pair: Pair
+
+
+def test_a_named_tuple_stays_one() -> None:
+    assert asdict(HasPair(Pair(1, 2))) == {"pair": Pair(1, 2)}
+
+
+def test_a_default_that_all_would_share_is_refused() -> None:
+    with pytest.raises(ValueError, match="default_factory"):
+
+        @dataclass
+        class Shared:
+            items: list[int] = []  # noqa: RUF012 - just that is refused
