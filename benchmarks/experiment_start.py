@@ -24,7 +24,7 @@ from pathlib import Path
 
 import mutiny as mutiny_package
 
-ROUNDS = 20
+ROUNDS = 40
 LIMIT = 1 / 3
 VARIABLE = "MUTINY_CHAOS_TOOLKIT"
 PROBE = {
@@ -71,6 +71,20 @@ def measure(argv: list[str], directory: str) -> tuple[float, float]:
     return wall, used
 
 
+def by_turns(
+    commands: dict[str, list[str]], directory: str
+) -> dict[str, list[tuple[float, float]]]:
+    """Figures of some commands, one of each a round."""
+    figures: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
+    for number in range(ROUNDS + 1):
+        for name, argv in commands.items():
+            if argv[0]:
+                value = measure(argv, directory)
+                if number > 0:  # the first round fills caches
+                    figures[name].append(value)
+    return figures
+
+
 def shown(name: str, values: list[tuple[float, float]]) -> float:
     wall = statistics.median(value[0] for value in values)
     used = statistics.median(value[1] for value in values)
@@ -92,14 +106,8 @@ def main() -> None:
         ours = [mutiny, "experiment", "run", "trivial.json"]
         theirs = [foreign or "", "run", "trivial.json"]
         native = [mutiny, "experiment", "run", "native.yaml"]
-        commands = {"mutiny": ours, "chaos toolkit": theirs, "with a target": native}
-        figures: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
-        for number in range(ROUNDS + 1):
-            for name, argv in commands.items():
-                if argv[0]:
-                    value = measure(argv, directory)
-                    if number > 0:  # the first round fills caches
-                        figures[name].append(value)
+        figures = by_turns({"mutiny": ours, "chaos toolkit": theirs}, directory)
+        figures |= by_turns({"with a target": native}, directory)
     mine = shown("mutiny", figures["mutiny"])
     shown("with a target", figures["with a target"])
     if not foreign:

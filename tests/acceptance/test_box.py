@@ -66,8 +66,8 @@ def everybody_dead(directory: Path) -> bool:
 
 
 def start_payload(box: Box) -> None:
-    (box.directory / "bin" / "payload.py").write_text(PAYLOAD.read_text())
-    done = box.run([PYTHON, "-IS", f"{box.inside_root}/bin/payload.py", "all"], timeout_s=30)
+    (box.directory / "tmp" / "payload.py").write_text(PAYLOAD.read_text())
+    done = box.run([PYTHON, "-IS", f"{box.inside_root}/tmp/payload.py", "all"], timeout_s=30)
     assert (done.exit_code, done.stdout) == (0, "ready\n"), done
     assert not everybody_dead(box.directory)
 
@@ -100,8 +100,8 @@ import signal, sys
 from pathlib import Path
 from mutiny.box.box import Box
 box = Box.create(Path(sys.argv[1]), technique=sys.argv[2], doubles=False)
-(box.directory / "bin" / "payload.py").write_text(Path(sys.argv[3]).read_text())
-done = box.run([sys.argv[4], "-IS", box.inside_root + "/bin/payload.py", "all"], timeout_s=30)
+(box.directory / "tmp" / "payload.py").write_text(Path(sys.argv[3]).read_text())
+done = box.run([sys.argv[4], "-IS", box.inside_root + "/tmp/payload.py", "all"], timeout_s=30)
 print(done.stdout.strip(), box.box_id, box.inside_root, flush=True)
 signal.pause()
 """
@@ -196,13 +196,12 @@ def test_walls_that_do_not_stand_are_replaced_by_weaker_ones(
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     why_not.cache_clear()
     try:
-        called: list[int] = []
-        with Box.create(tmp_path / "box", meanwhile=lambda: called.append(1)) as box:
+        rising = Box.begin(tmp_path / "box")
+        with rising.stand() as box:
             assert box.technique != "bwrap"
             profile = (tmp_path / "box" / "home" / ".profile").read_text()
             assert f"{box.inside_root}/bin" in profile
             assert box.run(["true"], timeout_s=10).exit_code == 0
-        assert called == [1]
         with pytest.raises(TechniqueUnavailable, match="no walls today"):
             Box.create(tmp_path / "other", technique="bwrap")
     finally:

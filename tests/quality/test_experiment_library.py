@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from longboat.plants import PLANTS
-from mutiny.modes.experiment import library, load
+from mutiny.modes.experiment_files import library, load
 
 COMMAND = str(Path(sys.executable).parent / "mutiny")
 LIMIT_S = 600.0

@@ -22,7 +22,7 @@ from mutiny.experiments import document
 from mutiny.experiments.compile import compile_experiment
 from mutiny.experiments.experiment import Experiment
 from mutiny.model.duration import parse_duration
-from mutiny.modes.experiment import library, load
+from mutiny.modes.experiment_files import library, load
 
 GOOD = """\
 experiment:

@@ -17,10 +17,7 @@ from __future__ import annotations
 import errno
 import os
 import select
-import struct
 import time
-from binascii import a2b_base64, b2a_base64
-from heapq import heappop, heappush
 
 from mutiny.system.procfs import (
     descendants_of,
@@ -30,7 +27,7 @@ from mutiny.system.procfs import (
     start_ticks,
     tagged_with,
 )
-from mutiny.system.wire import dumps, loads
+from mutiny.system.wire import first_message, framed, loads, packed, unpacked
 
 TYPE_CHECKING = (
     False  # the real one would import typing, which costs more than the rest of this module
@@ -48,7 +45,6 @@ DRAIN_LIMIT_S = 2.0
 STUCK_LIMIT_S = 2.0
 KILL_LIMIT_S = 10.0
 _CHUNK_BYTES = 65536
-_HEADER = struct.Struct(">I")
 _READABLE = select.POLLIN | select.POLLHUP | select.POLLERR
 _WRITABLE = select.POLLOUT | select.POLLHUP | select.POLLERR
 _IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGTSTP)
@@ -179,7 +175,7 @@ class Agent:
                 if handler is not None:  # an earlier handler of this round may have closed it
                     handler(descriptor)
             while self.timers and self.timers[0][0] <= time.monotonic():
-                heappop(self.timers)[2]()
+                self.timers.pop(0)[2]()
 
     def watch(self, descriptor: int, events: int, handler: Callable[[int], None]) -> None:
         self.handlers[descriptor] = handler
@@ -193,7 +189,8 @@ class Agent:
 
     def after(self, delay_s: float, action: Callable[[], None]) -> None:
         self.timer_count += 1
-        heappush(self.timers, (time.monotonic() + delay_s, self.timer_count, action))
+        self.timers.append((time.monotonic() + delay_s, self.timer_count, action))
+        self.timers.sort()  # they are few, and a heap would have to be loaded
 
     def next_timeout_ms(self) -> float | None:
         if not self.timers:
@@ -203,8 +200,7 @@ class Agent:
     # messages
 
     def send(self, message: dict[str, Any]) -> None:
-        body = dumps(message).encode()
-        self.outgoing += _HEADER.pack(len(body)) + body
+        self.outgoing += framed(message)
         self.flush()
 
     def flush(self) -> None:
@@ -231,13 +227,8 @@ class Agent:
         if not data:
             self.end()
         self.incoming += data
-        while len(self.incoming) >= _HEADER.size:
-            (length,) = _HEADER.unpack_from(self.incoming)
-            if len(self.incoming) < _HEADER.size + length:
-                break
-            body = bytes(self.incoming[_HEADER.size : _HEADER.size + length])
-            del self.incoming[: _HEADER.size + length]
-            self.answer(loads(body))
+        while (request := first_message(self.incoming)) is not None:
+            self.answer(request)
 
     def answer(self, request: dict[str, Any]) -> None:
         operations: dict[str, Callable[[dict[str, Any]], dict[str, Any] | None]] = {
@@ -283,7 +274,7 @@ class Agent:
         return pid, int(found[0][19]) if found else 0
 
     def run(self, request: dict[str, Any]) -> None:
-        stdin = a2b_base64(request["stdin"])
+        stdin = unpacked(request["stdin"])
         ends = [os.pipe() for _ in range(3 if stdin else 2)]
         child_ends = [ends[0][1], ends[1][1], *(pair[0] for pair in ends[2:])]
         own_ends = [ends[0][0], ends[1][0], *(pair[1] for pair in ends[2:])]
@@ -438,8 +429,8 @@ class Agent:
                 "pid": command.pid,
                 "start": command.start,
                 **exit_fields(command.status),
-                "stdout": b2a_base64(output, newline=False).decode(),
-                "stderr": b2a_base64(errors, newline=False).decode(),
+                "stdout": packed(output),
+                "stderr": packed(errors),
                 "truncated": truncated,
                 "timed_out": command.timed_out,
                 "duration_s": ended_at - command.started_at,
@@ -545,6 +536,7 @@ def prepare_namespaces(network: bool) -> None:
     import ctypes
     import fcntl
     import socket
+    import struct
 
     socket.sethostname("box")
     if network:

@@ -7,12 +7,10 @@ to reset is to kill it (proved, not hoped) and to make a new one.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import threading
 import time
-from binascii import a2b_base64, b2a_base64
 from pathlib import Path, PurePosixPath
 
 from mutiny.box import layout
@@ -36,12 +34,13 @@ from mutiny.box.results import (
     Spawned,
 )
 from mutiny.system.processes import handle_ended
+from mutiny.system.wire import dumps, packed, unpacked
 
 TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
-    from typing import Any, Self
+    from typing import Any, Self, TypedDict, Unpack
 
     from mutiny.box.connection import Message
     from mutiny.box.isolation import (
@@ -49,6 +48,24 @@ if TYPE_CHECKING:
         Technique,
     )
     from mutiny.box.launch import Lasting
+
+    class Wishes(TypedDict, total=False):
+        """What a box may be asked to be."""
+
+        technique: str | None
+        """One of ``isolation.TECHNIQUES``; without it the strongest is taken."""
+        network: Network
+        read_only: Sequence[Path]
+        """Host paths that must be visible inside even if their surroundings are not."""
+        hidden: Sequence[Path]
+        """Host directories that must not be visible."""
+        environment: Mapping[str, str]
+        """Added to the box's own."""
+        doubles: bool
+        """Install the doubles of the agents (yes, unless said otherwise)."""
+        source: bool
+        """Make a repository in it (yes, unless said otherwise)."""
+
 
 START_LIMIT_S = 20.0
 KILL_LIMIT_S = 10.0
@@ -79,76 +96,49 @@ class Box:
         self._ending_arrived = threading.Condition()
 
     @classmethod
-    def create(
-        cls,
-        directory: Path,
-        *,
-        technique: str | None = None,
-        network: Network = "none",
-        read_only: Sequence[Path] = (),
-        hidden: Sequence[Path] = (),
-        environment: Mapping[str, str] | None = None,
-        doubles: bool = True,
-        source: bool = True,
-        meanwhile: Callable[[], None] | None = None,
-    ) -> Box:
-        """Make the directories of a box in ``directory``, raise the walls and start the agent.
+    def create(cls, directory: Path, **wishes: Unpack[Wishes]) -> Box:
+        """Make the directories of a box in ``directory``, raise the walls and start the agent."""
+        return cls.begin(directory, **wishes).stand()
 
-        ``technique`` forces one of ``isolation.TECHNIQUES``; without it the strongest is taken.
-        ``read_only`` names host paths that must be visible inside even if their surroundings are
-        not; ``hidden`` names host directories that must not be visible. ``environment`` is added to
-        the box's own. What is already in ``directory`` is kept, so that a box can continue from a
-        copy of another one's files. Without ``source`` there is no repository in it.
-        ``meanwhile`` is called once, while the walls go up.
+    @classmethod
+    def begin(cls, directory: Path, **wishes: Unpack[Wishes]) -> Rising:
+        """The same, without waiting until the walls stand.
+
+        What is already in ``directory`` is kept, so that a box can continue from a copy of another
+        one's files.
         """
         directory = directory.absolute()
         directory.mkdir(parents=True, exist_ok=True)
         walls = Walls(
             box_id=os.urandom(6).hex(),
             directory=directory.resolve(),
-            network=network,
-            read_only=tuple(read_only),
-            hidden=tuple(hidden),
+            network=wishes.get("network", "none"),
+            read_only=tuple(wishes.get("read_only", ())),
+            hidden=tuple(wishes.get("hidden", ())),
         )
-        untried = proved_by_start(technique)
-        if untried is not None:
-            try:
-                return cls._raised(walls, untried, environment or {}, doubles, source, meanwhile)
-            except (BoxError, OSError):
-                if (
-                    why_not(untried.name) is None
-                ):  # the walls stand on this machine: it was not they
-                    raise
-                layout.forget_path(directory, untried.inside_root(walls))
-        return cls._raised(walls, choose(technique), environment or {}, doubles, source)
+        return Rising(walls, wishes)
 
-    @classmethod
-    def _raised(
-        cls,
-        walls: Walls,
-        technique: Technique,
-        environment: Mapping[str, str],
-        doubles: bool,
-        source: bool,
-        meanwhile: Callable[[], None] | None = None,
-    ) -> Box:
-        box = cls(walls, technique, environment)
-        try:
-            box._build(doubles, source, meanwhile)
-        except BaseException:
-            box.close()
-            raise
-        return box
-
-    def _build(self, doubles: bool, source: bool, meanwhile: Callable[[], None] | None) -> None:
-        layout.make_layout(self.directory, self._inside_root, source=source)
+    def start(self, wishes: Wishes) -> None:
+        """Make the directories and start the agent behind the walls, without waiting for it."""
+        source, doubles = wishes.get("source", True), wishes.get("doubles", True)
+        layout.make_layout(self.directory, self._inside_root, doubles=doubles, source=source)
         if doubles:
             from mutiny.doubles.install import install
 
             install(self.directory / "bin", self.directory / "doubles")
         self._technique.prepare(self._walls)
-        self._start_agent(meanwhile)
-        if source and layout.needs_first_commit(self.directory):
+        self._start_agent()
+
+    def finish(self, wishes: Wishes) -> None:
+        """Wait for the agent, and let it make the source repository."""
+        assert self._connection is not None
+        assert self._running is not None
+        outer = self._running
+        agent_pid = self._connection.greet(START_LIMIT_S)
+        self._running = Running(
+            self.box_id, outer.outer_pid, outer.outer_handle, agent_pid, os.pidfd_open(agent_pid)
+        )
+        if wishes.get("source", True) and layout.needs_first_commit(self.directory):
             made = self.run(
                 ["sh", "-c", layout.FIRST_COMMIT_SCRIPT],
                 env=layout.FIRST_COMMIT_ENVIRONMENT,
@@ -160,10 +150,10 @@ class Box:
                     f"{made.stderr.strip() or made}"
                 )
 
-    def _start_agent(self, meanwhile: Callable[[], None] | None) -> None:
+    def _start_agent(self) -> None:
         ours, theirs = socket_pair()
         try:
-            options = json.dumps(self._technique.agent_options(self._walls))
+            options = dumps(self._technique.agent_options(self._walls))
             python = str(Path(sys.executable).resolve())
             agent = [python, "-IS", "-c", _BOOT, str(SOURCE_ROOT), str(theirs.fileno()), options]
             self._connection = AgentConnection(ours, self._on_event, self._explain_death)
@@ -177,12 +167,6 @@ class Box:
             theirs.close()
         outer = self._process.pid
         self._running = Running(self.box_id, outer, os.pidfd_open(outer))
-        if meanwhile is not None:
-            meanwhile()
-        agent_pid = self._connection.greet(START_LIMIT_S)
-        self._running = Running(
-            self.box_id, outer, self._running.outer_handle, agent_pid, os.pidfd_open(agent_pid)
-        )
 
     # --- what it is
 
@@ -283,7 +267,7 @@ class Box:
                 "argv": list(command.argv),
                 "cwd": command.cwd or f"{self._inside_root}/source",
                 "env": dict(command.env),
-                "stdin": b2a_base64(command.stdin, newline=False).decode(),
+                "stdin": packed(command.stdin),
                 "timeout_s": command.timeout_s,
             }
             for command in commands
@@ -463,6 +447,71 @@ class Box:
         return f"the box ({self.technique}) ended unexpectedly: {how}; it said: {said}"
 
 
+class Rising:
+    """A box whose walls go up while its owner does something else.
+
+    Insight: to try out the strongest walls before they are needed costs as much as to raise them. So
+    they are raised, and only when that fails is it asked whether this machine has them at all; if not,
+    the next technique takes their place.
+    """
+
+    def __init__(self, walls: Walls, wishes: Wishes) -> None:
+        self._walls = walls
+        self._wishes = wishes
+        self._untried = proved_by_start(wishes.get("technique"))
+        try:
+            self._box = self._begun(self._untried or self._chosen())
+        except (BoxError, OSError):
+            if not self._has_no_such_walls():
+                raise
+            self._box = self._begun(self._chosen())
+
+    def stand(self) -> Box:
+        """The box, when it stands."""
+        try:
+            return self._finished(self._box)
+        except (BoxError, OSError):
+            if not self._has_no_such_walls():
+                raise
+            return self._finished(self._begun(self._chosen()))
+
+    def abandon(self) -> None:
+        """Take it down again."""
+        self._box.close()
+
+    @property
+    def directory(self) -> Path:
+        """The directory of the box on the host."""
+        return self._walls.directory
+
+    def _has_no_such_walls(self) -> bool:
+        """Whether the start failed because this machine cannot do what was not tried out."""
+        untried, self._untried = self._untried, None
+        if untried is None or why_not(untried.name) is None:
+            return False
+        layout.forget_path(self._walls.directory, untried.inside_root(self._walls))
+        return True
+
+    def _chosen(self) -> Technique:
+        return choose(self._wishes.get("technique"))
+
+    def _begun(self, technique: Technique) -> Box:
+        box = Box(self._walls, technique, self._wishes.get("environment", {}))
+        return _or_closed(box, box.start, self._wishes)
+
+    def _finished(self, box: Box) -> Box:
+        return _or_closed(box, box.finish, self._wishes)
+
+
+def _or_closed(box: Box, step: Callable[[Wishes], None], wishes: Wishes) -> Box:
+    try:
+        step(wishes)
+    except BaseException:
+        box.close()
+        raise
+    return box
+
+
 def _refuse_not_started(request: Mapping[str, Any], answer: Message) -> None:
     if "error" in answer:
         about = answer.get("file") or request["argv"][0]
@@ -488,4 +537,4 @@ def _result(command: Command, answer: Message) -> CommandResult:
 
 def _text(encoded: str) -> str:
     """Output as text; bytes that are not UTF-8 stay readable and can be written to the journal."""
-    return a2b_base64(encoded).decode("utf-8", "backslashreplace")
+    return unpacked(encoded).decode("utf-8", "backslashreplace")

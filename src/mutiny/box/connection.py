@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import _socket as socket  # the public module adds enumerations and files, which nobody needs here
 import contextlib
-import json
 import queue
-import struct
 import threading
 import time
 
 from mutiny.box.errors import BoxDied
+from mutiny.system.wire import first_message, framed
 
 TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
@@ -27,9 +26,7 @@ Message: TypeAlias = "dict[str, Any]"
 Line = socket.socket
 
 SEND_LIMIT_S = 10
-_HEADER = struct.Struct(">I")
-_CREDENTIALS = struct.Struct("3i")
-_MESSAGE_LIMIT_BYTES = 256 * 1024 * 1024
+_CREDENTIALS = "3i"
 
 
 def socket_pair() -> tuple[Line, Line]:
@@ -66,9 +63,12 @@ class AgentConnection:
         The kernel writes the sender's pid, translated into our pid namespace, on every message: the
         only way to learn it that the box cannot falsify.
         """
+        import struct  # while the agent starts there is time for it
+
+        size = struct.calcsize(_CREDENTIALS)
         self._line.settimeout(timeout_s)
         try:
-            data, ancillary, _, _ = self._line.recvmsg(65536, socket.CMSG_SPACE(_CREDENTIALS.size))
+            data, ancillary, _, _ = self._line.recvmsg(65536, socket.CMSG_SPACE(size))
         except TimeoutError:
             raise BoxDied(f"the in-box agent did not say hello within {timeout_s} s") from None
         except ConnectionResetError:
@@ -76,7 +76,7 @@ class AgentConnection:
         if not data:
             raise BoxDied(f"the box did not start: {self._explain_death()}")
         credentials = [
-            _CREDENTIALS.unpack(payload[: _CREDENTIALS.size])
+            struct.unpack(_CREDENTIALS, payload[:size])
             for level, kind, payload in ancillary
             if level == socket.SOL_SOCKET and kind == socket.SCM_CREDENTIALS
         ]
@@ -102,8 +102,7 @@ class AgentConnection:
         with self._send_lock:
             for request in requests:
                 self._last_id += 1
-                body = json.dumps({"id": self._last_id, **request}).encode()
-                frames += _HEADER.pack(len(body)) + body
+                frames += framed({"id": self._last_id, **request})
                 answers.append((self._last_id, queue.SimpleQueue()))
             self._waiting.update(answers)
             try:
@@ -157,14 +156,7 @@ class AgentConnection:
         self._on_event({"event": "end"})
 
     def _hand_out(self) -> None:
-        while len(self._buffer) >= _HEADER.size:
-            (length,) = _HEADER.unpack_from(self._buffer)
-            if length > _MESSAGE_LIMIT_BYTES:
-                raise ValueError(f"a message of {length} bytes is announced, which cannot be right")
-            if len(self._buffer) < _HEADER.size + length:
-                return
-            message: Message = json.loads(self._buffer[_HEADER.size : _HEADER.size + length])
-            del self._buffer[: _HEADER.size + length]
+        while (message := first_message(self._buffer)) is not None:
             if "event" in message:
                 self._on_event(message)
                 continue

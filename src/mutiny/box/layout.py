@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-DIRECTORIES = ("home", "tmp", "bin", "source", "doubles")
+DIRECTORIES = ("home", "tmp", "source")
+OF_DOUBLES = ("bin", "doubles")
 _SYSTEM_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 _TOOLS = ("git", "tmux", "sh", "bash")
 
@@ -44,10 +45,12 @@ FIRST_COMMIT_ENVIRONMENT = {
 }
 
 
-def make_layout(directory: Path, inside_root: str, *, source: bool = True) -> None:
+def make_layout(
+    directory: Path, inside_root: str, *, doubles: bool = True, source: bool = True
+) -> None:
     """Make the directories and files of a box on the host; what is already there is kept."""
     root = str(directory)
-    for name in DIRECTORIES:
+    for name in DIRECTORIES + OF_DOUBLES if doubles else DIRECTORIES:
         try:
             os.mkdir(f"{root}/{name}")  # noqa: PTH102 - every box pays for this
         except FileExistsError:
@@ -121,12 +124,5 @@ def _search_path() -> str:
 
 def _user_name() -> str:
     named = (os.environ.get(key) for key in ("LOGNAME", "USER", "LNAME", "USERNAME"))
-    known = next((name for name in named if name), None)
-    if known is not None:
-        return known
-    import pwd
-
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:  # a uid without an entry in the user data base, usual in containers
-        return f"user{os.getuid()}"
+    # Not from the user data base: slow, and a uid without an entry there is usual in containers.
+    return next((name for name in named if name), f"user{os.getuid()}" if os.getuid() else "root")

@@ -27,7 +27,7 @@ _TEMPORARY = ("/tmp", "/var/tmp")
 
 def is_below(path: Path, ancestor: Path) -> bool:
     """Say whether ``path`` is ``ancestor`` or lies below it."""
-    return path == ancestor or ancestor in path.parents
+    return f"{path}/".startswith(f"{str(ancestor).rstrip('/')}/")
 
 
 def mount_arguments(
@@ -72,8 +72,18 @@ def _host_root() -> list[str]:
             if entry.is_symlink():
                 arguments += ["--symlink", os.readlink(entry.path), entry.path]  # noqa: PTH115
             elif entry.is_dir():
-                arguments += ["--ro-bind", entry.path, entry.path]
+                # A mount costs a third of a millisecond, and an empty directory is quicker made.
+                kind = ["--dir"] if _is_empty(entry.path) else ["--ro-bind", entry.path]
+                arguments += [*kind, entry.path]
     return arguments
+
+
+def _is_empty(directory: str) -> bool:
+    try:
+        with os.scandir(directory) as entries:
+            return next(entries, None) is None
+    except PermissionError:
+        return False
 
 
 def _kernel_file_systems() -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -43,7 +42,7 @@ def command(as_json: bool) -> int:
             "faults_available": sum(item.available for item in faults),
             "faults_known": len(faults),
         }
-        words.echo(json.dumps(document, indent=2))
+        words.echo_json(document)
         return 0 if able else 3
     for probe in probes:
         mark = "yes" if probe.available else "no "

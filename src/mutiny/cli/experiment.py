@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from mutiny.cli import words
@@ -71,12 +70,11 @@ def run_command(
     All files are checked before the first one touches anything. Exit code 0 only when every steady
     state held before, during and after, every fault fired and every verification could be made.
     """
-    from mutiny.modes.experiment import find, load, load_ahead, plain_bench
+    from mutiny.modes.experiment import load_ahead, plain_bench
 
-    paths = [find(name) for name in experiments]
-    alone = len(paths) == 1 and target is None
-    ahead = load_ahead(paths[0], root, isolation) if alone else None
-    loaded = [load(path, target) for path in paths] if ahead is None else [ahead[0]]
+    alone = len(experiments) == 1 and target is None
+    ahead = load_ahead(Path(experiments[0]), root, isolation) if alone else None
+    loaded = _load_all(experiments, target) if ahead is None else [ahead[0]]
     ran: list[Ran] = []
     for experiment in loaded:
         for name in experiment.targets:
@@ -97,10 +95,17 @@ def run_command(
         _write_junit(junit, reports)
     if as_json:
         shown = {"exit_code": code, "experiments": [report.as_json() for report in reports]}
-        words.echo(json.dumps(shown, indent=2))
+        words.echo_json(shown)
     elif len(ran) > 1:
         _table(reports)
     return code
+
+
+def _load_all(names: tuple[str, ...], target: str | None) -> list[Experiment]:
+    from mutiny.modes.experiment_files import find, load
+
+    paths = [find(name) for name in names]
+    return [load(path, target) for path in paths]
 
 
 def _one(bench: Any, experiment: Experiment, seed: int, *, quiet: bool) -> Ran:
@@ -180,7 +185,7 @@ def _write_junit(path: Path, reports: list[ExperimentReport]) -> None:
 def check_command(experiments: tuple[str, ...], target: str | None) -> int:
     """Read experiments and tell every mistake with its line; nothing is run or touched."""
     from mutiny.experiments.compile import compile_experiment
-    from mutiny.modes.experiment import find, load
+    from mutiny.modes.experiment_files import find, load
 
     problems = 0
     for name in experiments:
@@ -210,7 +215,7 @@ def list_command(sentences: bool, steps: bool, contract: str | None, as_json: bo
     """List the experiments that ship with Mutiny, or what an experiment can say."""
     if sentences or steps:
         return _list_language(contract, sentences=sentences, as_json=as_json)
-    from mutiny.modes.experiment import library, load
+    from mutiny.modes.experiment_files import library, load
 
     rows: list[dict[str, object]] = []
     for name, path in library().items():
@@ -227,7 +232,7 @@ def list_command(sentences: bool, steps: bool, contract: str | None, as_json: bo
                 }
             )
     if as_json:
-        words.echo(json.dumps(rows, indent=2))
+        words.echo_json(rows)
         return 0
     for row in rows:
         targets = ", ".join(row["targets"])  # type: ignore[arg-type]
@@ -253,7 +258,7 @@ def _list_language(contract: str | None, *, sentences: bool, as_json: bool) -> i
         else:
             found[name] = {"steps": StepReader(registry_of(name), language).known}
     if as_json:
-        words.echo(json.dumps(found, indent=2))
+        words.echo_json(found)
         return 0
     for name, parts in found.items():
         for title, entries in parts.items():
@@ -286,6 +291,8 @@ def _require_contract(name: str) -> None:
 @words.option("--output", type=words.Path(path_type=Path), help="To a file instead of stdout.")
 def report_command(run: Path, form: str, output: Path | None) -> int:
     """Show the report of an experiment again, from its run directory alone."""
+    import json
+
     from mutiny.errors import UsageError
     from mutiny.report.experiment import from_json
     from mutiny.report.experiment_markdown import junit, markdown

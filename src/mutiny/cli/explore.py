@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -96,7 +95,7 @@ def command(
             ),
         )
     if as_json:
-        words.echo(json.dumps({"seed": first, **result.as_json()}, indent=2))
+        words.echo_json({"seed": first, **result.as_json()})
     else:
         _tell(result, first, coverage)
     return result.verdict.exit_code

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -119,7 +118,7 @@ def command(
                 words.echo(_row(one))
     place = _write(report, root, page=page)
     if as_json:
-        words.echo(json.dumps({**report.as_json(), "written": str(place)}, indent=2))
+        words.echo_json({**report.as_json(), "written": str(place)})
     else:
         _print(report)
         words.echo(f"Figures: {place}")

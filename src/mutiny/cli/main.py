@@ -10,7 +10,6 @@ import atexit
 import gc
 import os
 import sys
-from importlib import import_module
 
 TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
@@ -45,7 +44,8 @@ def find_command(name: str) -> Command | None:
     name = ALIASES.get(name, name)
     if name not in COMMANDS:
         return None
-    command: Command = import_module(f"mutiny.cli.{COMMANDS[name][0]}").command
+    module = __import__(f"mutiny.cli.{COMMANDS[name][0]}", fromlist=["command"])
+    command: Command = module.command
     return command
 
 

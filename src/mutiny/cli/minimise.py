@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -121,7 +120,7 @@ def _tell(rule: str, before: int, found: Minimised, place: Path, *, as_json: boo
             "complete": found.complete,
             "file": str(place),
         }
-        words.echo(json.dumps(document, indent=2))
+        words.echo_json(document)
         return
     words.echo(python_form(found.operations, mark_last=True))
     word = "" if found.complete else "; the budget ended first, a shorter one may exist"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from mutiny.cli import words
 
 
@@ -18,7 +16,7 @@ def command(as_json: bool) -> int:
     from longboat.plants import PLANTS
 
     if as_json:
-        words.echo(json.dumps([plant._asdict() for plant in PLANTS.values()], indent=2))
+        words.echo_json([plant._asdict() for plant in PLANTS.values()])
         return 0
     for plant in PLANTS.values():
         board = f" board {' '.join(plant.boards)};" if plant.boards else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -102,7 +101,7 @@ def command(
         racer = Racer(bench, rounds, workers, schedules, watch, told)
         race = racer.run(kinds or KINDS)
     if as_json:
-        words.echo(json.dumps(race.as_json(), indent=2))
+        words.echo_json(race.as_json())
     else:
         _print(race)
     return race.verdict.exit_code

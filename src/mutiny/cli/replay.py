@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -96,7 +95,7 @@ def command(
             "same": same,
             "runs": results,
         }
-        words.echo(json.dumps(document, indent=2))
+        words.echo_json(document)
     elif times > 1:
         words.echo(_count_line(same, times, wanted, rules))
     if expect is not None:

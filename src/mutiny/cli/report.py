@@ -24,7 +24,7 @@ def command(run: Path, as_json: bool) -> int:
         raise UsageError(f"{summary}: not valid JSON: {error}") from error
     report = run / "error_report.md"
     if as_json:
-        words.echo(json.dumps(data, indent=2))
+        words.echo_json(data)
     elif report.exists():
         words.echo(report.read_text(encoding="utf-8"))
     else:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from mutiny.cli import words
 from mutiny.values import asdict
 
@@ -16,7 +14,7 @@ def command(as_json: bool) -> int:
 
     rules = [rule for contract in CONTRACTS for rule in rules_of(contract).values()]
     if as_json:
-        words.echo(json.dumps([asdict(rule) for rule in rules], indent=2))
+        words.echo_json([asdict(rule) for rule in rules])
         return 0
     for rule in rules:
         words.echo(f"{rule.id:<32} {rule.category:<20} {rule.promise}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -86,5 +85,5 @@ def command(
         collect=outcomes,
     )
     if as_json:
-        words.echo(json.dumps({"exit_code": code, "seed": first_seed, "runs": outcomes}, indent=2))
+        words.echo_json({"exit_code": code, "seed": first_seed, "runs": outcomes})
     return code

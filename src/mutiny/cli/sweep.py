@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -93,7 +92,7 @@ def command(
         sweep = sweeper.run(kind, only, points, watch)
     page = _write(sweep, root)
     if as_json:
-        words.echo(json.dumps({**sweep.as_json(), "page": str(page)}, indent=2))
+        words.echo_json({**sweep.as_json(), "page": str(page)})
     else:
         _print(sweep)
         words.echo(f"Picture: {page}")

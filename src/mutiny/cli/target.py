@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from mutiny.cli import words
@@ -37,7 +36,7 @@ def list_targets(as_json: bool) -> int:
             }
         )
     if as_json:
-        words.echo(json.dumps(rows, indent=2))
+        words.echo_json(rows)
         return 0
     for row in rows:
         words.echo(f"{row['name']:<12} {row['contract']:<9} {row['about']}")

@@ -44,6 +44,13 @@ def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
     stream.flush()
 
 
+def echo_json(value: object) -> None:
+    """Print one JSON document."""
+    import json
+
+    echo(json.dumps(value, indent=2))
+
+
 # --- kinds of values --------------------------------------------------------------------------------
 
 

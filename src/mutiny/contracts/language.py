@@ -6,7 +6,6 @@ what stands before the method when the file says nothing, and which command show
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 
@@ -225,7 +224,7 @@ CONTRACTS = ("workers", "board", "plain")
 
 def language_of(contract: str) -> Language:
     """The language of a contract; one that has none of its own gets the shared sentences."""
-    if not re.fullmatch(r"[a-z_]+", contract):
+    if not (contract.isidentifier() and contract.islower()):
         raise ValueError(f"{contract!r} is no contract")
     try:
         module = import_module(f"mutiny.contracts.{contract}.language")

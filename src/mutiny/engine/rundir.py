@@ -12,7 +12,6 @@ stays readable.
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from contextlib import contextmanager, suppress
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 ROOM_BYTES = 256 * 1024
+LINED_LEVELS = 2
 
 
 @contextmanager
@@ -78,14 +78,15 @@ class RunDirectory:
 
     def write_json(self, path: Path, value: object) -> None:
         """Write a JSON document so that a reader sees all of it or nothing."""
-        self.write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+        self.write_text(path, _laid_out(value) + "\n")
 
     def write_text(self, path: Path, text: str) -> None:
         """Write a text file so that a reader sees all of it or nothing."""
         temporary = path.with_name(f".{path.name}.tmp")
         with storing(path):
             try:
-                path.parent.mkdir(parents=True, exist_ok=True)
+                if not path.parent.is_dir():
+                    path.parent.mkdir(parents=True, exist_ok=True)
                 temporary.write_text(text, encoding="utf-8")
                 temporary.replace(path)
             except OSError:
@@ -94,6 +95,8 @@ class RunDirectory:
 
     def add_to_plan(self, facts: Mapping[str, object]) -> None:
         """Add what became known only once the box stood."""
+        import json
+
         plan = (
             json.loads(self.plan_path.read_text(encoding="utf-8"))
             if self.plan_path.exists()
@@ -134,6 +137,25 @@ class RunDirectory:
     def discard(self) -> None:
         """Throw the whole run away."""
         _remove(self.path)
+
+
+def _laid_out(value: object, depth: int = 0) -> str:
+    """JSON for people: a line for each field and, where a field holds several things, for each of them."""
+    import json  # not before a box stands, which is what a short run waits for
+
+    inner = "  " * (depth + 1)
+    if depth < LINED_LEVELS and isinstance(value, dict) and value:
+        parts = [
+            f"{json.dumps(str(key))}: {_laid_out(one, depth + 1)}" for key, one in value.items()
+        ]
+        opening, closing = "{", "}"
+    elif depth < LINED_LEVELS and isinstance(value, list | tuple) and value:
+        parts = [_laid_out(one, depth + 1) for one in value]
+        opening, closing = "[", "]"
+    else:
+        return json.dumps(value, ensure_ascii=False)
+    lines = f",\n{inner}".join(parts)
+    return f"{opening}\n{inner}{lines}\n{inner[2:]}{closing}"
 
 
 def _no_files(directory: str, names: list[str]) -> list[str]:

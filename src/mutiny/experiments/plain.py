@@ -16,7 +16,7 @@ TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mutiny.box.box import Box
+    from mutiny.box.box import Box, Rising
     from mutiny.contracts.base import StepContext
     from mutiny.model.operation import Operation
 
@@ -88,18 +88,18 @@ class PlainTarget:
     visible: Path = Path()
     """The experiment's directory: its own modules and scripts can be read in the box."""
 
-    standing: list[PlainLive] = field(default_factory=list)
-    """A box that was made ahead of its run."""
+    ahead: list[Rising] = field(default_factory=list)
+    """A box that was begun ahead of its run."""
 
     def contract(self) -> PlainContract:
         """No promises."""
         return PlainContract()
 
     def make_live(self, directory: Path) -> PlainLive:
-        """The box that stands already, or a new one."""
-        for live in self.standing:
-            self.standing.remove(live)
-            if live.box.directory == directory.resolve():
-                return live
-            live.close()
-        return PlainLive(plain_box(directory, self.options.technique, self.visible))
+        """The box that was begun already, or a new one."""
+        for rising in self.ahead:
+            self.ahead.remove(rising)
+            if rising.directory == directory.resolve():
+                return PlainLive(rising.stand())
+            rising.abandon()
+        return PlainLive(plain_box(directory, self.options.technique, self.visible).stand())
