@@ -69,6 +69,26 @@ def test_the_first_bug_has_a_replay_that_names_the_exact_point(tmp_path: Path) -
     assert again.code == 1
 
 
+def test_what_is_no_command_cannot_be_swept_and_is_no_bug(tmp_path: Path) -> None:
+    ran = run_mutiny(
+        *(tmp_path, "sweep", "crash", "--target", "longboat-broker"),
+        *("--scenario", "ready_tasks", "--at", "Init"),
+    )
+    assert ran.code == 3, ran.stdout + ran.stderr
+    assert "Init is no command" in ran.stdout
+    assert "bug" not in ran.stdout
+
+
+def test_a_bug_of_the_unbroken_run_has_a_report(tmp_path: Path) -> None:
+    ran = run_mutiny(
+        *(tmp_path, "sweep", "crash", "--target", "longboat-board", "--plant", "cycle-accepted"),
+        *("--scenario", "cycles", "--at", "AddBatch"),
+    )
+    assert ran.code == 1, ran.stdout + ran.stderr
+    told = ran.stdout.partition("First bug: ")[2].splitlines()[0]
+    assert "board.cycles_refused" in (tmp_path / told).read_text()
+
+
 @pytest.mark.slow
 def test_one_exact_order_of_two_commands(tmp_path: Path) -> None:
     ran = sweep(

@@ -127,5 +127,10 @@ def _print(sweep: Sweep) -> None:
         f"{len(sweep.points)} points: {shown} ({rate:.1f} points/s)"
         + (f"; {sweep.left_out} more were not tried" if sweep.left_out else "")
     )
-    if sweep.first_bug is not None:
-        words.echo(f"First bug: {sweep.first_bug.directory.path}/error_report.md")
+    if sweep.first_bug is None:
+        return
+    place = sweep.first_bug.directory.path
+    if sweep.first_bug.verdict.is_bug:
+        words.echo(f"First bug: {place}/error_report.md")
+    else:
+        words.echo(f"The first bug did not show again as an ordinary sequence: {place}")

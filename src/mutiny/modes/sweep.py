@@ -108,7 +108,7 @@ class Sweeper:
         outcome = engine.run((*self._prefix, op.Trace(self._at, keep)))
         sweep.trace_s = time.monotonic() - started
         if outcome.verdict is not Verdict.SUCCESS:
-            sweep.first_bug = outcome
+            directory.discard()  # a bug is run again, with a report
             sweep.points.append(_failed_trace(self._at, outcome))
             return
         result = outcome.steps[-1].result
@@ -190,7 +190,7 @@ class Sweeper:
         outcome = self._bench.engine(directory, 1).run((*self._prefix, op.Trace(self._at)))
         sweep.trace_s = time.monotonic() - started
         if outcome.verdict is not Verdict.SUCCESS:
-            sweep.first_bug = outcome
+            directory.discard()  # a bug is run again, with a report
             sweep.points.append(_failed_trace(self._at, outcome))
             return
         sweep.calls = list(outcome.steps[-1].result.details["calls"])  # type: ignore[call-overload]
