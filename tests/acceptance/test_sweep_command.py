@@ -79,6 +79,14 @@ def test_what_is_no_command_cannot_be_swept_and_is_no_bug(tmp_path: Path) -> Non
     assert "bug" not in ran.stdout
 
 
+def test_a_server_comes_back_to_a_board_whose_repair_never_began(tmp_path: Path) -> None:
+    ran = run_mutiny(
+        *(tmp_path, "sweep", "crash", "--target", "longboat-broker"),
+        *("--scenario", "corrupt_store", "--at", "Repair", "--points", "2"),
+    )
+    assert ran.code == 0, ran.stdout + ran.stderr
+
+
 def test_a_bug_of_the_unbroken_run_has_a_report(tmp_path: Path) -> None:
     ran = run_mutiny(
         *(tmp_path, "sweep", "crash", "--target", "longboat-board", "--plant", "cycle-accepted"),

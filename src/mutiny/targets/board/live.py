@@ -113,6 +113,12 @@ class BoardLive(SweptLive):
     def _state_file(self) -> Path:
         return self.outside(self.filled(self.spec.state.file))
 
+    @property
+    def has_board(self) -> bool:
+        """Whether there are any files of a board."""
+        place = self.outside(self.filled(self.spec.state.directory))
+        return place.is_dir() and any(place.iterdir())
+
     def environment(self, worker: str | None = None) -> dict[str, str]:
         """What the target's commands get."""
         own = {key: self.filled(value) for key, value in self.spec.environment.items()}

@@ -25,7 +25,7 @@ class Server:
     def __init__(self, live: BoardLive) -> None:
         self._live = live
         self._logs: list[Path] = []
-        self._made = False
+        self._made = live.has_board  # of the box whose files this one continues
 
     def processes(self) -> tuple[ProcessView, ...]:
         """Those that run now."""
