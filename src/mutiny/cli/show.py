@@ -47,14 +47,18 @@ class Show:
         return ProgressLine("Minimising", budget.runs if budget else 0, quiet=self.quiet)
 
 
+LOG_EVERY_S = 30.0
+
+
 class ProgressLine:
-    """One line with a bar, the rate and the time left; only on a terminal."""
+    """How far it is, the rate and the time left: a bar on a terminal, now and then a line in a log."""
 
     def __init__(self, title: str, total: int, *, quiet: bool) -> None:
         self._title = title
         self.total = total
+        self._quiet = quiet
         self._live = not quiet and sys.stderr.isatty()
-        self._started = time.monotonic()
+        self._started = self._told = time.monotonic()
 
     def minimise(self, progress: Progress) -> None:
         """Show where the minimiser is."""
@@ -62,16 +66,19 @@ class ProgressLine:
 
     def update(self, done: int, note: str) -> None:
         """Show how far it is."""
-        if not self._live:
+        now = time.monotonic()
+        if self._quiet or not (self._live or now - self._told >= LOG_EVERY_S):
             return
-        elapsed = max(time.monotonic() - self._started, 1e-6)
-        rate = done / elapsed
+        self._told = now
+        rate = done / max(now - self._started, 1e-6)
         left = (self.total - done) / rate if rate else 0.0
-        filled = int(24 * min(done / self.total, 1.0)) if self.total else 0
-        bar = "█" * filled + "·" * (24 - filled)
-        sys.stderr.write(
-            f"\r{self._title} {bar} {done}/{self.total}  {rate:.1f}/s  {left:.0f}s left  {note}\x1b[K"
-        )
+        figures = f"{done}/{self.total}  {rate:.1f}/s  {left:.0f}s left  {note}"
+        if self._live:
+            filled = int(24 * min(done / self.total, 1.0)) if self.total else 0
+            bar = "█" * filled + "·" * (24 - filled)
+            sys.stderr.write(f"\r{self._title} {bar} {figures}\x1b[K")
+        else:
+            sys.stderr.write(f"{self._title}: {figures}\n")
         sys.stderr.flush()
 
     def done(self) -> None:
