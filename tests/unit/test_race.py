@@ -11,7 +11,10 @@ from mutiny.contracts.common import Parallel
 from mutiny.errors import UsageError
 from mutiny.model.verdict import Verdict
 from mutiny.modes.race import KINDS, Race, Racer, Tried, bound, contests, lock_checks, rounds_of
-from mutiny.targets.registry import find_target
+from mutiny.targets.registry import find_spec, find_target
+from mutiny.values import replace
+
+PROFILE = find_spec("longboat-board")[0].profile
 
 
 def test_the_bound_of_rounds_without_a_bug() -> None:
@@ -22,7 +25,7 @@ def test_the_bound_of_rounds_without_a_bug() -> None:
 
 
 def test_claims_are_for_one_task_by_different_workers() -> None:
-    (contest,) = contests("claims", "-7", 3)
+    (contest,) = contests(PROFILE, "claims", "-7", 3)
     claims = [part for part in contest.together if isinstance(part, op.Claim)]
     assert len({claim.worker for claim in claims}) == 3
     assert {claim.task for claim in claims} == {"task-7"}
@@ -30,7 +33,7 @@ def test_claims_are_for_one_task_by_different_workers() -> None:
 
 @pytest.mark.parametrize("kind", ["claims", "update", "toctou"])
 def test_rounds_do_not_share_tasks(kind: str) -> None:
-    sequence = rounds_of(kind, 5, 2)
+    sequence = rounds_of(PROFILE, kind, 5, 2)
     added = [one.task for one in sequence if isinstance(one, op.AddTask)]
     assert len(added) == len(set(added))
     assert sum(1 for one in sequence if isinstance(one, Parallel)) in (5, 10)
@@ -38,11 +41,30 @@ def test_rounds_do_not_share_tasks(kind: str) -> None:
 
 
 def test_every_kind_has_something_to_try() -> None:
-    assert [kind for kind in KINDS if contests(kind, "", 2)] == ["claims", "update", "toctou"]
-    held = [one for one in lock_checks() if isinstance(one, op.HoldBoardLock)]
+    assert [kind for kind in KINDS if contests(PROFILE, kind, "", 2)] == [
+        "claims",
+        "update",
+        "toctou",
+    ]
+    held = [one for one in lock_checks(PROFILE) if isinstance(one, op.HoldBoardLock)]
     assert {one.during.type for one in held if one.during} == {
         *("AddTask", "Claim", "Complete", "Cancel")
     }
+
+
+def test_a_board_is_asked_only_what_it_has_words_for() -> None:
+    silent = replace(PROFILE, lacks=("Configure", "Checkpoint", "Complete"), names_tasks=False)
+    assert [contest.name for contest in contests(silent, "toctou", "", 2)] == [
+        "cancel against claim"
+    ]
+    (contest,) = contests(silent, "claims", "", 2)
+    assert all(one.task is None for one in contest.together if isinstance(one, op.Claim))
+    begin = rounds_of(silent, "update", 1, 2)
+    assert not any(isinstance(one, op.Configure) for one in begin)
+    held = [one for one in lock_checks(silent) if isinstance(one, op.HoldBoardLock)]
+    assert {one.during.type for one in held if one.during} == {"AddTask", "Cancel"}, (
+        "its claims cannot name a task"
+    )
 
 
 def part(verdict: Verdict, how: str = "rounds") -> Tried:

@@ -115,8 +115,8 @@ def _show(part: Tried) -> None:
 
 def _print(race: Race) -> None:
     """What could not be tried, and where the first trouble is written down."""
-    for why in race.not_applicable.values():
-        words.echo(f"  Not tried: {why}.")
+    for part, why in race.not_applicable.items():
+        words.echo(f"  Not tried ({part}): {why}.")
     bad = next((part for part in race.parts if part.verdict.stops_run), None)
     if bad is not None and bad.directory:
         words.echo(f"Report: {bad.directory}/error_report.md")

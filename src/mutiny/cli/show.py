@@ -78,7 +78,8 @@ class ProgressLine:
             bar = "█" * filled + "·" * (24 - filled)
             sys.stderr.write(f"\r{self._title} {bar} {figures}\x1b[K")
         else:
-            sys.stderr.write(f"{self._title}: {figures}\n")
+            title = f"{self._title}: " if self._title else ""
+            sys.stderr.write(f"{title}{figures}\n")
         sys.stderr.flush()
 
     def done(self) -> None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from mutiny.contracts.board import operations as op
+from mutiny.contracts.board.profile import BoardProfile
+from mutiny.contracts.board.sayable import sayable
 from mutiny.contracts.common import MOST_AT_ONCE, Parallel, Reset
 from mutiny.engine.loop import Outcome
 from mutiny.engine.sweeping import Sweep
@@ -19,7 +21,7 @@ from mutiny.model.verdict import Verdict, worst
 from mutiny.modes.bench import Assignment, Bench
 from mutiny.modes.sweep import Sweeper
 from mutiny.targets.board.spec import BoardSpec
-from mutiny.values import dataclass, field
+from mutiny.values import dataclass, field, replace
 
 KINDS = ("claims", "update", "lock", "toctou")
 CONFIDENCE = 0.95
@@ -162,21 +164,40 @@ _BEGIN: tuple[Operation, ...] = (
 )
 
 
-def contests(kind: str, tag: str, workers: int) -> tuple[Contest, ...]:
-    """What competes in this kind of race; `tag` keeps rounds apart."""
-    return tuple(_CONTESTS[kind](tag, workers)) if kind in _CONTESTS else ()
+def beginning(profile: BoardProfile) -> tuple[Operation, ...]:
+    """The way to an empty board, as far as this one has words for it."""
+    return tuple(one for one in _BEGIN if sayable(profile, one))
 
 
-def rounds_of(kind: str, rounds: int, workers: int) -> tuple[Operation, ...]:
+def contests(profile: BoardProfile, kind: str, tag: str, workers: int) -> tuple[Contest, ...]:
+    """What competes in this kind of race and can be said to this board; `tag` keeps rounds apart."""
+    found = _CONTESTS[kind](tag, workers) if kind in _CONTESTS else ()
+    return tuple(
+        contest
+        for contest in (found if profile.names_tasks else map(_unnamed, found))
+        if all(sayable(profile, one) for one in (*contest.before, *contest.together))
+    )
+
+
+def _unnamed(contest: Contest) -> Contest:
+    """For a board whose claims cannot name a task: they want the only one that is open."""
+    before, together = (
+        tuple(replace(one, task=None) if isinstance(one, op.Claim) else one for one in part)
+        for part in (contest.before, contest.together)
+    )
+    return replace(contest, before=before, together=together)
+
+
+def rounds_of(profile: BoardProfile, kind: str, rounds: int, workers: int) -> tuple[Operation, ...]:
     """One run of many rounds, each from a barrier."""
     body: list[Operation] = []
     for number in range(1, rounds + 1):
-        for contest in contests(kind, f"-{number}", workers):
+        for contest in contests(profile, kind, f"-{number}", workers):
             body += [*contest.before, Parallel(contest.together)]
-    return (*_BEGIN, *body, op.Settle())
+    return (*beginning(profile), *body, op.Settle())
 
 
-def lock_checks() -> tuple[Operation, ...]:
+def lock_checks(profile: BoardProfile) -> tuple[Operation, ...]:
     """Changes while somebody holds the lock: they wait or say that it is taken."""
     held = (
         op.AddTask("locked-out"),
@@ -184,8 +205,8 @@ def lock_checks() -> tuple[Operation, ...]:
         op.Complete("w1", "first"),
         op.Cancel("second"),
     )
-    checks = tuple(op.HoldBoardLock(HOLD_S, command) for command in held)
-    return (*_BEGIN, op.AddTask("first"), op.AddTask("second"), *checks, op.Settle())
+    checks = tuple(op.HoldBoardLock(HOLD_S, one) for one in held if sayable(profile, one))
+    return (*beginning(profile), op.AddTask("first"), op.AddTask("second"), *checks, op.Settle())
 
 
 # --- running --------------------------------------------------------------------------------------
@@ -222,32 +243,34 @@ class Racer:
         return race
 
     def _parts(self, kinds: Sequence[str], spec: BoardSpec, race: Race) -> Iterator[Tried]:
-        lacking = set(spec.profile.lacks)
+        profile = spec.profile
+        competing = {kind: contests(profile, kind, "", self.workers) for kind in kinds}
+        for kind in kinds:
+            if kind in _CONTESTS and not competing[kind]:
+                race.not_applicable[kind] = "the board has no words for its commands"
         if spec.server is not None:
             race.not_applicable["exhaustive"] = ONE_PROCESS
         else:
-            for kind in kinds:
-                for contest in contests(kind, "", self.workers):
-                    if not _uses(contest, lacking):
-                        yield self._exhaustive(kind, contest)
+            for kind, found in competing.items():
+                for contest in found:
+                    yield self._exhaustive(kind, contest, beginning(profile))
         if "lock" in kinds:
             if "lock" not in spec.places or spec.server is not None:
                 why = "its server keeps the lock" if spec.server else "no lock in [places]"
                 race.not_applicable["lock"] = f"there is no lock that commands take: {why}"
             else:
-                yield self._plain(
-                    "lock", "changes under a held lock", "held lock", lock_checks(), 4
-                )
-        for kind in kinds:
-            if kind in _CONTESTS and self.rounds:
-                sequence = rounds_of(kind, self.rounds, self.workers)
-                names = ", ".join(contest.name for contest in contests(kind, "", self.workers))
+                sequence = lock_checks(profile)
+                held = sum(isinstance(one, op.HoldBoardLock) for one in sequence)
+                yield self._plain("lock", "changes under a held lock", "held lock", sequence, held)
+        for kind, found in competing.items():
+            if found and self.rounds:
+                sequence = rounds_of(profile, kind, self.rounds, self.workers)
+                names = ", ".join(contest.name for contest in found)
                 yield self._plain(kind, names, "rounds", sequence, self.rounds)
 
-    def _exhaustive(self, kind: str, contest: Contest) -> Tried:
-        sweeper = Sweeper(
-            self.bench, (*_BEGIN, *contest.before), Parallel(contest.together), jobs=1
-        )
+    def _exhaustive(self, kind: str, contest: Contest, begin: tuple[Operation, ...]) -> Tried:
+        prefix = (*begin, *contest.before)
+        sweeper = Sweeper(self.bench, prefix, Parallel(contest.together), jobs=1)
         title = f"{contest.name}, every order"
 
         def watch(done: int, total: int, points: object) -> None:
@@ -293,10 +316,6 @@ class Racer:
             str(outcome.directory.path) if outcome.verdict.stops_run else "",
             outcome.duration_s,
         )
-
-
-def _uses(contest: Contest, lacking: set[str]) -> bool:
-    return any(one.type in lacking for one in (*contest.before, *contest.together))
 
 
 def _broken(outcome: Outcome) -> tuple[str | None, str]:
