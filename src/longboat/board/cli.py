@@ -11,6 +11,7 @@ import sys
 from longboat.board import words
 from longboat.board.values import Refused
 from longboat.errors import LongboatError, UsageError
+from longboat.plants import planted
 
 _BOARD_HELP = """\
 usage: longboat board [--dir DIR] [--json] COMMAND ...
@@ -49,7 +50,7 @@ def main(arguments: list[str]) -> int:
         sys.stderr.write(f"longboat {program}: interrupted\n")
         return 130
     except Exception as error:
-        if os.environ.get("LONGBOAT_DEBUG"):
+        if os.environ.get("LONGBOAT_DEBUG") or planted("crash-on-missing-dependency"):
             raise
         text = f"internal error: {error!r} (please report; LONGBOAT_DEBUG=1)"
         sys.stderr.write(f"longboat {program}: {text}\n")

@@ -77,8 +77,10 @@ def _check(ledger: Ledger, name: str, new: NewTask, together: dict[str, NewTask]
         raise Refused("bad_input", f"Task '{name}' must be allowed at least one attempt")
     for other in new.depends:
         if other not in together and ledger.get(other) is None:
+            if planted("crash-on-missing-dependency"):
+                raise KeyError(other)
             text = f"Task '{name}' depends on '{other}', which does not exist"
-            raise Refused("dependency_missing", text)
+            raise Refused("error" if planted("refusal-unclassed") else "dependency_missing", text)
 
 
 def _refuse_cycles(named: dict[str, NewTask]) -> None:
@@ -127,7 +129,7 @@ def look_again(ledger: Ledger, name: str) -> None:
 
 def ended(ledger: Ledger, task: Task) -> None:
     """A task has ended: what waits for it may run, or can never run."""
-    if task.status in TERMINAL:
+    if task.status in ((DONE,) if planted("failure-not-passed-on") else TERMINAL):
         for other in ledger.waiting_on(task.id):
             look_again(ledger, other.id)
 

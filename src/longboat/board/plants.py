@@ -345,4 +345,89 @@ ROWS: tuple[tuple[str, str, str, str, str], ...] = (
         "catalyst#3651",
         "C",
     ),
+    (
+        "completion-frees-worker",
+        "A completion takes its worker for idle: everything else that it holds is given back. "
+        "Shortest: Init Add(a) Add(b) Claim(w1) Claim(w1) Complete(w1, a)",
+        _CLAIMS,
+        _SEED,
+        "ABC",
+    ),
+    (
+        "output-cut",
+        "An output is kept up to its thousandth character, without a word. Shortest: Init Add Claim "
+        "Complete(size=2000)",
+        _STATE,
+        f"{_SEED}, large payloads",
+        "ABC",
+    ),
+    (
+        "failure-not-passed-on",
+        "What waits for a task that failed waits for ever. Shortest: Init Add(a, max_attempts=1) "
+        "Add(b<-a) Claim Fail",
+        "dependencies",
+        f"{_SEED}, deadlocks",
+        "ABC",
+    ),
+    (
+        "lock-wait-gives-up",
+        "Whoever has waited for the lock for a fifth of a second goes on without it. Shortest: Init "
+        "Add HoldBoardLock(Claim)",
+        _RACE,
+        _SEED,
+        "A",
+    ),
+    (
+        "named-claim-steals",
+        "A claim that names its task gets it, whoever holds it. Shortest: Init Add SpawnWorker[slow] "
+        "WaitForInProgress Claim(w2, a) WaitForSettled",
+        _CLAIMS,
+        f"{_SEED}, competing claims",
+        "ABC",
+    ),
+    (
+        "release-only-before-start",
+        "What was begun cannot be given back. Shortest: Init Add Claim Start Release",
+        _CLAIMS,
+        _SEED,
+        "ABC",
+    ),
+    (
+        "start-twice",
+        "A task that is at work can be begun again. Shortest: Init Add Claim Start "
+        "ExpectError(Start)",
+        _CLAIMS,
+        _SEED,
+        "ABC",
+    ),
+    (
+        "refusal-unclassed",
+        "A missing dependency is refused as `error`, which no program can tell from a fault. "
+        "Shortest: Init ExpectError(Add(a<-nobody))",
+        "wrong answer",
+        _SEED,
+        "ABC",
+    ),
+    (
+        "crash-on-missing-dependency",
+        "A missing dependency ends in a traceback. Shortest: Init ExpectError(Add(a<-nobody))",
+        "crash",
+        _SEED,
+        "A",
+    ),
+    (
+        "claim-waits-for-work",
+        "A claim on an empty board waits for work with the lock in its hand. Shortest: Init Claim",
+        "stuck",
+        f"{_SEED}, deadlocks",
+        "A",
+    ),
+    (
+        "stale-claim-failed",
+        "What a dead worker held is failed for good at once. Shortest: Init Add "
+        "SpawnWorker[claim-and-die] SpawnWorker Settle Verify",
+        _CLAIMS,
+        f"{_SEED}, killed agents",
+        "ABC",
+    ),
 )

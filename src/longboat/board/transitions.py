@@ -25,6 +25,8 @@ from longboat.board.values import (
 )
 from longboat.plants import planted
 
+KEPT_BY_PLANT = 1000
+
 
 def add(ledger: Ledger, command: Command, moment: Moment) -> Answer:
     """One new task."""
@@ -50,6 +52,8 @@ def claim(ledger: Ledger, command: Command, moment: Moment) -> Answer:
     try:
         _pass_breaker(ledger, moment)
         chosen = _named(ledger, command.task, moment) if command.task else ledger.best(moment.now)
+        if chosen is None and planted("claim-waits-for-work"):
+            _wait_for_work()
         if chosen is None:
             raise Refused("nothing_to_claim", "No task is available")
     except Refused as refusal:  # an answer, not an exception: what was returned stays returned
@@ -69,9 +73,19 @@ def claim(ledger: Ledger, command: Command, moment: Moment) -> Answer:
     }
 
 
+def _wait_for_work() -> None:
+    """Plants only: the lock is held, so no work can ever come."""
+    import time
+
+    while True:
+        time.sleep(1.0)
+
+
 def _named(ledger: Ledger, name: str, moment: Moment) -> Task:
     task = _existing(ledger, name)
     if task.status == BLOCKED and planted("crew-ignores-dag"):
+        return task
+    if task.status in HELD and planted("named-claim-steals"):
         return task
     if task.status == BLOCKED:
         text = f"Task '{name}' {dependencies.verdict(ledger, task)[1]}"
@@ -111,7 +125,7 @@ def _own(ledger: Ledger, command: Command, verb: str, statuses: tuple[str, ...])
 
 def start(ledger: Ledger, command: Command, moment: Moment) -> Answer:
     """The owner begins."""
-    task = _own(ledger, command, "start", (CLAIMED,))
+    task = _own(ledger, command, "start", HELD if planted("start-twice") else (CLAIMED,))
     ledger.put(task.moved(IN_PROGRESS, command.worker))
     return {"ok": True, "task": task.id, "epoch": task.epoch}
 
@@ -119,10 +133,14 @@ def start(ledger: Ledger, command: Command, moment: Moment) -> Answer:
 def complete(ledger: Ledger, command: Command, moment: Moment) -> Answer:
     """The owner has done it; this happens once."""
     task = _own(ledger, command, "complete", HELD)
+    output = (command.text or "")[:KEPT_BY_PLANT] if planted("output-cut") else command.text
     done = task.moved(DONE, command.worker)._replace(
-        output=command.text, completions=task.completions + 1, reason=None
+        output=output, completions=task.completions + 1, reason=None
     )
     ledger.put(done)
+    if planted("completion-frees-worker"):
+        for other in [one for one in ledger.held() if one.owner == command.worker]:
+            ledger.put(other.moved(AVAILABLE, "its worker is free")._replace(owner=None))
     dependencies.ended(ledger, done)
     _tell_breaker(ledger, "succeeded", task, moment)
     return {"ok": True, "task": task.id, "epoch": task.epoch}
@@ -144,7 +162,8 @@ def fail(ledger: Ledger, command: Command, moment: Moment) -> Answer:
 
 def _attempt_over(ledger: Ledger, task: Task, why: str, moment: Moment, *, rest: bool) -> Task:
     attempts = task.attempts + 1
-    if attempts >= task.max_attempts and not planted("max-attempts-ignored"):
+    is_last = attempts >= task.max_attempts and not planted("max-attempts-ignored")
+    if is_last or (not rest and planted("stale-claim-failed")):
         after = task.moved(FAILED, why)._replace(attempts=attempts, reason=why)
     else:
         pause_s = scheduling.backoff_s(ledger.config, task.id, attempts) if rest else 0.0
@@ -161,7 +180,8 @@ def _attempt_over(ledger: Ledger, task: Task, why: str, moment: Moment, *, rest:
 
 def release(ledger: Ledger, command: Command, moment: Moment) -> Answer:
     """The owner gives it back untouched; no attempt is counted."""
-    task = _own(ledger, command, "release", HELD)
+    statuses = (CLAIMED,) if planted("release-only-before-start") else HELD
+    task = _own(ledger, command, "release", statuses)
     ledger.put(task.moved(AVAILABLE, f"released by {command.worker}")._replace(owner=None))
     _tell_breaker(ledger, "dropped", task, moment)
     return {"ok": True, "task": task.id}

@@ -226,7 +226,68 @@ def repair_loses(bench: Bench) -> bool:
     return set(bench.tasks()) != {"a", "b"}
 
 
+def others_freed(bench: Bench) -> bool:
+    bench.add("a")
+    bench.add("b")
+    first, _ = bench.claim(), bench.claim()
+    bench("complete", **own(first))
+    return bench.status_of("b") != "claimed"
+
+
+def output_cut(bench: Bench) -> bool:
+    bench.add("a")
+    bench("complete", text="x" * 2000, **own(bench.claim()))
+    return bool(bench.tasks()["a"]["output"] != "x" * 2000)
+
+
+def failure_kept_back(bench: Bench) -> bool:
+    bench.add("a", max_attempts=1)
+    bench.add("b", "a")
+    bench("fail", **own(bench.claim()))
+    return bench.status_of("b") != "failed"
+
+
+def stolen(bench: Bench) -> bool:
+    bench.add("a")
+    bench.claim()
+    return bool(bench.claim("w2", "a")["ok"])
+
+
+def release_refused(bench: Bench) -> bool:
+    bench.add("a")
+    words = own(bench.claim())
+    bench("start", **words)
+    return not bench("release", **words)["ok"]
+
+
+def started_twice(bench: Bench) -> bool:
+    bench.add("a")
+    words = own(bench.claim())
+    bench("start", **words)
+    return bool(bench("start", **words)["ok"])
+
+
+def unclassed(bench: Bench) -> bool:
+    return bool(bench.add("a", "nobody")["error"] != "dependency_missing")
+
+
+def stale_failed(bench: Bench) -> bool:
+    bench.add("a")
+    bench.claim()
+    bench.advance(61)
+    bench("recover")
+    return bench.status_of("a") == "failed"
+
+
 EVERYWHERE: dict[str, Symptom] = {
+    "completion-frees-worker": others_freed,
+    "output-cut": output_cut,
+    "failure-not-passed-on": failure_kept_back,
+    "named-claim-steals": stolen,
+    "release-only-before-start": release_refused,
+    "start-twice": started_twice,
+    "refusal-unclassed": unclassed,
+    "stale-claim-failed": stale_failed,
     "stale-claim-kept": stale_kept,
     "heartbeat-ignored": heartbeat_ignored,
     "completion-by-stranger": stranger,
@@ -264,6 +325,8 @@ ELSEWHERE = {
     *("board-in-place", "board-renamed-unsynced", "checkpoint-in-place"),
     *("second-crew-allowed", "crew-resumes-running", "crew-ignores-dag"),
     *("dead-agent-kept-fresh", "dead-agent-reported-healthy"),
+    # what only a command of its own shows: tests/quality
+    *("lock-wait-gives-up", "crash-on-missing-dependency", "claim-waits-for-work"),
 }
 
 

@@ -172,6 +172,17 @@ SLOW_WORKER: Sequence = (
     Settle(),
 )
 
+THIEF: Sequence = (
+    *BEGIN,
+    AddTask("a"),
+    SpawnWorker("slow", "slow:1500"),
+    WaitForStatus("a", "in_progress"),
+    Claim("thief", "a"),
+    WaitForSettled(),
+    StopWorker("slow"),
+    Settle(),
+)
+
 PAUSED_WORKER: Sequence = (
     *BEGIN,
     AddTask("a"),
@@ -363,6 +374,7 @@ DRILLS: dict[str, Sequence] = {
     "dying_worker": DYING_WORKER,
     "killed_worker": KILLED_WORKER,
     "slow_worker": SLOW_WORKER,
+    "thief": THIEF,
     "paused_worker": PAUSED_WORKER,
     "skewed_worker": SKEWED_WORKER,
     "byzantine": BYZANTINE,

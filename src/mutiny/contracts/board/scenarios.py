@@ -164,6 +164,8 @@ PRIORITY: Sequence = (
     AssertOwner("old", "w1"),
     Claim("w2"),
     AssertOwner("new", "w2"),
+    Complete("w1", "urgent"),
+    AssertOwner("old", "w1"),
     Settle(),
 )
 

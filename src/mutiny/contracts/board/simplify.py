@@ -23,15 +23,53 @@ def plausible(
     """Walk the sequence on a clock of its own; False when it is nonsense."""
     if not sequence or not isinstance(sequence[0], common.Reset):
         return False
+    if not _still_means_it(sequence, original):
+        return False
+    promised = {one for way, one in _walked(profile, original) if _agrees(way.model, one)}
+    return all(
+        _sensible(way, operation) and (operation not in promised or _agrees(way.model, operation))
+        for way, operation in _walked(profile, sequence)
+    )
+
+
+def _walked(
+    profile: BoardProfile, sequence: Sequence[Operation]
+) -> Iterator[tuple[Walk, Operation]]:
+    """Every operation with the state that it meets."""
     way = Walk(BoardModel(profile))
-    for operation in sequence[1:]:
+    for operation in sequence:
         if isinstance(operation, common.Reset):
             way = Walk(BoardModel(profile))
             continue
-        if not _sensible(way, operation):
-            return False
+        yield way, operation
         way.apply(operation)
-    return True
+
+
+def _agrees(model: BoardModel, operation: Operation) -> bool:
+    """Does the model say what is asserted? Then no shorter sequence may make it wrong by itself."""
+    if isinstance(operation, op.AssertStatus):
+        task = model.tasks.get(operation.task)
+        return task is not None and task.status == operation.status
+    if isinstance(operation, op.AssertOwner):
+        task = model.tasks.get(operation.task)
+        return task is not None and task.held and task.owner == operation.worker
+    return False
+
+
+def _still_means_it(sequence: Sequence[Operation], original: Sequence[Operation]) -> bool:
+    """A sentence at the end is about everything before it, which only the sentence itself could tell:
+    of that nothing but looking may be left out.
+    """
+    last = sequence[-1]
+    if not isinstance(last, op.Verify) or last not in original:
+        return True
+    end = len(original) - original[::-1].index(last)
+    return _deeds(sequence) == _deeds(original[:end])
+
+
+def _deeds(sequence: Sequence[Operation]) -> list[Operation]:
+    looking = (op.Verify, op.AssertStatus, op.AssertOwner, op.List, op.Status)
+    return [one for one in sequence if not isinstance(one, looking)]
 
 
 def _sensible(way: Walk, operation: Operation) -> bool:
