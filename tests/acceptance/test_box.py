@@ -23,6 +23,7 @@ from mutiny.box.box import Box
 from mutiny.box.errors import BoxDied, CommandNotStarted, TechniqueUnavailable
 from mutiny.box.isolation import TECHNIQUES, own_cgroup, why_not
 from mutiny.box.results import Command, ProcessInfo
+from mutiny.box.rising import begin
 from mutiny.system import procfs
 from mutiny.system.processes import all_pids
 
@@ -196,7 +197,7 @@ def test_walls_that_do_not_stand_are_replaced_by_weaker_ones(
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     why_not.cache_clear()
     try:
-        rising = Box.begin(tmp_path / "box")
+        rising = begin(tmp_path / "box")
         with rising.stand() as box:
             assert box.technique != "bwrap"
             profile = (tmp_path / "box" / "home" / ".profile").read_text()

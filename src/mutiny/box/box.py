@@ -16,13 +16,7 @@ from pathlib import Path, PurePosixPath
 from mutiny.box import layout
 from mutiny.box.connection import AgentConnection, socket_pair
 from mutiny.box.errors import BoxDied, BoxError, CommandNotStarted
-from mutiny.box.isolation import (
-    Running,
-    Walls,
-    choose,
-    proved_by_start,
-    why_not,
-)
+from mutiny.box.isolation import Running, Walls
 from mutiny.box.launch import start_lasting
 from mutiny.box.mounts import SOURCE_ROOT, is_below
 from mutiny.box.results import (
@@ -38,34 +32,14 @@ from mutiny.system.wire import dumps, packed, unpacked
 
 TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from types import TracebackType
-    from typing import Any, Self, TypedDict, Unpack
+    from typing import Any, Self, Unpack
 
     from mutiny.box.connection import Message
-    from mutiny.box.isolation import (
-        Network,
-        Technique,
-    )
+    from mutiny.box.isolation import Technique
     from mutiny.box.launch import Lasting
-
-    class Wishes(TypedDict, total=False):
-        """What a box may be asked to be."""
-
-        technique: str | None
-        """One of ``isolation.TECHNIQUES``; without it the strongest is taken."""
-        network: Network
-        read_only: Sequence[Path]
-        """Host paths that must be visible inside even if their surroundings are not."""
-        hidden: Sequence[Path]
-        """Host directories that must not be visible."""
-        environment: Mapping[str, str]
-        """Added to the box's own."""
-        doubles: bool
-        """Install the doubles of the agents (yes, unless said otherwise)."""
-        source: bool
-        """Make a repository in it (yes, unless said otherwise)."""
-
+    from mutiny.box.rising import Wishes
 
 START_LIMIT_S = 20.0
 KILL_LIMIT_S = 10.0
@@ -97,26 +71,14 @@ class Box:
 
     @classmethod
     def create(cls, directory: Path, **wishes: Unpack[Wishes]) -> Box:
-        """Make the directories of a box in ``directory``, raise the walls and start the agent."""
-        return cls.begin(directory, **wishes).stand()
-
-    @classmethod
-    def begin(cls, directory: Path, **wishes: Unpack[Wishes]) -> Rising:
-        """The same, without waiting until the walls stand.
+        """Make the directories of a box in ``directory``, raise the walls and start the agent.
 
         What is already in ``directory`` is kept, so that a box can continue from a copy of another
         one's files.
         """
-        directory = directory.absolute()
-        directory.mkdir(parents=True, exist_ok=True)
-        walls = Walls(
-            box_id=os.urandom(6).hex(),
-            directory=directory.resolve(),
-            network=wishes.get("network", "none"),
-            read_only=tuple(wishes.get("read_only", ())),
-            hidden=tuple(wishes.get("hidden", ())),
-        )
-        return Rising(walls, wishes)
+        from mutiny.box.rising import begin
+
+        return begin(directory, **wishes).stand()
 
     def start(self, wishes: Wishes) -> None:
         """Make the directories and start the agent behind the walls, without waiting for it."""
@@ -445,71 +407,6 @@ class Box:
         tail = os.pread(self._log, _LOG_TAIL_BYTES, max(0, size - _LOG_TAIL_BYTES))
         said = tail.decode("utf-8", "backslashreplace").strip() or "nothing"
         return f"the box ({self.technique}) ended unexpectedly: {how}; it said: {said}"
-
-
-class Rising:
-    """A box whose walls go up while its owner does something else.
-
-    Insight: to try out the strongest walls before they are needed costs as much as to raise them. So
-    they are raised, and only when that fails is it asked whether this machine has them at all; if not,
-    the next technique takes their place.
-    """
-
-    def __init__(self, walls: Walls, wishes: Wishes) -> None:
-        self._walls = walls
-        self._wishes = wishes
-        self._untried = proved_by_start(wishes.get("technique"))
-        try:
-            self._box = self._begun(self._untried or self._chosen())
-        except (BoxError, OSError):
-            if not self._has_no_such_walls():
-                raise
-            self._box = self._begun(self._chosen())
-
-    def stand(self) -> Box:
-        """The box, when it stands."""
-        try:
-            return self._finished(self._box)
-        except (BoxError, OSError):
-            if not self._has_no_such_walls():
-                raise
-            return self._finished(self._begun(self._chosen()))
-
-    def abandon(self) -> None:
-        """Take it down again."""
-        self._box.close()
-
-    @property
-    def directory(self) -> Path:
-        """The directory of the box on the host."""
-        return self._walls.directory
-
-    def _has_no_such_walls(self) -> bool:
-        """Whether the start failed because this machine cannot do what was not tried out."""
-        untried, self._untried = self._untried, None
-        if untried is None or why_not(untried.name) is None:
-            return False
-        layout.forget_path(self._walls.directory, untried.inside_root(self._walls))
-        return True
-
-    def _chosen(self) -> Technique:
-        return choose(self._wishes.get("technique"))
-
-    def _begun(self, technique: Technique) -> Box:
-        box = Box(self._walls, technique, self._wishes.get("environment", {}))
-        return _or_closed(box, box.start, self._wishes)
-
-    def _finished(self, box: Box) -> Box:
-        return _or_closed(box, box.finish, self._wishes)
-
-
-def _or_closed(box: Box, step: Callable[[Wishes], None], wishes: Wishes) -> Box:
-    try:
-        step(wishes)
-    except BaseException:
-        box.close()
-        raise
-    return box
 
 
 def _refuse_not_started(request: Mapping[str, Any], answer: Message) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mutiny.box.box import Box, Rising
+from mutiny.box.rising import Rising, begin
 
 TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
@@ -11,6 +11,4 @@ if TYPE_CHECKING:
 
 def plain_box(directory: Path, technique: str | None, visible: Path) -> Rising:
     """The walls alone; `visible` can be read inside."""
-    return Box.begin(
-        directory, technique=technique, doubles=False, source=False, read_only=(visible,)
-    )
+    return begin(directory, technique=technique, doubles=False, source=False, read_only=(visible,))

@@ -16,7 +16,8 @@ TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mutiny.box.box import Box, Rising
+    from mutiny.box.box import Box
+    from mutiny.box.rising import Rising
     from mutiny.contracts.base import StepContext
     from mutiny.model.operation import Operation
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from mutiny.box.box import Rising
+    from mutiny.box.rising import Rising
     from mutiny.engine.loop import Outcome
     from mutiny.engine.rundir import RunDirectory
     from mutiny.experiments.experiment import Experiment
