@@ -122,9 +122,11 @@ def _print(sweep: Sweep) -> None:
     counts = Counter(point.verdict.value for point in sweep.points)
     shown = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
     rate = len(sweep.points) / sweep.judge_s if sweep.judge_s else 0.0
+    noun = "schedules" if sweep.kind == "preempt" else "points"
+    calls = "" if sweep.kind == "preempt" else f"{len(sweep.calls)} calls, "
     words.echo(
-        f"{sweep.kind} sweep of {sweep.at} on {sweep.target}: {len(sweep.calls)} calls, "
-        f"{len(sweep.points)} points: {shown} ({rate:.1f} points/s)"
+        f"{sweep.kind} sweep of {sweep.at} on {sweep.target}: {calls}"
+        f"{len(sweep.points)} {noun}: {shown} ({rate:.1f} {noun}/s)"
         + (f"; {sweep.left_out} more were not tried" if sweep.left_out else "")
     )
     if sweep.first_bug is None:
