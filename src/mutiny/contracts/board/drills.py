@@ -307,6 +307,7 @@ TOKENS_OVER_RESTART: Sequence = (
 
 AGENTS: Sequence = (
     *BEGIN,
+    Behave("slow:500"),  # so that nobody is done before his neighbour has begun
     AddBatch(("b:a", "a", "c:b", "d")),
     WaitForSettled(),
     Verify("all tasks are done"),
