@@ -1,0 +1,136 @@
+"""What workers can be made to get wrong about processes and answers: daemon, sessions, agents, commands.
+
+Plain rows for `longboat.plants`: name, what it does and how it is reached, kind, where it was seen.
+"""
+
+from __future__ import annotations
+
+_SEED = "seed 000, unexpected errors"
+_LLMC = "observed in a real orchestrator of this kind"
+_IN_REVIEW = "Init Up Add WaitForIdle Start WaitForNeedsReview"
+_AT_WORK = "Init Up Add WaitForIdle Start[slow]"
+
+ROWS: tuple[tuple[str, str, str, str], ...] = (
+    (
+        "worker-stuck-offline-after-tmux-server-death",
+        "Workers go offline with the tmux server and are never started again. Shortest: "
+        "Init Up Add WaitForIdle KillTmuxServer WaitForIdle",
+        "recovery failures",
+        "agent-orchestrator#695",
+    ),
+    (
+        "session-without-agent",
+        "After an agent died its session is made again with a shell in it, and counts as healthy. "
+        "Shortest: Init Up Add WaitForIdle KillAgent",
+        "zombie processes",
+        "agent-orchestrator#2702",
+    ),
+    (
+        "duplicate-agent",
+        "A restarted daemon starts a second agent beside the one that lives. Shortest: "
+        "Init Up Add WaitForIdle KillDaemon Up",
+        "zombie processes",
+        "agent-orchestrator#356, agent-orchestrator#3537",
+    ),
+    (
+        "orphan-session-after-nuke",
+        "nuke forgets the session, its agent lives on in a deleted worktree. Shortest: "
+        "Init Up Add WaitForIdle Nuke",
+        "zombie processes",
+        f"{_SEED}; agent-orchestrator#3537",
+    ),
+    (
+        "down-leaves-agents",
+        "down stops the daemon and leaves the sessions. Shortest: Init Up Add WaitForIdle Down",
+        "zombie processes",
+        f"{_SEED}; {_LLMC}",
+    ),
+    (
+        "session-prefix-match",
+        "Sessions are addressed by prefix, so one worker's end is another's too. Shortest: "
+        "Init Up Add(alpha) WaitForIdle(alpha) Add(al) WaitForIdle(al)",
+        "live agent killed",
+        f"{_LLMC}; overdeck#1820",
+    ),
+    (
+        "nuke-ends-all-sessions",
+        "nuke ends the whole tmux server. Shortest: "
+        "Init Up Add(alpha) Add(beta) WaitForIdle(alpha) WaitForIdle(beta) Nuke(beta)",
+        "live agent killed",
+        "overdeck#3539",
+    ),
+    (
+        "reaped-on-query-failure",
+        "A tmux that does not answer is taken for a dead one, and the agent is ended. Shortest: "
+        "Init Up Add WaitForIdle PauseProcess(tmux server)",
+        "live agent killed",
+        "overdeck PR#2787, agi-cli PR#2650, orch#2913",
+    ),
+    (
+        "live-work-reaped-by-age",
+        "An agent without a commit after one second counts as stuck and is ended. Shortest: "
+        "Init Up Add WaitForIdle Start[slow:4000] WaitForNeedsReview",
+        "live agent killed",
+        "aidevops#18090, claude-code#78350",
+    ),
+    (
+        "add-takes-live-worktree",
+        "add makes room under the name before it sees that the worker exists. Shortest: "
+        "Init Up Add WaitForIdle ExpectError(Add)",
+        "live work reaped",
+        "claude-code#77268",
+    ),
+    (
+        "stale-pid-trusted",
+        "After a restart the agents in the state are believed to live without a look. Shortest: "
+        "Init Up Add WaitForIdle KillDaemon KillTmuxSession Up AssertSessionAlive",
+        "recovery failures",
+        "gastown#1681, agentcad#70",
+    ),
+    (
+        "second-daemon-allowed",
+        "The lock of a living daemon stops nobody. Shortest: Init Up ExpectError(Up)",
+        "duplicate daemon",
+        f"{_LLMC}; catalyst#3651",
+    ),
+    (
+        "up-refused-after-crash",
+        "A daemon.json that a killed daemon left behind refuses the next one. Shortest: "
+        "Init Up KillDaemon Up",
+        "recovery failures",
+        f"{_SEED}; {_LLMC}",
+    ),
+    (
+        "status-says-healthy-when-daemon-dead",
+        "status repeats what the state says instead of asking the kernel. Shortest: "
+        "Init Up KillDaemon Status",
+        "recovery failures",
+        "catalyst#3651",
+    ),
+    (
+        "doctor-lies",
+        "doctor --repair reports repairs that it did not do. Shortest: "
+        "Init Up KillDaemon Doctor(repair) Doctor",
+        "recovery failures",
+        _SEED,
+    ),
+    (
+        "accept-ignores-status",
+        f"accept takes a worker that is still working. Shortest: {_AT_WORK} ExpectError(Accept)",
+        "wrong acceptance",
+        "bernstein#3254",
+    ),
+    (
+        "error-exit-zero",
+        "Rejections are printed but the exit code is 0. Shortest: Init ExpectError(Nuke)",
+        "wrong acceptance",
+        _SEED,
+    ),
+    (
+        "crash-traceback",
+        "A message to a worker that does not exist ends in an unhandled exception. Shortest: "
+        "Init ExpectError(Message)",
+        "crashes",
+        _SEED,
+    ),
+)

@@ -1,0 +1,168 @@
+"""What workers can be made to get wrong about work: prompts, turns, commits, merges.
+
+Plain rows for `longboat.plants`: name, what it does and how it is reached, kind, where it was seen.
+"""
+
+from __future__ import annotations
+
+_SEED = "seed 000, unexpected errors"
+_LLMC = "observed in a real orchestrator of this kind"
+_IN_REVIEW = "Init Up Add WaitForIdle Start WaitForNeedsReview"
+_TWO_IN_REVIEW = (
+    "Init Up Add(alpha) Add(beta) WaitForIdle(alpha) WaitForIdle(beta) Start(alpha) Start(beta) "
+    "WaitForNeedsReview(alpha) WaitForNeedsReview(beta)"
+)
+_AT_WORK = "Init Up Add WaitForIdle Start[slow]"
+
+ROWS: tuple[tuple[str, str, str, str], ...] = (
+    (
+        "sha-dropped-on-daemon-death",
+        "The commit that waits for review is forgotten when the daemon comes up again. "
+        f"Shortest: {_IN_REVIEW} KillDaemon Up",
+        "state corruption",
+        _SEED,
+    ),
+    (
+        "idle-keeps-prompt",
+        f"The prompt of the accepted task stays with the idle worker. Shortest: {_IN_REVIEW} "
+        "Accept",
+        "state corruption",
+        f"{_SEED}; {_LLMC}",
+    ),
+    (
+        "accept-half-done",
+        "The branch is moved first, the user's checkout is looked at afterwards: a refused accept "
+        f"has merged. Shortest: {_IN_REVIEW} DirtySource Accept",
+        "git corruption",
+        f"{_SEED}; {_LLMC}",
+    ),
+    (
+        "branch-deleted-before-merge",
+        "The branch is deleted and the task closed before the merge is known to work. Shortest: "
+        f"{_IN_REVIEW} DirtySource Accept",
+        "lost work",
+        "gastown#2028",
+    ),
+    (
+        "closed-without-merge",
+        "A task of several commits is reported as merged although the branch never moved. "
+        f"Shortest: {_IN_REVIEW} Message WaitForNeedsReview Accept",
+        "lost work",
+        "gascity-packs PR#172, taskplane#102",
+    ),
+    (
+        "merged-twice-after-crash",
+        "At start the daemon merges again what it cannot find by commit id, which a squash never "
+        f"keeps. Shortest: {_IN_REVIEW} Accept KillDaemon Up",
+        "lost work",
+        "seed 000, merge once; AI-Employee#695",
+    ),
+    (
+        "dirty-source-wiped",
+        "accept brings the user's checkout to the new commit with a hard reset. Shortest: "
+        f"{_IN_REVIEW} DirtySource Accept",
+        "lost work",
+        f"{_SEED}; {_LLMC}",
+    ),
+    (
+        "conflict-resolved-by-dropping",
+        "Conflicts are settled by keeping one side only. Shortest: two workers on the same file: "
+        f"{_TWO_IN_REVIEW} Accept(alpha) Accept(beta)",
+        "lost work",
+        "overstory#84",
+    ),
+    (
+        "nuke-loses-commits",
+        f"nuke removes the branch without archiving it. Shortest: {_IN_REVIEW} Nuke",
+        "lost work",
+        f"{_SEED}; gastown#2028",
+    ),
+    (
+        "dirty-tree-ignored",
+        "Uncommitted work at the end of a turn is not committed, the turn counts as empty. "
+        "Shortest: Init Up Add WaitForIdle Start[dirty] WaitForState(no_changes)",
+        "lost work",
+        f"{_SEED}; gastown PR#3203",
+    ),
+    (
+        "done-before-work",
+        "A turn counts as done when the prompt arrives, not when it ends. Shortest: "
+        f"{_AT_WORK} WaitForNeedsReview",
+        "lost work",
+        "gastown PR#3203",
+    ),
+    (
+        "task-forgotten-on-down",
+        f"down forgets what the workers were doing. Shortest: {_AT_WORK} Down Up WaitForIdle",
+        "lost work",
+        f"{_SEED}; taskplane#102",
+    ),
+    (
+        "reject-message-lost",
+        f"reject changes the status and loses the text. Shortest: {_IN_REVIEW} Review Reject",
+        "stuck workers",
+        _SEED,
+    ),
+    (
+        "message-dropped-while-working",
+        "A message to a busy agent is acknowledged and dropped. Shortest: "
+        "Init Up Add WaitForIdle Start[slow] Message WaitForNeedsReview",
+        "lost work",
+        _SEED,
+    ),
+    (
+        "completion-missed",
+        "The end of a turn is noticed only for tasks, not for messages, rejections and conflicts. "
+        f"Shortest: {_IN_REVIEW} Message WaitForNeedsReview",
+        "stuck workers",
+        f"{_SEED}; {_LLMC}",
+    ),
+    (
+        "hooks-lost-while-daemon-down",
+        "Hooks that came while the daemon was dead are thrown away at its start. Shortest: "
+        f"{_AT_WORK} KillDaemon Sleep Up WaitForNeedsReview",
+        "recovery failures",
+        f"{_SEED}; {_LLMC}",
+    ),
+    (
+        "prompt-lost-on-session-death",
+        "The prompt of an agent that died is not delivered again. Shortest: "
+        f"{_AT_WORK} KillTmuxSession WaitForNeedsReview",
+        "recovery failures",
+        f"{_SEED}; vibe-kanban#1571",
+    ),
+    (
+        "prompt-delivered-twice",
+        "A restarted daemon delivers again what a living agent is still working on. Shortest: "
+        f"{_AT_WORK} KillDaemon Up",
+        "recovery failures",
+        "AI-Employee#695, agent-orchestrator#1168",
+    ),
+    (
+        "rebase-left-half-done",
+        "A conflict that the agent gave up stays in the worktree. Shortest: two workers on the "
+        f"same file, beta gives up: {_TWO_IN_REVIEW} Accept(alpha) Review(beta) "
+        "WaitForState(beta, error)",
+        "git corruption",
+        _SEED,
+    ),
+    (
+        "stale-sha-after-rebase",
+        "A clean rebase does not update the commit that waits for review. Shortest: two workers "
+        f"on different files: {_TWO_IN_REVIEW} Accept(alpha) Review(beta)",
+        "git corruption",
+        _LLMC,
+    ),
+    (
+        "wrong-branch-after-accept",
+        f"accept leaves the worktree on a detached head. Shortest: {_IN_REVIEW} Accept",
+        "git corruption",
+        _SEED,
+    ),
+    (
+        "worktree-reused-dirty",
+        f"reset leaves the old commits in the worktree. Shortest: {_IN_REVIEW} Reset WaitForIdle",
+        "git corruption",
+        f"{_SEED}; claude-code#77268",
+    ),
+)
