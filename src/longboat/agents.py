@@ -94,10 +94,12 @@ def _environment(workshop: Workshop, worker: Worker, spawn: str) -> dict[str, st
     return variables
 
 
-def start(workshop: Workshop, worker: Worker, *, again: bool = False) -> Worker:
+def start(
+    workshop: Workshop, worker: Worker, *, again: bool = False, shell: bool = False
+) -> Worker:
     """Start an agent, or adopt one whose start was interrupted; unknown answers change nothing.
 
-    ``again`` says that an earlier agent of this worker died.
+    ``again`` says that an earlier agent of this worker died. Plants only: ``shell`` in its place.
     """
     listing = tmuxctl.list_panes()
     if not listing.known:
@@ -115,7 +117,7 @@ def start(workshop: Workshop, worker: Worker, *, again: bool = False) -> Worker:
     worker = workshop.put(worker._replace(spawning=spawn))
     workshop.save()
     write_settings(workshop, worker)
-    shell_only = again and planted("session-without-agent")
+    shell_only = shell or (again and planted("session-without-agent"))
     started = tmuxctl.start_session(
         worker.session,
         worker.worktree,

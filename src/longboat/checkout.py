@@ -44,6 +44,8 @@ def check_unmodified(workshop: Workshop, checkout: str) -> None:
     changed = git.ask("status", "--porcelain", "--untracked-files=no", at=checkout)
     if changed:
         first = changed.splitlines()[0].strip()
+        if planted("edit-left-in-stash"):
+            git.change("stash", at=checkout)
         raise Rejection(f"Source repository has uncommitted changes ({first})")
 
 

@@ -95,6 +95,8 @@ def down(home: Home, config: Config) -> Answer:
 
 def add(home: Home, config: Config, name: str, model: str, command: str) -> Answer:
     """Add a worker."""
+    if planted("existence-checked-too-early") and name in store.read_state(home).state.workers:
+        raise Rejection(f"Worker '{name}' already exists")
     from longboat import agents, lifecycle
 
     check_name(name)
@@ -172,12 +174,14 @@ def _must_exist(home: Home, name: str) -> Worker:
 
 def start(home: Home, config: Config, name: str, prompt: str) -> Answer:
     """Give an idle worker a task. Once this returns the task is never lost."""
-    from longboat import delivery, lifecycle
+    from longboat import delivery, lifecycle, tmuxctl
     from longboat.tick import give_task
 
     if not prompt.strip():
         raise UsageError("The prompt is empty")
     with opened(home, config, f"start {name}") as workshop:
+        if planted("error-is-only-a-key") and name not in workshop.book.state.workers:
+            raise LongboatError(f"{name!r}")
         worker = workshop.worker(name)
         if worker.status != "idle":
             raise Rejection(f"Worker '{name}' is not idle (status: {worker.status})")
@@ -185,8 +189,12 @@ def start(home: Home, config: Config, name: str, prompt: str) -> Answer:
         lifecycle.prepare_for_task(workshop, worker)
         worker = give_task(workshop, worker, prompt)
         task = delivery.new_prompt("task", prompt, worker.task_id or "")
+        if planted("prompt-only-queued"):
+            worker = worker._replace(current_prompt="")
         worker = workshop.put(worker._replace(status="working", inbox=(task,), error_reason=None))
         workshop.log(f"{name}: task {worker.task_id} accepted")
+        if planted("session-renamed-for-task"):
+            tmuxctl.rename_session(worker.session, f"{worker.session}-{worker.task_id}")
     control.poke(home)
     data = {"worker": name, "status": worker.status, "task_id": worker.task_id}
     data |= {"branch": worker.branch, "worktree_path": worker.worktree}
@@ -269,6 +277,8 @@ def review(home: Home, config: Config, name: str, *, name_only: bool) -> Answer:
         worker = turns.rebase(workshop, worker, trunk)
         if worker.status == "needs_review":
             workshop.book.state = workshop.book.state._replace(last_reviewed=name)
+        if planted("review-session-left", "review-takes-the-terminal"):
+            _open_planted_terminal(workshop, worker)
     if worker.status == "rebasing":
         control.poke(home)
         return _conflict(worker, config)
@@ -279,6 +289,16 @@ def review(home: Home, config: Config, name: str, *, name_only: bool) -> Answer:
         return Answer(data, "\n".join(files))
     shown = workshop.git.ask("log", "--stat", "-p", "--reverse", f"{trunk}..{head}")
     return Answer(data, f"Worker '{name}': {worker.current_prompt.strip()}\n\n{shown}")
+
+
+def _open_planted_terminal(workshop: Workshop, worker: Worker) -> None:
+    """Plants only: a terminal for whoever reviews, new or the agent's own."""
+    from longboat import agents, tmuxctl
+
+    if planted("review-session-left"):
+        tmuxctl.start_session(f"{worker.session}-review", worker.worktree, {}, "exec sh")
+    if planted("review-takes-the-terminal"):
+        agents.start(workshop, agents.end(workshop, worker), shell=True)
 
 
 def _oldest_in_review(workshop: Workshop) -> Worker:
@@ -300,12 +320,15 @@ def _conflict(worker: Worker, config: Config) -> Answer:
 def accept(home: Home, config: Config, name: str) -> Answer:
     """Merge a worker's commits into the default branch, all or nothing."""
     from longboat import landing
+    from longboat.errors import no_such_worker
 
     with opened(home, config, f"accept {name}") as workshop:
         name = name or workshop.book.state.last_reviewed or ""
         if not name:
             raise Rejection("No worker has been reviewed recently")
         worker = workshop.worker(name)
+        if planted("refusal-blames-the-name") and worker.status != "needs_review":
+            raise no_such_worker(name)
         task_id = worker.task_id
         worker = landing.accept(workshop, worker)
     control.poke(home)
@@ -320,7 +343,7 @@ def accept(home: Home, config: Config, name: str) -> Answer:
 
 def reject(home: Home, config: Config, text: str) -> Answer:
     """Send the last reviewed worker back to work."""
-    from longboat import delivery
+    from longboat import delivery, worktrees
 
     if not text.strip():
         raise UsageError("The rejection is empty")
@@ -335,7 +358,11 @@ def reject(home: Home, config: Config, text: str) -> Answer:
         shown = delivery.REJECT_TEXT.format(text=text)
         prompt = delivery.new_prompt("reject", shown, worker.task_id or "")
         inbox = () if planted("reject-message-lost") else (*worker.inbox, prompt)
-        workshop.put(worker._replace(status="rejected", inbox=inbox))
+        if planted("rejection-starts-over"):
+            trunk = workshop.trunk_commit()
+            worktrees.move_to(workshop.git, worker.worktree, worker.branch, trunk)
+        if not planted("rejection-never-sent"):
+            workshop.put(worker._replace(status="rejected", inbox=inbox))
         workshop.log(f"{name}: rejected, {prompt.id} queued")
     control.poke(home)
     data = {"worker": name, "previous_status": "needs_review", "new_status": "rejected"}

@@ -41,6 +41,8 @@ def start(home: Home, config: Config, *, foreground: bool) -> int:
     _refuse_by_files(home)
     lock = DaemonLock(home)
     if not lock.take() and not planted("second-daemon-allowed"):
+        if planted("refused-daemon-lives-on") and os.fork() == 0:
+            _become_daemon(home, config, lock, -1)
         raise Rejection("Daemon is already running")
     if foreground:
         Loop(home, config, ready=-1).run()
@@ -207,7 +209,8 @@ class Loop:
         """Hold a pidfd of every agent, so that a death wakes us at once."""
         for handle in [h for h, one in self._watched.items() if one not in agents]:
             os.close(handle)
-            del self._watched[handle]
+            if not planted("closed-handle-watched"):
+                del self._watched[handle]
         for identity in set(agents) - set(self._watched.values()):
             try:
                 handle = os.pidfd_open(identity.pid)
@@ -243,13 +246,16 @@ class Loop:
             with opened(self.home, self.config, "daemon, stopping") as workshop:
                 stopped = lifecycle.stop_all(workshop)
                 workshop.book.state = workshop.book.state._replace(
-                    daemon=None, daemon_running=False
+                    daemon=None, daemon_running=planted("flag-left-by-down")
                 )
             answer = f"stopped {self.me.pid} {self.me.start} " + " ".join(stopped)
         except (LongboatError, OSError) as error:
             write_log(self.home, f"stopping failed: {error}")
             answer = f"failed {error}"
-        for name in ("control.sock", "daemon.json"):
+        runtime = ["control.sock", "daemon.json"]
+        if planted("state-removed-by-down"):
+            runtime.append("state.json")
+        for name in runtime:
             try:
                 os.unlink(self.home.file(name))
             except FileNotFoundError:

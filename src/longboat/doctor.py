@@ -100,7 +100,8 @@ def _inspect(home: Home, config: Config, lock: HomeLock) -> tuple[list[Finding],
     findings += _files(workshop, loaded)
     source = _source(workshop)
     findings += source
-    alive = store.daemon_is_alive(home)
+    trusting = planted("doctor-trusts-the-flag")
+    alive = loaded.state.daemon_running if trusting else store.daemon_is_alive(home)
     if loaded.state.daemon_running and not alive:
         findings.append(
             Finding("the daemon died without stopping", lambda: _forget_daemon(workshop))

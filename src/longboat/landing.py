@@ -148,6 +148,8 @@ def finish(workshop: Workshop, intent: Intent) -> Worker:
     admin = workshop.git.admin_directory(worker.worktree)
     if admin is not None and not planted("worktree-head-not-synced"):
         store.sync_files(admin)  # git does not sync where a worktree stands
+    if planted("worktree-dropped-after-accept"):
+        worktrees.remove(workshop.git, worker.worktree, worker.branch)
     if planted("wrong-branch-after-accept"):
         workshop.git.change("checkout", "-q", "--detach", at=worker.worktree)
     _drop_rebase_copies(workshop, intent)

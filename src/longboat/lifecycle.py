@@ -25,7 +25,7 @@ def add(workshop: Workshop, name: str, model: str, command: str) -> Worker:
     branch, worktree = f"longboat/{name}", home.worktree(name)
     if planted("add-takes-live-worktree"):
         make_room(workshop, name, branch, worktree)
-    if name in workshop.book.state.workers:
+    if name in workshop.book.state.workers and not planted("existence-checked-too-early"):
         raise Rejection(f"Worker '{name}' already exists")
     base = workshop.trunk_commit()
     make_room(workshop, name, branch, worktree)
@@ -112,7 +112,9 @@ def finish_reset(workshop: Workshop, intent: Intent) -> list[str]:
     """Bring what is left of a worker that is being reset to a fresh start."""
     worker = workshop.book.state.workers[intent.worker]
     kept = _stop_and_preserve(workshop, worker, intent)
-    if not planted("worktree-reused-dirty"):
+    if planted("reset-keeps-files"):
+        workshop.git.change("reset", "-q", workshop.trunk, at=worker.worktree)
+    elif not planted("worktree-reused-dirty"):
         worktrees.remove(workshop.git, worker.worktree, worker.branch)
         worktrees.create(workshop.git, worker.worktree, worker.branch, workshop.trunk_commit())
     state = workshop.book.state.with_task_state(worker.task_id, "discarded")

@@ -6,6 +6,7 @@ Plain rows for `longboat.plants`: name, what it does and how it is reached, kind
 from __future__ import annotations
 
 _SEED = "seed 000, unexpected errors"
+_INVARIANTS = "seed 000, invariants"
 _LLMC = "observed in a real orchestrator of this kind"
 _IN_REVIEW = "Init Up Add WaitForIdle Start WaitForNeedsReview"
 _AT_WORK = "Init Up Add WaitForIdle Start[slow]"
@@ -132,5 +133,102 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
         "Init ExpectError(Message)",
         "crashes",
         _SEED,
+    ),
+    (
+        "session-renamed-for-task",
+        "start names the session after the task, the state keeps the old name. Shortest: Init Up "
+        "Add WaitForIdle Start",
+        "zombie processes",
+        f"{_INVARIANTS}; overdeck#1820",
+    ),
+    (
+        "review-session-left",
+        f"review opens a session for the reader that nobody ever ends. Shortest: {_IN_REVIEW} "
+        "Review",
+        "zombie processes",
+        f"{_SEED}; claude-mem#1168",
+    ),
+    (
+        "review-takes-the-terminal",
+        "review puts a shell for the reader where the agent was, and takes the shell for the "
+        f"agent. Shortest: {_AT_WORK} KillAgent Settle Review",
+        "zombie processes",
+        f"{_INVARIANTS}; agent-orchestrator#2702",
+    ),
+    (
+        "offline-on-query-failure",
+        "A worker whose tmux does not answer counts as offline for good, and its agent works on. "
+        "Shortest: Init Up Add WaitForIdle PauseProcess(tmux server)",
+        "recovery failures",
+        f"{_INVARIANTS}; overdeck PR#2787",
+    ),
+    (
+        "nuke-forgets-by-prefix",
+        "nuke forgets every worker whose name begins like the one that was meant. Shortest: Init "
+        "Add(alpha) Add(al) Nuke(al)",
+        "lost work",
+        f"{_SEED}; overdeck#1820",
+    ),
+    (
+        "closed-handle-watched",
+        "The daemon goes on watching a handle that it has closed, and dies of that. Shortest: "
+        "Init Up Add WaitForIdle Nuke",
+        "crashes",
+        _SEED,
+    ),
+    (
+        "refused-daemon-lives-on",
+        "up forks first and looks for another daemon afterwards: it refuses, and its child stays. "
+        "Shortest: Init Up ExpectError(Up)",
+        "duplicate daemon",
+        "catalyst#3651",
+    ),
+    (
+        "up-waits-for-the-other",
+        "up waits for the lock of the living daemon instead of asking whether it is free. "
+        "Shortest: Init Up ExpectError(Up)",
+        "stuck workers",
+        "lionagi#1222, claude-sdlc-harness#590",
+    ),
+    (
+        "flag-left-by-down",
+        "down does not take back that the daemon runs. Shortest: Init Up Down",
+        "state corruption",
+        f"{_INVARIANTS}; catalyst#3651",
+    ),
+    (
+        "state-removed-by-down",
+        "down tidies the daemon's files away, and the state with them. Shortest: Init Up Add "
+        "WaitForIdle Down",
+        "state corruption",
+        _INVARIANTS,
+    ),
+    (
+        "doctor-trusts-the-flag",
+        "doctor believes the state about the daemon instead of asking the kernel. Shortest: Init "
+        "Up KillDaemon Doctor",
+        "recovery failures",
+        "catalyst#3651",
+    ),
+    (
+        "refusal-blames-the-name",
+        "accept looks for its worker only among those in review, and denies that any other "
+        "exists. Shortest: Init Up Add WaitForIdle ExpectError(Accept)",
+        "wrong acceptance",
+        _SEED,
+    ),
+    (
+        "error-is-only-a-key",
+        "start answers with nothing but the name that it did not find. Shortest: Init "
+        "ExpectError(Start)",
+        "crashes",
+        _SEED,
+    ),
+    (
+        "existence-checked-too-early",
+        "add looks before it takes the lock whether the name is free: two of them both succeed. "
+        "Shortest: Init Parallel(Add Add)",
+        "race conditions",
+        "agent-orchestrator#1168, beads#2672",
     ),
 )

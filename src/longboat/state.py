@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from longboat.plants import planted
 from longboat.processes import Identity
 
 VERSION = 1
@@ -161,6 +162,8 @@ class State(NamedTuple):
     def without_worker(self, name: str) -> State:
         """The state without this worker, and without its trace in `last_reviewed`."""
         workers = {key: value for key, value in self.workers.items() if key != name}
+        if planted("nuke-forgets-by-prefix"):
+            workers = {key: one for key, one in workers.items() if not key.startswith(name)}
         last = None if self.last_reviewed == name else self.last_reviewed
         return self._replace(workers=workers, last_reviewed=last)
 

@@ -289,7 +289,8 @@ def write_state(home: Home, state: State, *, sync: bool = True) -> None:
     Plants only: without a sync.
     """
     wrong = state_module.contradictions(state)
-    if wrong and not planted("idle-keeps-prompt", "sha-dropped-on-daemon-death"):
+    excused = planted("idle-keeps-prompt", "sha-dropped-on-daemon-death", "prompt-only-queued")
+    if wrong and not excused:
         raise LongboatError(f"refused to save a contradictory state: {'; '.join(wrong)}")
     document = state_module.encode(state)
     document["checksum"] = _checksum(document)
@@ -392,8 +393,9 @@ class DaemonLock:
 
     def take(self) -> bool:
         """Try to become the daemon; False when another one lives."""
+        how = fcntl.F_OFD_SETLKW if planted("up-waits-for-the-other") else fcntl.F_OFD_SETLK
         try:
-            fcntl.fcntl(self.descriptor, fcntl.F_OFD_SETLK, _lock_request(fcntl.F_WRLCK))
+            fcntl.fcntl(self.descriptor, how, _lock_request(fcntl.F_WRLCK))
         except OSError as error:
             if error.errno in (errno.EAGAIN, errno.EACCES):
                 return False

@@ -213,7 +213,8 @@ def _heal(
     """Bring one worker nearer to health; returns a text that is to be typed to its agent."""
     worker = workshop.book.state.workers[name]
     now = time.monotonic()
-    if patrol and workshop.git.admin_directory(worker.worktree) is None:
+    lost = patrol and workshop.git.admin_directory(worker.worktree) is None
+    if lost and not planted("worktree-dropped-after-accept"):
         worker = _heal_worktree(workshop, worker)
     agent = worker.agent
     if agent is not None and not dead and patrol:
@@ -255,6 +256,8 @@ def _look_at_living(
         # Its terminal is certainly gone. It is probably dying of that: give it a moment.
         processes.wait_dead([agent.identity], _SECOND_LOOK_S)
         return _end_living(workshop, worker, "its session is gone"), True
+    if not listing.known and planted("offline-on-query-failure"):
+        return lifecycle.offline(worker), False
     if not listing.known:
         return worker, False  # while tmux is silent nobody is judged
     if not agent.ready and now - agent.since > config.start_timeout_secs:

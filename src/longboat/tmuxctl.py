@@ -95,6 +95,8 @@ def is_gone(listing: Listing, session: str, server: Identity) -> bool:
         return True
     if planted("reaped-on-query-failure") and not listing.known:
         return True
+    if planted("session-renamed-for-task"):
+        return False
     return listing.known and listing.server_pid == server.pid and not listing.of_session(session)
 
 
@@ -165,6 +167,11 @@ def interrupt(panes: list[str]) -> None:
 def kill_session(session: str) -> None:
     """Remove exactly this session; absent or unknown is left to the caller's own proof."""
     _tmux("kill-session", "-t", _target(session))
+
+
+def rename_session(session: str, name: str) -> None:
+    """Plants only: give a session another name."""
+    _tmux("rename-session", "-t", _target(session), name)
 
 
 def kill_server() -> None:

@@ -65,6 +65,8 @@ def rebase(workshop: Workshop, worker: Worker, onto: str) -> Worker:
     head = worktrees.settle(git, worker.worktree, worker.branch)
     worker = worker._replace(commit_sha=head)
     if git.contains(head, onto):
+        if planted("fast-forward-the-wrong-way"):
+            git.change("update-ref", workshop.trunk, head)
         return workshop.put(worker)
     worker = workshop.put(worker)
     workshop.begin(Intent("rebase", worker.name, base=onto, head=head, task=worker.task_id or ""))

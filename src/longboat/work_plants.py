@@ -6,6 +6,7 @@ Plain rows for `longboat.plants`: name, what it does and how it is reached, kind
 from __future__ import annotations
 
 _SEED = "seed 000, unexpected errors"
+_INVARIANTS = "seed 000, invariants"
 _LLMC = "observed in a real orchestrator of this kind"
 _IN_REVIEW = "Init Up Add WaitForIdle Start WaitForNeedsReview"
 _TWO_IN_REVIEW = (
@@ -164,5 +165,54 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
         f"reset leaves the old commits in the worktree. Shortest: {_IN_REVIEW} Reset WaitForIdle",
         "git corruption",
         f"{_SEED}; claude-code#77268",
+    ),
+    (
+        "prompt-only-queued",
+        "The prompt of a task is only in the queue, the worker itself does not know what it works "
+        "on. Shortest: Init Up Add WaitForIdle Start",
+        "state corruption",
+        _INVARIANTS,
+    ),
+    (
+        "worktree-dropped-after-accept",
+        "accept removes the worktree to save space, the next task is to make it again. Shortest: "
+        f"{_IN_REVIEW} Accept",
+        "git corruption",
+        f"{_INVARIANTS}; claude-code#78350",
+    ),
+    (
+        "reset-keeps-files",
+        "reset puts the branch back and leaves the files of the old task in the worktree. Shortest: "
+        f"{_IN_REVIEW} ResetWorker WaitForIdle",
+        "git corruption",
+        f"{_INVARIANTS}; claude-code#77268",
+    ),
+    (
+        "rejection-never-sent",
+        "reject says that the worker goes back to work, and changes nothing. Shortest: "
+        f"{_IN_REVIEW} Review Reject",
+        "lost work",
+        _SEED,
+    ),
+    (
+        "rejection-starts-over",
+        "reject puts the branch back to the default branch, as a new task does: the commits are "
+        f"gone. Shortest: {_IN_REVIEW} Review Reject",
+        "lost work",
+        "gastown#2028",
+    ),
+    (
+        "fast-forward-the-wrong-way",
+        "A branch that is up to date is fast-forwarded in the wrong direction: the default branch "
+        f"comes to it, and nobody accepted it. Shortest: {_IN_REVIEW} Review",
+        "wrong acceptance",
+        "bernstein#3254, apexyard#1338",
+    ),
+    (
+        "edit-left-in-stash",
+        "accept stashes the user's changes before it refuses them, and does not bring them back. "
+        f"Shortest: {_IN_REVIEW} DirtySource Accept",
+        "lost work",
+        _SEED,
     ),
 )

@@ -449,7 +449,23 @@ def check_state(
         unreadable.append(f"ledger: {_why(error)}")
     # What a status should have been says least about a failure: every other rule comes before it.
     broken.sort(key=lambda item: item.violation.rule == "workers.status_follows_model")
-    return tuple(broken), tuple(unreadable)
+    return _without_hope(broken), tuple(unreadable)
+
+
+def _without_hope(broken: Sequence[Broken]) -> tuple[Broken, ...]:
+    """No lag makes good that a worker is offline beside its agent when nothing explains the status."""
+    strange = {
+        item.violation.subject
+        for item in broken
+        if item.violation.rule == "workers.status_follows_model"
+    }
+    return tuple(
+        replace(item, eventual=False)
+        if item.violation.rule == "workers.offline_has_no_agent"
+        and item.violation.subject in strange
+        else item
+        for item in broken
+    )
 
 
 def _why(error: Exception) -> str:
