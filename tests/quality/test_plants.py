@@ -24,7 +24,7 @@ from plants import known
 REPLAYS = 10
 FIND_LIMIT_S = 60.0
 names = pytest.mark.parametrize("name", list(known()))
-PATIENT = ("workers.recovers", "workers.completes")
+PATIENT = ("workers.recovers", "workers.completes", "workers.answers_in_time")
 """Rules that only break when a deadline has passed: ten seconds and more a run."""
 quick_first = pytest.mark.parametrize(
     "name",
