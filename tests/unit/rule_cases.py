@@ -66,6 +66,7 @@ def delivered(status: str, *commits: object, **changes: object) -> Observation:
 
 
 ONE = model(belief())
+MAY_BE_AWAY = model(belief("alpha", offline_allowed=True))
 READY = model(belief("alpha", "needs_review"))
 WORKING = model(belief("alpha", "working"))
 NO_AGENT = {"sessions": frozenset(), "agents": ()}
@@ -109,7 +110,7 @@ STATE_CASES: tuple[Case, ...] = (
     ),
     Case(
         "workers.offline_has_no_agent",
-        check(ONE, picture(view("alpha", "offline"), agents=(agent(),))),
+        check(MAY_BE_AWAY, picture(view("alpha", "offline"), agents=(agent(),))),
         (
             check(ONE, picture(view("alpha", "offline"), agents=(agent(alive=False),))),
             check(ONE, picture(view("alpha", "offline"), agents=(agent("beta"),))),

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 from ledger_cases import LEDGER_CASES
-from rule_cases import ONE, STATE_CASES, Case, task
+from rule_cases import MAY_BE_AWAY, ONE, STATE_CASES, Case, task
 
-from builders import AT, DAEMON, belief, model, picture, view
+from builders import AT, DAEMON, agent, belief, model, picture, view
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.invariants import INVARIANTS, Check, Unreadable, touched_workers
 from mutiny.contracts.workers.judge import check_state
@@ -227,6 +227,19 @@ def test_eventual_rules_are_marked() -> None:
         "workers.state_atomic": False,
         "workers.one_daemon": True,
     }
+
+
+def test_offline_beside_its_agent_waits_only_while_something_explains_it() -> None:
+    seen = picture(view("alpha", "offline"), agents=(agent(),))
+    excused, _ = check_state(MAY_BE_AWAY, op.Sleep(), True, seen, seen, {})
+    assert [(item.violation.rule, item.eventual) for item in excused] == [
+        ("workers.offline_has_no_agent", True)
+    ]
+    strange, _ = check_state(ONE, op.Sleep(), True, seen, seen, {})
+    assert [(item.violation.rule, item.eventual) for item in strange] == [
+        ("workers.offline_has_no_agent", False),
+        ("workers.status_follows_model", False),
+    ]
 
 
 Touched = tuple[set[str], bool, bool]
