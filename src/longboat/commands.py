@@ -11,7 +11,14 @@ from typing import Any, NamedTuple
 
 from longboat import control, store
 from longboat.config import Config
-from longboat.errors import LongboatError, Rejection, UsageError, not_in_review, wrong_status
+from longboat.errors import (
+    LongboatError,
+    Rejection,
+    UsageError,
+    no_such_worker,
+    not_in_review,
+    wrong_status,
+)
 from longboat.plants import planted
 from longboat.state import State, Worker
 from longboat.store import Home
@@ -95,8 +102,6 @@ def down(home: Home, config: Config) -> Answer:
 
 def add(home: Home, config: Config, name: str, model: str, command: str) -> Answer:
     """Add a worker."""
-    if planted("existence-checked-too-early") and name in store.read_state(home).state.workers:
-        raise Rejection(f"Worker '{name}' already exists")
     from longboat import agents, lifecycle
 
     check_name(name)
@@ -164,8 +169,6 @@ def _with_kept(text: str, kept: list[str]) -> str:
 
 
 def _must_exist(home: Home, name: str) -> Worker:
-    from longboat.errors import no_such_worker
-
     worker = store.read_state(home).state.workers.get(name)
     if worker is None:
         raise no_such_worker(name)
@@ -320,7 +323,6 @@ def _conflict(worker: Worker, config: Config) -> Answer:
 def accept(home: Home, config: Config, name: str) -> Answer:
     """Merge a worker's commits into the default branch, all or nothing."""
     from longboat import landing
-    from longboat.errors import no_such_worker
 
     with opened(home, config, f"accept {name}") as workshop:
         name = name or workshop.book.state.last_reviewed or ""
@@ -343,7 +345,7 @@ def accept(home: Home, config: Config, name: str) -> Answer:
 
 def reject(home: Home, config: Config, text: str) -> Answer:
     """Send the last reviewed worker back to work."""
-    from longboat import delivery, worktrees
+    from longboat import delivery
 
     if not text.strip():
         raise UsageError("The rejection is empty")
@@ -359,6 +361,8 @@ def reject(home: Home, config: Config, text: str) -> Answer:
         prompt = delivery.new_prompt("reject", shown, worker.task_id or "")
         inbox = () if planted("reject-message-lost") else (*worker.inbox, prompt)
         if planted("rejection-starts-over"):
+            from longboat import worktrees
+
             trunk = workshop.trunk_commit()
             worktrees.move_to(workshop.git, worker.worktree, worker.branch, trunk)
         if not planted("rejection-never-sent"):

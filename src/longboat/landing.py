@@ -24,6 +24,9 @@ _CAS_ATTEMPTS = 5
 
 def accept(workshop: Workshop, worker: Worker) -> Worker:
     """Merge a worker that needs review; returns it idle, or rebasing when there is a conflict."""
+    merged = (task.worker for task in workshop.book.state.tasks.values() if task.state == "merged")
+    if planted("second-accept-believed") and worker.status == "idle" and worker.name in merged:
+        return worker
     if worker.status != "needs_review" and not (
         planted("accept-ignores-status") and worker.status == "working"
     ):

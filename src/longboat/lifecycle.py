@@ -25,7 +25,7 @@ def add(workshop: Workshop, name: str, model: str, command: str) -> Worker:
     branch, worktree = f"longboat/{name}", home.worktree(name)
     if planted("add-takes-live-worktree"):
         make_room(workshop, name, branch, worktree)
-    if name in workshop.book.state.workers and not planted("existence-checked-too-early"):
+    if name in workshop.book.state.workers:
         raise Rejection(f"Worker '{name}' already exists")
     base = workshop.trunk_commit()
     make_room(workshop, name, branch, worktree)

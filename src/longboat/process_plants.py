@@ -225,10 +225,10 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
         _SEED,
     ),
     (
-        "existence-checked-too-early",
-        "add looks before it takes the lock whether the name is free: two of them both succeed. "
-        "Shortest: Init Parallel(Add Add)",
+        "second-accept-believed",
+        "accept of a worker whose work is merged says yes again: of two at once both are told that "
+        f"theirs has merged it. Shortest: {_IN_REVIEW} Parallel(Accept Accept)",
         "race conditions",
-        "agent-orchestrator#1168, beads#2672",
+        f"{_SEED}; agent-orchestrator#1168",
     ),
 )
