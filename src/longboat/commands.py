@@ -301,7 +301,7 @@ def _open_planted_terminal(workshop: Workshop, worker: Worker) -> None:
     if planted("review-session-left"):
         tmuxctl.start_session(f"{worker.session}-review", worker.worktree, {}, "exec sh")
     if planted("review-takes-the-terminal"):
-        agents.start(workshop, agents.end(workshop, worker), shell=True)
+        workshop.put(agents.start(workshop, agents.end(workshop, worker), shell=True))
 
 
 def _oldest_in_review(workshop: Workshop) -> Worker:

@@ -209,8 +209,7 @@ class Loop:
         """Hold a pidfd of every agent, so that a death wakes us at once."""
         for handle in [h for h, one in self._watched.items() if one not in agents]:
             os.close(handle)
-            if not planted("closed-handle-watched"):
-                del self._watched[handle]
+            del self._watched[handle]
         for identity in set(agents) - set(self._watched.values()):
             try:
                 handle = os.pidfd_open(identity.pid)

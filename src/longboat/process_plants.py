@@ -170,11 +170,11 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
         f"{_SEED}; overdeck#1820",
     ),
     (
-        "closed-handle-watched",
-        "The daemon goes on watching a handle that it has closed, and dies of that. Shortest: "
-        "Init Up Add WaitForIdle Nuke",
-        "crashes",
-        _SEED,
+        "daemon-taken-for-agent",
+        "Processes of an agent are known by the home in their environment, which the daemon has, too: "
+        "nuke ends it. Shortest: Init Up Add WaitForIdle Nuke",
+        "live process killed",
+        "agentcad#70, overdeck#3539",
     ),
     (
         "refused-daemon-lives-on",

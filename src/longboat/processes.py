@@ -12,6 +12,8 @@ import signal
 import time
 from typing import NamedTuple
 
+from longboat.plants import planted
+
 
 class Identity(NamedTuple):
     """One process for ever: number and start time in clock ticks since boot."""
@@ -68,6 +70,8 @@ def members(session: int, spawn: str) -> list[Identity]:
     The mark catches children that made a session of their own to outlive their agent.
     """
     mark = b"LONGBOAT_SPAWN=" + spawn.encode()
+    if planted("daemon-taken-for-agent"):
+        mark = b"LONGBOAT_HOME=" + os.environ.get("LONGBOAT_HOME", "").encode()
     found = []
     for pid in all_pids():
         stat = _read_stat(pid)
