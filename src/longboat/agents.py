@@ -94,12 +94,10 @@ def _environment(workshop: Workshop, worker: Worker, spawn: str) -> dict[str, st
     return variables
 
 
-def start(
-    workshop: Workshop, worker: Worker, *, again: bool = False, shell: bool = False
-) -> Worker:
+def start(workshop: Workshop, worker: Worker, *, again: bool = False) -> Worker:
     """Start an agent, or adopt one whose start was interrupted; unknown answers change nothing.
 
-    ``again`` says that an earlier agent of this worker died. Plants only: ``shell`` in its place.
+    ``again`` says that an earlier agent of this worker died.
     """
     listing = tmuxctl.list_panes()
     if not listing.known:
@@ -117,7 +115,7 @@ def start(
     worker = workshop.put(worker._replace(spawning=spawn))
     workshop.save()
     write_settings(workshop, worker)
-    shell_only = shell or (again and planted("session-without-agent"))
+    shell_only = again and planted("session-without-agent")
     started = tmuxctl.start_session(
         worker.session,
         worker.worktree,

@@ -296,12 +296,15 @@ def review(home: Home, config: Config, name: str, *, name_only: bool) -> Answer:
 
 def _open_planted_terminal(workshop: Workshop, worker: Worker) -> None:
     """Plants only: a terminal for whoever reviews, new or the agent's own."""
-    from longboat import agents, tmuxctl
+    from longboat import processes, tmuxctl
 
     if planted("review-session-left"):
         tmuxctl.start_session(f"{worker.session}-review", worker.worktree, {}, "exec sh")
-    if planted("review-takes-the-terminal"):
-        workshop.put(agents.start(workshop, agents.end(workshop, worker), shell=True))
+    if planted("review-takes-the-terminal") and worker.agent is not None:
+        shell = tmuxctl.respawn(worker.agent.pane, "exec sh")
+        processes.wait_dead([worker.agent.identity], 5.0)
+        agent = worker.agent._replace(pid=shell.pid, start=shell.start)
+        workshop.put(worker._replace(agent=agent))
 
 
 def _oldest_in_review(workshop: Workshop) -> Worker:

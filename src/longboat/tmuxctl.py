@@ -174,6 +174,13 @@ def rename_session(session: str, name: str) -> None:
     _tmux("rename-session", "-t", _target(session), name)
 
 
+def respawn(pane: str, command: str) -> Identity:
+    """Plants only: end what runs in a pane, and run something else there."""
+    asked = ("display-message", "-p", "-t", pane, "#{pane_pid}")
+    result = _tmux("respawn-pane", "-k", "-t", pane, command, ";", *asked)
+    return identify_server(int(result.out))
+
+
 def kill_server() -> None:
     """Plants only: end every session of the user."""
     _tmux("kill-server")
