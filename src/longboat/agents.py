@@ -14,7 +14,7 @@ import time
 
 from longboat import processes, tmuxctl, worktrees
 from longboat.errors import LongboatError
-from longboat.plants import planted
+from longboat.planting import planted
 from longboat.state import Agent, Worker
 from longboat.store import replace_file
 from longboat.tmuxctl import Listing

@@ -10,7 +10,7 @@ import os
 from typing import NamedTuple
 
 from longboat.errors import GitFailed, Rejection
-from longboat.plants import planted
+from longboat.planting import planted
 from longboat.state import Intent
 from longboat.workshop import Workshop
 

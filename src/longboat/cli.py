@@ -29,7 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
         return boards.main(given)
     from longboat.arguments import parse
     from longboat.errors import LongboatError, Rejection, UsageError
-    from longboat.plants import planted
+    from longboat.planting import planted
 
     try:
         parsed = parse(given)

@@ -19,7 +19,7 @@ from longboat.errors import (
     not_in_review,
     wrong_status,
 )
-from longboat.plants import planted
+from longboat.planting import planted
 from longboat.state import State, Worker
 from longboat.store import Home
 from longboat.workshop import Workshop, opened

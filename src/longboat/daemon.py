@@ -17,7 +17,7 @@ import traceback  # not late: without a free descriptor nothing can be imported 
 from longboat import control, lifecycle
 from longboat.config import Config
 from longboat.errors import LongboatError, Rejection
-from longboat.plants import planted
+from longboat.planting import planted
 from longboat.processes import Identity, identify, is_alive, send, wait_dead
 from longboat.state import Daemon
 from longboat.store import (

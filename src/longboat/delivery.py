@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
-from longboat.plants import planted
+from longboat.planting import planted
 from longboat.spool import Event
 from longboat.state import (
     CLEARED,

@@ -14,7 +14,7 @@ from longboat import agents, control, lifecycle, processes, recovery, store, tmu
 from longboat.commands import Answer
 from longboat.config import Config
 from longboat.errors import LongboatError, StateUnreadable
-from longboat.plants import planted
+from longboat.planting import planted
 from longboat.rebuild import rebuild
 from longboat.state import State, Worker
 from longboat.store import Book, Home, HomeLock, Loaded

@@ -11,7 +11,7 @@ import os
 import time
 
 from longboat.errors import GitFailed, LongboatError
-from longboat.plants import planted
+from longboat.planting import planted
 from longboat.proc import Result, run
 from longboat.processes import all_pids
 

@@ -15,7 +15,7 @@ from longboat.checkout import (
     find_checkout,
 )
 from longboat.errors import GitFailed, Rejection, not_in_review
-from longboat.plants import planted
+from longboat.planting import planted
 from longboat.state import Intent, Worker
 from longboat.workshop import Workshop
 

@@ -12,7 +12,7 @@ import time
 from longboat import agents, processes, tmuxctl, worktrees
 from longboat.errors import GitFailed, Rejection
 from longboat.landing import idle
-from longboat.plants import planted
+from longboat.planting import planted
 from longboat.state import Intent, Worker
 from longboat.workshop import Workshop
 

@@ -1,23 +1,15 @@
 """Plants: bugs that longboat can be asked to have, one per known way that orchestrators fail.
 
-``LONGBOAT_PLANT=name[,name]`` switches them on. Each is a small change of a real code path, and can
-be reached without any luck by the operations that stand behind "Shortest:".
+``LONGBOAT_PLANT=name[,name]`` switches them on (`longboat.planting`). Each is a small change of a real
+code path, and can be reached without any luck by the operations that stand behind "Shortest:".
 """
 
 from __future__ import annotations
 
-import os
 from typing import NamedTuple
 
 from longboat import process_plants, sweep_plants, work_plants
 from longboat.board.plants import ROWS
-
-_ACTIVE = frozenset(filter(None, os.environ.get("LONGBOAT_PLANT", "").split(",")))
-
-
-def planted(*names: str) -> bool:
-    """True when one of these bugs was asked for."""
-    return not _ACTIVE.isdisjoint(names)
 
 
 class Plant(NamedTuple):

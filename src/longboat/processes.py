@@ -12,7 +12,7 @@ import signal
 import time
 from typing import NamedTuple
 
-from longboat.plants import planted
+from longboat.planting import planted
 
 
 class Identity(NamedTuple):

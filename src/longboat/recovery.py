@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from longboat import landing, lifecycle, worktrees
 from longboat.errors import LongboatError
-from longboat.plants import planted
+from longboat.planting import planted
 from longboat.state import Intent
 from longboat.workshop import Workshop
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from longboat.plants import planted
+from longboat.planting import planted
 from longboat.processes import Identity
 
 VERSION = 1

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from longboat import state as state_module
 from longboat.errors import LongboatError, StateUnreadable
-from longboat.plants import planted
+from longboat.planting import planted
 from longboat.processes import identify, state_letter
 from longboat.state import State
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from longboat import agents, delivery, landing, lifecycle, processes, spool, tmuxctl, turns
 from longboat.config import Config
 from longboat.errors import LongboatError
-from longboat.plants import planted
+from longboat.planting import planted
 from longboat.state import CLEARED, CLEARING, RECEIVED, TYPED, TYPING, Daemon, Task, Worker
 from longboat.store import Home, sweep_leftovers, write_log
 from longboat.tmuxctl import Listing

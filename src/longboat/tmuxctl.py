@@ -11,7 +11,7 @@ import os
 from typing import NamedTuple
 
 from longboat.errors import LongboatError
-from longboat.plants import planted
+from longboat.planting import planted
 from longboat.proc import Result, run
 from longboat.processes import Identity, identify, is_alive
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from longboat import delivery, processes, worktrees
 from longboat.errors import GitFailed
-from longboat.plants import planted
+from longboat.planting import planted
 from longboat.state import RECEIVED, Intent, Worker
 from longboat.workshop import Workshop
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from longboat import store
 from longboat.commands import Answer
-from longboat.plants import planted
+from longboat.planting import planted
 from longboat.store import Home
 
 HELP = """\

@@ -13,7 +13,7 @@ from longboat import store
 from longboat.config import Config
 from longboat.errors import LongboatError, no_such_worker
 from longboat.gitops import Git
-from longboat.plants import planted
+from longboat.planting import planted
 from longboat.state import Intent, Worker
 from longboat.store import Book, Home, HomeLock
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from longboat import config as config_module
-from longboat import daemon, gitops, plants, processes, tmuxctl
+from longboat import daemon, gitops, planting, plants, processes, tmuxctl
 from longboat.agents import shell_quote
 from longboat.arguments import parse
 from longboat.config import Config
@@ -225,7 +225,7 @@ def test_down_waits_for_the_daemon_that_it_stopped_and_for_no_other(
 
 def test_plants_are_off_and_explained() -> None:
     assert len(plants.WORKER_PLANTS) >= 26
-    assert not any(plants.planted(name) for name in plants.WORKER_PLANTS)
+    assert not any(planting.planted(name) for name in plants.WORKER_PLANTS)
     for name, plant in plants.WORKER_PLANTS.items():
         assert plant.name == name
         shortest = "Shortest: Init" in plant.what or "Shortest: two workers" in plant.what

@@ -17,7 +17,7 @@ from typing import IO
 
 from longboat import processes
 from longboat.board import files
-from longboat.plants import planted
+from longboat.planting import planted
 
 LINE_LIMIT = 16 * 1024 * 1024
 GRACE_S = 0.5

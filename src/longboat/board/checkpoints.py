@@ -7,7 +7,7 @@ import os
 
 from longboat.board import codec, engine, files
 from longboat.board.values import Board, Refused, Unreadable
-from longboat.plants import planted
+from longboat.planting import planted
 
 
 def path_of(directory: str, name: str) -> str:

@@ -11,7 +11,7 @@ import sys
 from longboat.board import words
 from longboat.board.values import Refused
 from longboat.errors import LongboatError, UsageError
-from longboat.plants import planted
+from longboat.planting import planted
 
 _BOARD_HELP = """\
 usage: longboat board [--dir DIR] [--json] COMMAND ...

@@ -16,7 +16,7 @@ from longboat.board import codec, config, files, words
 from longboat.board.config import Config
 from longboat.board.values import Answer, Command, Refused, SystemRefused
 from longboat.errors import UsageError
-from longboat.plants import planted
+from longboat.planting import planted
 
 _HELP = """\
 usage: longboat crew serve [--dir DIR] [--agents N] [--agent-command CMD] [--standby]

@@ -19,7 +19,7 @@ from longboat.board import codec, files
 from longboat.board.agents import Agent, end_survivors
 from longboat.board.journal_store import JournalStore
 from longboat.board.values import Answer, Command, Refused, Task
-from longboat.plants import planted
+from longboat.planting import planted
 
 TICK_S = 0.05
 REQUEST_LIMIT = 64 * 1024 * 1024

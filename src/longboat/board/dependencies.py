@@ -20,7 +20,7 @@ from longboat.board.values import (
     Task,
     check_name,
 )
-from longboat.plants import planted
+from longboat.planting import planted
 
 
 def add(ledger: Ledger, wanted: tuple[NewTask, ...]) -> list[str]:

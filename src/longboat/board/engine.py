@@ -21,7 +21,7 @@ from longboat.board.values import (
     Task,
     check_name,
 )
-from longboat.plants import planted
+from longboat.planting import planted
 
 Transition = Callable[[Ledger, Command, Moment], Answer]
 

@@ -25,7 +25,7 @@ from longboat.board.values import (
     Refused,
     Unreadable,
 )
-from longboat.plants import planted
+from longboat.planting import planted
 
 _UNREADABLE = (errno.EIO, errno.EACCES, errno.EISDIR, errno.ELOOP, errno.EPERM)
 _READING = frozenset({"status", "list", "heartbeat"})

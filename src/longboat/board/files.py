@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from types import FrameType
 
 from longboat.board.values import Refused, SystemRefused
-from longboat.plants import planted
+from longboat.planting import planted
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 

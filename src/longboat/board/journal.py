@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 
 from longboat.board import codec, files
 from longboat.board.values import Board, Leader, Task, Unreadable
-from longboat.plants import planted
+from longboat.planting import planted
 
 
 class Changed(Protocol):

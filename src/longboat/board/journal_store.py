@@ -22,7 +22,7 @@ from longboat.board.values import (
     Task,
     Unreadable,
 )
-from longboat.plants import planted
+from longboat.planting import planted
 
 
 class JournalStore(Service):

@@ -15,7 +15,7 @@ from longboat.board.values import (
     Refused,
     Write,
 )
-from longboat.plants import planted
+from longboat.planting import planted
 
 
 def present(ledger: Ledger, moment: Moment) -> Leader | None:

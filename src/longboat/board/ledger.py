@@ -21,7 +21,7 @@ from longboat.board.values import (
     Leader,
     Task,
 )
-from longboat.plants import planted
+from longboat.planting import planted
 
 
 class Moment(NamedTuple):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from longboat.board.config import Config
 from longboat.board.values import Bucket
-from longboat.plants import planted
+from longboat.planting import planted
 
 CLOSED = "closed"
 OPEN = "open"

@@ -13,7 +13,7 @@ from longboat.board import codec, engine
 from longboat.board.config import Config
 from longboat.board.ledger import Guards, Moment
 from longboat.board.values import Answer, Command
-from longboat.plants import planted
+from longboat.planting import planted
 
 
 class Service:

@@ -15,7 +15,7 @@ from longboat.board.config import Config
 from longboat.board.ledger import Counters, Guards
 from longboat.board.scheduling import too_far_s
 from longboat.board.values import STATUSES, Board, Leader, Task
-from longboat.plants import planted
+from longboat.planting import planted
 
 # Columns stand in the order of their key: quick_check of SQLite 3.40 finds damage otherwise.
 SCHEMA = """

@@ -27,7 +27,7 @@ from longboat.board.values import (
     SystemRefused,
     Unreadable,
 )
-from longboat.plants import planted
+from longboat.planting import planted
 
 _CORRUPT = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _READING = frozenset({"status", "list", "heartbeat"})

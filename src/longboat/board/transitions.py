@@ -23,7 +23,7 @@ from longboat.board.values import (
     Refused,
     Task,
 )
-from longboat.plants import planted
+from longboat.planting import planted
 
 KEPT_BY_PLANT = 1000
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import pytest
 
-from longboat import plants
+from longboat import planting
 from longboat.board import service
 from longboat.board.config import Config
 from longboat.board.file_store import FileStore
@@ -133,7 +133,7 @@ MakeBench = Callable[..., Bench]
 
 def plant(patch: pytest.MonkeyPatch, *names: str) -> None:
     """Switch bugs on in this process."""
-    patch.setattr(plants, "_ACTIVE", frozenset(names))
+    patch.setattr(planting, "_ACTIVE", frozenset(names))
 
 
 def environment(*names: str, **settings: object) -> dict[str, str]:

@@ -17,7 +17,8 @@ from board_bench import Bench, MakeBench, plant
 
 from longboat.board import file_store, files, journal
 from longboat.board.values import NewTask
-from longboat.plants import BOARD_PLANTS, PLANTS, planted
+from longboat.planting import planted
+from longboat.plants import BOARD_PLANTS, PLANTS
 
 Symptom = Callable[[Bench], bool]
 """True when the promise is broken."""
