@@ -6,7 +6,7 @@
 Insight: both run the same file, by turns, so that whatever else the machine does hits both alike; the
 figure is the median of the rounds' ratios. Both run from compiled byte code, as an installation leaves
 it. Mutiny's time includes the walls of a box, which the other tool does not build. The line between is
-an experiment of Mutiny's own form, with a target that it installs, starts and judges; it has no counterpart.
+an experiment of Mutiny's own form, whose target it installs, starts and judges; it has no counterpart.
 """
 
 from __future__ import annotations
