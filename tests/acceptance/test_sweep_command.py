@@ -79,6 +79,7 @@ def test_what_is_no_command_cannot_be_swept_and_is_no_bug(tmp_path: Path) -> Non
     assert "bug" not in ran.stdout
 
 
+@pytest.mark.slow
 def test_a_server_comes_back_to_a_board_whose_repair_never_began(tmp_path: Path) -> None:
     ran = run_mutiny(
         *(tmp_path, "sweep", "crash", "--target", "longboat-broker"),
