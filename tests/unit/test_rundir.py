@@ -203,3 +203,22 @@ def test_the_error_names_the_file_and_the_reason(tmp_path: Path) -> None:
 def test_other_errors_pass_through(tmp_path: Path) -> None:
     with pytest.raises(KeyError), storing(tmp_path):
         raise KeyError("not about the disk")
+
+
+def test_a_document_has_a_line_a_field_and_a_line_an_element(tmp_path: Path) -> None:
+    run = RunDirectory.create(tmp_path)
+    value = {
+        "title": "Grüße",
+        "empty": [],
+        "none": {},
+        "operations": [{"type": "Add", "args": {"worker": "a", "deep": [1, [2]]}}, "text"],
+        "counts": {"success": 4, "odd": None},
+    }
+    run.write_json(run.plan_path, value)
+    text = run.plan_path.read_text(encoding="utf-8")
+    assert json.loads(text) == value
+    assert (
+        '    {"type": "Add", "args": {"worker": "a", "deep": [1, [2]]}},\n    "text"\n  ],' in text
+    )
+    assert '  "title": "Grüße",\n  "empty": [],\n' in text
+    assert text.endswith("}\n")
