@@ -34,7 +34,7 @@ def command() -> None:
 @words.option("--target", help="Another target than the file's; by default all that it names.")
 @words.option("--bin", "program", metavar="PATH", help="The target's program.")
 @words.option("--plant", default="", help="A bug to plant into longboat; see `mutiny plants`.")
-@words.option("--seed", type=int, help="Seed of all choices; the file's, else printed.")
+@words.option("--seed", type=words.SEED, help="Seed of all choices; the file's, else printed.")
 @words.option(
     "--isolation",
     type=words.Choice(["bwrap", "unshare", "cgroup", "subreaper"]),

@@ -16,13 +16,25 @@ if TYPE_CHECKING:
 @words.command("explore")
 @target_options
 @words.option("--contract", help="Which contract to explore; default: the target's own.")
-@words.option("--seed", type=int, help="The first seed; printed when not given.")
-@words.option("--seeds", default=1, show_default=True, help="How many seeds, one sequence each.")
+@words.option("--seed", type=words.SEED, help="The first seed; printed when not given.")
 @words.option(
-    "--ops", default=30, show_default=True, help="Operations a sequence, before the recovery phase."
+    "--seeds",
+    type=words.COUNT,
+    default=1,
+    show_default=True,
+    help="How many seeds, one sequence each.",
 )
-@words.option("--minutes", type=float, help="Stop starting new sequences after so many minutes.")
-@words.option("--jobs", type=int, help="Sequences side by side; default: one a core.")
+@words.option(
+    "--ops",
+    type=words.IntRange(1, 10_000),
+    default=30,
+    show_default=True,
+    help="Operations a sequence, before the recovery phase.",
+)
+@words.option(
+    "--minutes", type=words.MINUTES, help="Stop starting new sequences after so many minutes."
+)
+@words.option("--jobs", type=words.JOBS, help="Sequences side by side; default: one a core.")
 @words.option("--keep-going", is_flag=True, help="Do not stop at the first failure.")
 @words.option(
     "--print", "only_print", is_flag=True, help="Show the sequence of the first seed; run nothing."

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from typing import Any
 
 import click
 
-from mutiny.cli.main import ALIASES, COMMANDS, find_command
+from mutiny.cli.main import ALIASES, COMMANDS, COMPLETION, find_command
 
 EXIT_CODES = """\b
 Exit codes:
   0  clean                     4  timeout or no convergence
   1  bug found                 5  a gate failed
   2  usage                    70  Mutiny itself failed
-  3  inconclusive            130  interrupted
+  3  inconclusive            130  interrupted (141: nobody reads on, 143: terminated)
 
 \b
 Begin with:
@@ -70,12 +72,17 @@ def mutiny() -> None:
 
 def call(words: list[str]) -> Any:
     """Read the words with click and do what they say."""
+    if COMPLETION in os.environ:
+        return mutiny.main(args=words, prog_name="mutiny")
     try:
-        return mutiny.main(args=words, prog_name="mutiny", standalone_mode=False)
+        # Not `main`: it would end a command whose output nobody reads with the code of a bug.
+        with mutiny.make_context("mutiny", list(words)) as context:
+            return mutiny.invoke(context)
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.exceptions.Abort:
         raise KeyboardInterrupt from None
     except click.ClickException as error:
-        error.show()
+        with contextlib.suppress(OSError):  # nobody listens
+            error.show()
         return 2

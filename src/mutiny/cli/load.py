@@ -45,7 +45,13 @@ def _numbers(text: str) -> tuple[int, ...]:
     callback=_numbers,
     help="cost: how many tasks are on the board.",
 )
-@words.option("--claims", default=20, show_default=True, help="cost: claims measured at each size.")
+@words.option(
+    "--claims",
+    type=words.IntRange(1, 100_000),
+    default=20,
+    show_default=True,
+    help="cost: claims measured at each size.",
+)
 @words.option(
     "--workers", type=words.IntRange(1, 64), default=4, show_default=True, help="Side by side."
 )

@@ -84,19 +84,27 @@ def _outcome(words: list[str]) -> int:
         answer = _call(words)
         return answer if isinstance(answer, int) else 0
     except KeyboardInterrupt:
-        sys.stderr.write("interrupted; the box is gone, what was written stays\n")
+        _say("interrupted; the box is gone, what was written stays")
         return 130
-    except BrokenPipeError:
-        # Nobody reads on; what is still in the buffer must not complain at the end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  nothing may end as "bug found" but a bug
+        from mutiny.cli.ending import crashed, drop_output, reader_gone
         from mutiny.errors import MutinyError
 
         if isinstance(error, MutinyError):
-            sys.stderr.write(f"mutiny: {error}\n")
+            _say(f"mutiny: {error}")
             return error.exit_code
-        raise
+        if isinstance(error, BrokenPipeError) and reader_gone():
+            return drop_output()
+        return crashed(error, _say)
+
+
+def _say(line: str) -> None:
+    """One line to whoever still listens."""
+    try:
+        sys.stderr.write(f"{line}\n")
+        sys.stderr.flush()
+    except (OSError, ValueError, AttributeError):
+        pass
 
 
 def _call(words: list[str]) -> Any:

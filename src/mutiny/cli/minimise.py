@@ -12,14 +12,27 @@ from mutiny.values import replace
 if TYPE_CHECKING:
     from mutiny.engine.minimise import Minimised
 
+MOST_TRIES = 1000
+"""Of one candidate; `--confirm` asks for them."""
+
 
 @words.command("minimise")
 @words.argument("source", metavar="RUN|FILE", type=words.Path(path_type=Path))
 @words.option("--rule", help="The rule to keep broken; default: the one in the file.")
 @words.option(
-    "--trials", "trials", default=120, show_default=True, help="At most so many trial runs."
+    "--trials",
+    type=words.COUNT,
+    default=120,
+    show_default=True,
+    help="At most so many trial runs.",
 )
-@words.option("--seconds", default=300.0, show_default=True, help="At most so many seconds.")
+@words.option(
+    "--seconds",
+    type=words.SECONDS,
+    default=300.0,
+    show_default=True,
+    help="At most so many seconds.",
+)
 @words.option(
     "--confirm",
     default="1/1",
@@ -137,6 +150,6 @@ def _parse_confirm(text: str) -> tuple[int, int]:
         times, of = (int(part) for part in text.split("/"))
     except ValueError:
         raise UsageError(f"--confirm {text!r}: write K/N, for example 2/3") from None
-    if not 1 <= times <= of:
-        raise UsageError(f"--confirm {text!r}: K must be between 1 and N")
+    if not 1 <= times <= of <= MOST_TRIES:
+        raise UsageError(f"--confirm {text!r}: 1 <= K <= N <= {MOST_TRIES}")
     return times, of

@@ -78,10 +78,15 @@ def minimise_options(function: F) -> F:
                 help="Shrink the first bug to its shortest sequence.",
             ),
             words.option(
-                "--minimise-runs", default=80, show_default=True, help="At most so many trial runs."
+                "--minimise-runs",
+                type=words.COUNT,
+                default=80,
+                show_default=True,
+                help="At most so many trial runs.",
             ),
             words.option(
                 "--minimise-seconds",
+                type=words.SECONDS,
                 default=120.0,
                 show_default=True,
                 help="At most so many seconds.",

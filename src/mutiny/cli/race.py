@@ -40,7 +40,7 @@ KINDS = ("claims", "update", "lock", "toctou")
     show_default=True,
     help="How many claim one task at once.",
 )
-@words.option("--schedules", type=int, help="At most so many orders of each. Default: all.")
+@words.option("--schedules", type=words.COUNT, help="At most so many orders of each. Default: all.")
 @words.option("--isolation", type=words.Choice(["bwrap", "unshare", "cgroup", "subreaper"]))
 @words.option(
     "--runs",

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 @words.argument("file", type=words.Path(path_type=Path))
 @words.option(
     "--times",
+    type=words.COUNT,
     default=1,
     show_default=True,
     help="Repeat so often and count how often it fails the same way.",

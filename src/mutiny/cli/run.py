@@ -20,9 +20,13 @@ from mutiny.cli.options import choose_seed, make_bench, minimise_options, target
 @words.option("--all-scenarios", is_flag=True, help="All scenarios of the target's contract.")
 @words.option("--until-error", is_flag=True, help="Repeat with new seeds until something breaks.")
 @words.option("--fail-fast", is_flag=True, help="Stop after the first scenario that does not pass.")
-@words.option("--seed", type=int, help="Seed of all choices; printed when not given.")
+@words.option("--seed", type=words.SEED, help="Seed of all choices; printed when not given.")
 @words.option(
-    "--rounds", default=100, show_default=True, help="With --until-error: at most so many rounds."
+    "--rounds",
+    type=words.COUNT,
+    default=100,
+    show_default=True,
+    help="With --until-error: at most so many rounds.",
 )
 @words.option(
     "--json", "as_json", is_flag=True, help="One JSON document on stdout instead of the text."

@@ -29,11 +29,13 @@ if TYPE_CHECKING:
 @words.option(
     "--only", multiple=True, help="errno: which errors; torn: which modes. May be repeated."
 )
-@words.option("--points", type=int, help="At most so many points, evenly spread. Default: all.")
+@words.option(
+    "--points", type=words.COUNT, help="At most so many points, evenly spread. Default: all."
+)
 @words.option(
     "--until-bug", is_flag=True, help="Stop at the first bug instead of judging all points."
 )
-@words.option("--jobs", type=int, help="Points side by side; default: one a core.")
+@words.option("--jobs", type=words.JOBS, help="Points side by side; default: one a core.")
 @words.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def command(
     kind: str,

@@ -89,6 +89,43 @@ class IntRange:
         return click.IntRange(self.least, self.most)
 
 
+class FloatRange:
+    """A number between two others; `nan` lies between none."""
+
+    def __init__(self, least: float, most: float) -> None:
+        self.least, self.most = least, most
+
+    def read(self, word: str) -> float:
+        number = _number(float, word)
+        if not self.least <= number <= self.most:
+            raise NotPlain
+        return number
+
+    def built(self) -> Any:
+        import click
+
+        class Range(click.FloatRange):
+            def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+                number = super().convert(value, param, ctx)
+                if (
+                    number != number
+                ):  # click lets `nan` through: it is neither too small nor too big
+                    self.fail(f"{value!r} is not a number.", param, ctx)
+                return number
+
+        return Range(self.least, self.most)
+
+
+COUNT = IntRange(1, 1_000_000)
+"""How many of something: none of it is never what was meant."""
+JOBS = IntRange(1, 256)
+"""How much goes side by side."""
+SEED = IntRange(0, 2**63 - 1)
+SECONDS = FloatRange(0.001, 31_536_000.0)
+"""At most a year."""
+MINUTES = FloatRange(0.001, 525_600.0)
+
+
 class Path:
     """A path; what stands there already must be of the right sort."""
 

@@ -1,0 +1,135 @@
+"""Every end of a command has its own exit code; none but a found bug exits with 1."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mutiny.cli import main as entry
+from mutiny.cli import words
+from mutiny.cli.main import COMMANDS, find_command, main
+
+NONSENSE = ("-1", "nan", "inf", "-inf", "1e309", "9" * 30, "9" * 5000, "", " ", "x", "0x10")
+
+
+def _commands() -> Iterator[tuple[list[str], words.Command]]:
+    for name in COMMANDS:
+        found = find_command(name)
+        assert found is not None
+        yield [name], found
+        for inner, command in found.commands.items():
+            yield [name, inner], command
+
+
+def _numbers() -> Iterator[tuple[list[str], str, words.Parameter]]:
+    for line, command in _commands():
+        for parameter in command.parameters:
+            kind = parameter.attributes.get("type", type(parameter.attributes.get("default")))
+            if kind in (int, float) or isinstance(kind, words.IntRange | words.FloatRange):
+                yield line, parameter.flags[0], parameter
+
+
+@pytest.mark.parametrize(
+    ("line", "flag", "parameter"),
+    [pytest.param(*one, id=" ".join(one[0] + [one[1]])) for one in _numbers()],
+)
+@pytest.mark.parametrize("value", NONSENSE, ids=lambda value: repr(value[:8]))
+def test_no_number_is_taken_that_means_nothing(
+    line: list[str],
+    flag: str,
+    parameter: words.Parameter,
+    value: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Refused by its declared range, before anything is looked at or run."""
+    kind = parameter.attributes.get("type")
+    assert isinstance(kind, words.IntRange | words.FloatRange), "say its range: words.COUNT, ..."
+    assert main([*line, f"{flag}={value}"]) == 2
+    assert f"Invalid value for '{flag}'" in capsys.readouterr().err
+
+
+class _Odd(Exception):
+    def __str__(self) -> str:
+        raise ValueError("not even its text can be had")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ZeroDivisionError("division by zero"),
+        RecursionError("maximum recursion depth exceeded"),
+        MemoryError(),
+        FileNotFoundError(2, "No such file or directory", "gone"),
+        BrokenPipeError(32, "Broken pipe"),
+        UnicodeEncodeError("utf-8", "\udc80", 0, 1, "surrogates not allowed"),
+        AssertionError(),
+        ValueError("many\nlines\n" + "x" * 5000),
+        _Odd(),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_what_nobody_foresaw_is_70_in_one_line(
+    error: Exception,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def fail(_: list[str]) -> None:
+        raise error
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "chaos_runs").mkdir()
+    monkeypatch.setattr(entry, "_call", fail)
+    assert main(["rules"]) == 70
+    told = capsys.readouterr()
+    assert told.out == ""
+    (line,) = told.err.splitlines()
+    (kept,) = (tmp_path / "chaos_runs").glob("crash-*.txt")
+    assert type(error).__name__ in line
+    assert str(kept) in line
+    assert len(line) < 600
+    assert "Traceback (most recent call last)" in kept.read_text()
+
+
+def test_a_traceback_that_cannot_be_written_is_70_too(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(_: list[str]) -> None:
+        raise KeyError("x")
+
+    import tempfile
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(entry, "_call", fail)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    assert main(["rules"]) == 70
+    assert "could not be written" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words_", [["rules"], ["plants"], ["rules", "--json"], ["--help"]])
+def test_a_reader_that_goes_away_is_no_bug(words_: list[str]) -> None:
+    """`mutiny rules | head -1` ends as if SIGPIPE had ended it, without a word."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "mutiny.cli.main", *words_],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        said = process.stderr.read().decode()
+    assert (process.returncode, said) == (141, "")
+
+
+@pytest.mark.parametrize("words_", [["rulez"], ["replay", "nowhere.json"], ["run", "--seed", "x"]])
+def test_a_listener_that_goes_away_changes_no_exit_code(words_: list[str]) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "mutiny.cli.main", *words_], stderr=subprocess.PIPE
+    ) as process:
+        assert process.stderr is not None
+        process.stderr.close()
+    assert process.returncode == 2
