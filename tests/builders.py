@@ -41,6 +41,11 @@ DAEMON = ProcessView(100, 1, 1, ("longboat", "up"))
 HISTORY = (Commit(BASE, (), on_default=True), Commit(SHA, (), on_default=False))
 AT = 1000.0
 
+TRACEBACK = """Traceback (most recent call last):
+  File "/opt/tool/store.py", line 31, in save
+    os.write(descriptor, text)
+OSError: [Errno 28] No space left on device
+"""
 PATTERNS: dict[str, tuple[str, ...]] = {
     "no_such_worker": ("Worker '.*' does not exist",),
     "not_idle": ("Worker '.*' is not idle",),

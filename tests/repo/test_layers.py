@@ -13,7 +13,7 @@ SOURCE = Path(__file__).parents[2] / "src"
 
 LAYERS = (
     *("values", "model", "errors", "codec", "seeds"),
-    *("oracle.classify", "oracle.history", "contracts"),
+    *("oracle.crash", "oracle.classify", "oracle.history", "contracts"),
     *("system", "doubles", "box", "syscalls", "oracle.probes", "faults"),
     *("engine", "targets", "report", "experiments", "modes", "web", "cli"),
 )
@@ -24,13 +24,14 @@ ONLY = {
     "errors": set(),
     "seeds": set(),
     "codec": {"model", "errors"},
-    "oracle.classify": {"model"},
+    "oracle.crash": set(),
+    "oracle.classify": {"model", "oracle.crash"},
     "oracle.history": {"errors", "codec"},
     "contracts": {"model", "errors", "seeds", "codec", "oracle.classify", "oracle.history"},
     "doubles": set(),
     "system": {"errors"},
     "engine": {"model", "errors", "codec", "seeds", "contracts"},
-    "report": {"model", "errors", "codec", "contracts", "engine"},
+    "report": {"model", "errors", "codec", "oracle.crash", "contracts", "engine"},
 }
 """Layers that may use less than everything below them."""
 

@@ -74,6 +74,7 @@ def test_rule_3_a_signal_is_a_bug(expectation: Expectation, signal: int) -> None
         ),
         ("panic: runtime error: index out of range\n\ngoroutine 1:", "panic: runtime error"),
         ("Segmentation fault (core dumped)", "Segmentation fault"),
+        ("thread 'main' (114) panicked at src/main.rs:3:5:\nboom", "src/main.rs:3:5: boom"),
     ],
 )
 @pytest.mark.parametrize("expectation", [MUST, REFUSE, EITHER])

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from builders import CONTRACT, PATTERNS, TOKEN, belief, model, picture, view
+from builders import CONTRACT, PATTERNS, TOKEN, TRACEBACK, belief, model, picture, view
 from mutiny.contracts import faults
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.advance import OK, advance
@@ -112,7 +112,7 @@ def test_what_it_acknowledges_has_happened(operation: Operation, believed: Worke
     ("answer", "rule"),
     [
         (OperationResult(None, timed_out=True), "workers.answers_in_time"),
-        (OperationResult(1, stderr="Traceback (most recent call last):\nX"), "workers.no_crash"),
+        (OperationResult(1, stderr=TRACEBACK), "workers.no_crash"),
         (OperationResult(None, signal=11), "workers.no_crash"),
         (OperationResult(1), "workers.fails_clearly"),
     ],

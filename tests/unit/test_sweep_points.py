@@ -6,7 +6,19 @@ from dataclasses import replace
 
 import pytest
 
-from builders import AT, CONTRACT, TOKEN, belief, beliefs, model, ok, picture, refused, view
+from builders import (
+    AT,
+    CONTRACT,
+    TOKEN,
+    TRACEBACK,
+    belief,
+    beliefs,
+    model,
+    ok,
+    picture,
+    refused,
+    view,
+)
 from mutiny.contracts.base import Answered
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.observation import Observation
@@ -63,7 +75,7 @@ def test_a_failure_with_any_text_leaves_both_open() -> None:
 
 
 def test_a_traceback_is_a_bug_all_the_same() -> None:
-    crash = refused("Traceback (most recent call last):\n  x\nOSError: [Errno 28]")
+    crash = OperationResult(1, stderr=TRACEBACK)
     answered = judge(op.FailAt(START, 1), crash)
     assert answered.verdict is Verdict.BUG
     assert answered.violation is not None

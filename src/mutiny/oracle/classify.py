@@ -13,6 +13,7 @@ and so is a refusal where success was due.
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Mapping, Sequence
 
 from mutiny.model.expectation import Expectation
@@ -20,16 +21,8 @@ from mutiny.model.operation import Kind, Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
 from mutiny.model.violation import Violation
+from mutiny.oracle.crash import crash_of
 from mutiny.values import dataclass
-
-CRASH_TEXTS = (
-    r"Traceback \(most recent call last\)",
-    r"thread '.*' panicked at",
-    r"panic: ",
-    r"Segmentation fault",
-    r"UnhandledPromiseRejection",
-)
-_CRASH = re.compile("|".join(CRASH_TEXTS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +67,24 @@ def classify(
     return _classify_command(operation, result, expectation, patterns, contract)
 
 
+def how_it_died(operation: Operation, result: OperationResult) -> str | None:
+    """A command that was ended by a signal or by a crash of its own, in one sentence."""
+    if result.signal is not None:
+        return f"{operation} was ended by signal {result.signal} ({_signal_name(result.signal)})."
+    for text in (result.stderr, result.stdout):
+        crash = crash_of(result.exit_code, text, result.argv)
+        if crash is not None:
+            return f"{operation} crashed: {crash.line}"
+    return None
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "unknown"
+
+
 def _classify_command(
     operation: Operation,
     result: OperationResult,
@@ -89,10 +100,9 @@ def _classify_command(
             Verdict.BUG, Violation(f"{contract}.{rule}", message, "", evidence), matched
         )
 
-    if result.signal is not None:
-        return bug("no_crash", f"{operation} was ended by signal {result.signal}.")
-    if result.exit_code != 0 and _CRASH.search(result.stderr):
-        return bug("no_crash", f"{operation} crashed: {_crash_line(result.stderr)}")
+    died = how_it_died(operation, result)
+    if died is not None:
+        return bug("no_crash", died)
     if result.exit_code == 0:
         if expectation.success:
             return Judgement(Verdict.SUCCESS)
@@ -121,11 +131,3 @@ def _classify_command(
 def _first_line(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[0] if lines else "(no text)"
-
-
-def _crash_line(text: str) -> str:
-    """The line that names the crash: the last of a traceback, the first of a panic."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    if any(line.startswith("Traceback") for line in lines):
-        return lines[-1]
-    return next((line for line in lines if _CRASH.search(line)), lines[0] if lines else "")

@@ -7,7 +7,6 @@ but one of them, or all, and then a promise is broken.
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterable, Sequence
 
 from mutiny.contracts import common, faults
@@ -24,10 +23,9 @@ from mutiny.model.operation import Kind, Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict, worst
 from mutiny.model.violation import Violation
-from mutiny.oracle.classify import CRASH_TEXTS
+from mutiny.oracle.classify import how_it_died
 from mutiny.values import dataclass, replace
 
-_CRASH = re.compile("|".join(CRASH_TEXTS))
 MOST_MODELS = 64
 EXACT = (
     *(op.Init, op.Up, op.Down, op.RestartServer, op.StartSecondServer, op.AddTask, op.AddBatch),
@@ -172,13 +170,8 @@ def _trouble(operation: Operation, result: OperationResult) -> Violation | None:
         return Violation(
             "board.answers_in_time", f"{operation} did not end within its time limit.", "", evidence
         )
-    if result.signal is not None:
-        text = f"{operation} was ended by signal {result.signal}."
-        return Violation("board.no_crash", text, "", evidence)
-    if result.exit_code != 0 and _CRASH.search(result.stderr):
-        last = [line.strip() for line in result.stderr.splitlines() if line.strip()][-1]
-        return Violation("board.no_crash", f"{operation} crashed: {last}", "", evidence)
-    return None
+    died = how_it_died(operation, result)
+    return None if died is None else Violation("board.no_crash", died, "", evidence)
 
 
 def _backwards(model: BoardModel, operation: Operation, answer: Answer) -> Violation | None:
