@@ -119,7 +119,8 @@ def _tell(result: Exploration, first: int, coverage: bool) -> None:
 
     for number, outcome in result.failures:
         words.echo(
-            f"seed {number}: {outcome.verdict.value} {outcome.rule or ''}: {outcome.directory.path}"
+            f"seed {number}: {outcome.verdict.value} {outcome.rule or outcome.reason}: "
+            f"{outcome.directory.path}"
         )
     if coverage:
         words.echo("\n".join(coverage_table(result.coverage)))

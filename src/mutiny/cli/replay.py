@@ -67,13 +67,14 @@ def command(
         _check_rule(expect, bench.target.contract().rules)
     wanted = expect or replay.expect
     show = Show(quiet=as_json or times > 1)
+    assignment = Assignment(
+        replay.operations, file.name, replay.seed, "replay", repeats=wanted is not None
+    )
     rules: Counter[str] = Counter()
     worst_code = 0
     results = []
     for _ in range(times):
-        outcome = run_one(
-            bench, Assignment(replay.operations, file.name, replay.seed, "replay"), show, "Replay"
-        )
+        outcome = run_one(bench, assignment, show, "Replay")
         rules[outcome.rule or outcome.verdict.value] += 1
         worst_code = max(worst_code, outcome.verdict.exit_code, key=_severity)
         results.append(

@@ -89,6 +89,11 @@ class _Activity(Operation):
     quiet_arguments: ClassVar[frozenset[str]] = frozenset({"provider"})
     positional: ClassVar[bool] = True
 
+    @property
+    def asks(self) -> bool:
+        """A program that is not Mutiny's has to answer."""
+        return True
+
     def __post_init__(self) -> None:
         check_seconds(self.pause_before_s)
         check_seconds(self.pause_after_s)

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from mutiny.contracts.base import Answered, Checked, Evidence, StepContext
 from mutiny.engine.journal import JournalWriter, Step
 from mutiny.engine.rundir import RunDirectory, storing
+from mutiny.engine.tested import why_untested
 from mutiny.errors import MutinyError
 from mutiny.model.operation import Kind, Operation
 from mutiny.model.result import OperationResult
@@ -57,6 +58,8 @@ class Outcome:
     """Beliefs and picture before the last step, for whoever goes on from there."""
     rollback: tuple[Step, ...] = ()
     """What was run at the end in any case; it does not change the verdict."""
+    untested: tuple[str, ...] = ()
+    """Nothing broke, and yet nothing was proved: why."""
 
     @property
     def failed_step(self) -> Step | None:
@@ -68,6 +71,15 @@ class Outcome:
         """The id of the first broken rule."""
         step = self.failed_step
         return step.violations[0].rule if step is not None and step.violations else None
+
+    @property
+    def reason(self) -> str:
+        """Why it did not pass, in one line; nothing when it did."""
+        step = self.failed_step
+        if step is None:
+            return "; ".join(self.untested)
+        said = [violation.message for violation in step.violations] or list(step.inconclusive)
+        return said[0] if said else step.result.stderr.strip()
 
 
 class Engine:
@@ -95,10 +107,17 @@ class Engine:
         self._boxes = 0
         self._planned: tuple[Operation, ...] = ()
 
-    def run(self, operations: Iterable[Operation], *, always: Iterable[Operation] = ()) -> Outcome:
+    def run(
+        self,
+        operations: Iterable[Operation],
+        *,
+        always: Iterable[Operation] = (),
+        repeats: bool = False,
+    ) -> Outcome:
         """Run until the list ends or a step must stop it.
 
         `always` runs at the end in any case: after a bug, after an error of Mutiny, after Ctrl-C.
+        `repeats`: it is a failure that is tried again, which may end with a fault.
         """
         started = time.monotonic()
         listed, last = tuple(operations), tuple(always)
@@ -110,6 +129,10 @@ class Engine:
             try:
                 self._go(listed, journal, steps)
                 verdict = worst(step.verdict for step in steps)
+                untested: tuple[str, ...] = ()
+                if verdict is Verdict.SUCCESS:
+                    untested = why_untested(steps, repeats=repeats)
+                    verdict = Verdict.INCONCLUSIVE if untested else verdict
                 evidence = self._evidence() if verdict not in (Verdict.SUCCESS,) else Evidence()
             finally:
                 self._undo(last, journal, len(steps), undone)
@@ -122,6 +145,7 @@ class Engine:
                 time.monotonic() - started,
                 self._before_last,
                 tuple(undone),
+                untested,
             )
         finally:
             journal.close()

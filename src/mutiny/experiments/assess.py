@@ -84,7 +84,7 @@ def _reason(outcome: Outcome, placed: Mapping[int, Placed]) -> str:
     """Why it did not pass, in one line."""
     step = outcome.failed_step
     if step is None:
-        return "" if outcome.verdict is Verdict.SUCCESS else "nothing was run"
+        return outcome.reason or ("" if outcome.verdict is Verdict.SUCCESS else "nothing was run")
     said = [violation.message for violation in step.violations] or list(step.inconclusive)
     text = said[0] if said else step.result.stderr.strip() or f"{step.operation} did not succeed"
     phase = placed[step.sequence_id].phase if step.sequence_id in placed else ""

@@ -44,6 +44,11 @@ class Operation:
         """Name under which the operation is written down."""
         return type(self).__name__
 
+    @property
+    def asks(self) -> bool:
+        """Must somebody other than Mutiny answer: the target, or a foreign program?"""
+        return self.kind is Kind.COMMAND
+
     def arguments(self) -> dict[str, object]:
         """All arguments that differ from their defaults, in the order of declaration."""
         given = {}

@@ -43,6 +43,8 @@ class Assignment:
     mode: str = "scenario"
     rollback: tuple[Operation, ...] = ()
     """Runs at the end in any case."""
+    repeats: bool = False
+    """A failure is tried again: it may end with a fault."""
 
 
 class Subject(Protocol):
@@ -116,7 +118,9 @@ class Bench:
         self, operations: Sequence[Operation], seed: int, directory: RunDirectory
     ) -> Outcome:
         """Run a sequence in a directory that the caller keeps or throws away."""
-        return self._execute(Assignment(tuple(operations), "trial", seed), directory, ())
+        return self._execute(
+            Assignment(tuple(operations), "trial", seed, repeats=True), directory, ()
+        )
 
     def shrink(
         self,
@@ -160,7 +164,9 @@ class Bench:
             seed=assignment.seed,
             listeners=listeners,
         )
-        return engine.run(assignment.operations, always=assignment.rollback)
+        return engine.run(
+            assignment.operations, always=assignment.rollback, repeats=assignment.repeats
+        )
 
     def _plan(self, assignment: Assignment) -> dict[str, object]:
         """Everything that is known before the first operation."""

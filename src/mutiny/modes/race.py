@@ -13,7 +13,6 @@ from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.profile import BoardProfile
 from mutiny.contracts.board.sayable import sayable
 from mutiny.contracts.common import MOST_AT_ONCE, Parallel, Reset
-from mutiny.engine.loop import Outcome
 from mutiny.engine.sweeping import Sweep
 from mutiny.errors import UsageError
 from mutiny.model.operation import Operation
@@ -301,7 +300,6 @@ class Racer:
             Assignment(operations, f"race {kind}: {what}", 1, "race"),
             (lambda event: self.watch(f"{what}, {how}", event.sequence_id, total, "steps"),),
         )
-        rule, message = _broken(outcome)
         if outcome.verdict is Verdict.SUCCESS:
             outcome.directory.discard()
         return Tried(
@@ -311,16 +309,8 @@ class Racer:
             outcome.verdict,
             count,
             True,
-            rule,
-            message,
+            outcome.rule,
+            outcome.reason,
             str(outcome.directory.path) if outcome.verdict.stops_run else "",
             outcome.duration_s,
         )
-
-
-def _broken(outcome: Outcome) -> tuple[str | None, str]:
-    step = outcome.failed_step
-    if step is None:
-        return None, ""
-    said = [violation.message for violation in step.violations] or list(step.inconclusive)
-    return outcome.rule, said[0] if said else step.result.stderr.strip()

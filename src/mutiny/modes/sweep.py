@@ -319,12 +319,8 @@ def _spread(count: int, limit: int | None) -> list[int]:
 def _point(
     operation: Operation, index: int, label: str, process: str, outcome: Outcome, seconds: float
 ) -> Point:
-    step = outcome.failed_step
-    message = ""
-    if step is not None:
-        said = [violation.message for violation in step.violations] or list(step.inconclusive)
-        message = said[0] if said else step.result.stderr.strip()
-    return Point(operation, index, label, process, outcome.verdict, outcome.rule, message, seconds)
+    said = outcome.reason
+    return Point(operation, index, label, process, outcome.verdict, outcome.rule, said, seconds)
 
 
 def _failed_trace(at: Operation, outcome: Outcome) -> Point:

@@ -27,6 +27,7 @@ def summary(
         "duration_s": round(outcome.duration_s, 3),
         "operations": len(outcome.steps),
         "counts": counts,
+        "untested": list(outcome.untested),
         "not_applicable": dict(contract.not_applicable),
         "own_ms_mean": _mean_own_ms(outcome),
         "error": _error(outcome, replay),

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mutiny.engine.replay import Replay
 
 WIDTH = 36
+INCONCLUSIVE = "!!! Inconclusive: this could not be tested !!!"
 _WORDS = {
     Verdict.SUCCESS: "OK",
     Verdict.EXPECTED: "EXPECTED REJECTION",
@@ -76,12 +77,14 @@ class Terminal:
         return f"{word} ({step.result.duration_ms / 1000:.1f}s)"
 
     def failure(self, outcome: Outcome, contract: Contract, replay: Replay | None) -> None:
-        """The seed's block below a run that stopped."""
+        """The seed's block below a run that stopped, and what its verdict does not cover."""
+        self._excused(contract)
         step = outcome.failed_step
         if step is None:
+            self._untested(outcome)
             return
         titles = {
-            Verdict.INCONCLUSIVE: "!!! Inconclusive: this could not be tested !!!",
+            Verdict.INCONCLUSIVE: INCONCLUSIVE,
             Verdict.TIMEOUT: "!!! Timeout !!!",
         }
         self._say("")
@@ -112,6 +115,21 @@ class Terminal:
             self._say(f"Minimal replay: {_shown(outcome.directory.replay_path)}")
         self._say("")
         self._say(f"State preserved at: {_relative(outcome.directory.box_path)}/")
+
+    def _untested(self, outcome: Outcome) -> None:
+        """Nothing broke, because nothing was tried."""
+        if not outcome.untested:
+            return
+        self._say("")
+        self._say(INCONCLUSIVE)
+        for reason in outcome.untested:
+            self._say(f"Not tested: {reason}")
+
+    def _excused(self, contract: Contract) -> None:
+        """Rules that the verdict says nothing about, whatever it is."""
+        rules = [rule.partition(".")[2] for rule in contract.not_applicable]
+        if rules:
+            self._say(f"Not promised by the target, not checked: {', '.join(rules)}")
 
     def line(self, text: str = "") -> None:
         """Any other line."""

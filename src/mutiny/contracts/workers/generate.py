@@ -103,6 +103,8 @@ class _Chooser:
         self.next += settles(hazard)
         if isinstance(hazard, faults.Injury):
             self.model = advance(self.model, hazard, OK)
+            # A fault that is healed before anybody asks the target anything has tested nothing.
+            self.next += (op.Status(),) if hazard.lasting else ()
         if inner is not None:
             before = self.model
             self.apply(inner)

@@ -1,0 +1,122 @@
+"""A run in which nothing broke is a pass only when the target was asked something."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from mutiny.contracts import faults
+from mutiny.contracts.board import operations as board
+from mutiny.contracts.common import ExpectError, Parallel, Reset, Sleep
+from mutiny.contracts.experiment import Action, Probe, SteadyState, Unwatch, Watch
+from mutiny.contracts.workers import operations as op
+from mutiny.contracts.workers.generate import generate
+from mutiny.contracts.workers.profile import Profile
+from mutiny.engine.tested import why_untested
+from mutiny.experiments.compile import compile_experiment
+from mutiny.model.operation import Operation
+from mutiny.modes.experiment_files import library, load
+from mutiny.targets.registry import find_target, shipped
+
+
+def untested(*operations: Operation, repeats: bool = False) -> tuple[str, ...]:
+    steps: Any = [SimpleNamespace(operation=operation) for operation in operations]
+    return why_untested(steps, repeats=repeats)
+
+
+LASTING = faults.StarveCpu(0.2, lasting=True)
+
+
+@pytest.mark.parametrize(
+    "operations",
+    [
+        (Reset(),),
+        (Reset(), Sleep(1.0)),
+        (Reset(), op.WaitForIdle("alpha")),
+        (Reset(), op.Settle()),
+        (Reset(), op.AssertState("alpha", "idle")),
+        (Reset(), op.DirtySource()),
+        (Reset(), op.Behave("alpha", ("hang",)), Sleep(0.1)),
+        (Reset(), faults.Heal()),
+        (Reset(), faults.SkewClock(offset_s=60, seconds=0.1)),
+        (Reset(), Watch(), SteadyState(("all is well",), "before"), Unwatch()),
+        (Reset(), board.SpawnWorker("w1"), board.Verify("all tasks are done")),
+        (),
+    ],
+)
+def test_without_a_command_nothing_is_tested(operations: tuple[Operation, ...]) -> None:
+    assert untested(*operations) == ("no command of the target ran",)
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        op.Init(),
+        ExpectError(op.Add("alpha")),
+        Parallel((op.Init(), op.Init())),
+        faults.FillDisk(during=op.Init()),
+        Watch(op.Status()),
+        Action("a", {"type": "process", "path": "true"}),
+        Probe("p", {"type": "process", "path": "true"}),
+    ],
+)
+def test_a_command_is_a_command_wherever_it_stands(operation: Operation) -> None:
+    assert "no command of the target ran" not in untested(Reset(), operation)
+
+
+@pytest.mark.parametrize("end", [(faults.Heal(),), (op.Settle(), op.Status()), ()])
+def test_a_lasting_fault_that_nobody_could_feel(end: tuple[Operation, ...]) -> None:
+    (reason, *_) = untested(op.Init(), LASTING, Sleep(1.0), *end)
+    assert reason == f"nothing was asked of the target while {LASTING.short()} was on"
+
+
+@pytest.mark.parametrize(
+    "meanwhile", [op.Status(), op.WaitForIdle("alpha"), ExpectError(op.Init()), LASTING]
+)
+def test_a_lasting_fault_is_felt_by_whoever_is_asked_meanwhile(meanwhile: Operation) -> None:
+    reasons = untested(op.Init(), LASTING, meanwhile, op.Status(), faults.Heal(), op.Status())
+    assert reasons == ()
+
+
+def test_a_probe_that_asks_all_the_time_feels_it_too() -> None:
+    watched = (op.Init(), Watch(op.Status()), LASTING, Sleep(1.0), faults.Heal(), Unwatch())
+    assert untested(*watched, op.Status()) == ()
+    blind = (op.Init(), Watch(), LASTING, Sleep(1.0), faults.Heal(), Unwatch(), op.Status())
+    assert len(untested(*blind)) == 1
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [op.KillDaemon(), op.CorruptState(), faults.KillDuring(op.Init(), 5), op.CrashAt(op.Init(), 1)],
+)
+def test_after_the_last_fault_the_target_is_asked_again(fault: Operation) -> None:
+    assert untested(op.Init(), fault, Sleep(1.0)) == (
+        f"nothing was asked of the target after {fault.short()}",
+    )
+    assert untested(op.Init(), fault, op.Settle()) == ()
+    assert untested(op.Init(), fault, repeats=True) == (), "a replay ends where the failure was"
+
+
+def test_a_command_under_a_fault_has_answered() -> None:
+    assert untested(op.Init(), faults.FillDisk(during=op.Status())) == ()
+
+
+# --- what ships tests something ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", list(library()))
+def test_every_experiment_of_the_library_tests_something(name: str) -> None:
+    assert untested(*compile_experiment(load(library()[name])).operations) == ()
+
+
+@pytest.mark.parametrize("name", [name for name in shipped() if name.startswith("longboat")])
+def test_every_scenario_tests_something(name: str) -> None:
+    for operations in find_target(name).contract().scenarios.values():
+        assert untested(*operations) == ()
+
+
+def test_every_explored_sequence_tests_something() -> None:
+    for seed in range(100):
+        assert untested(*generate(Profile(), seed, 30)) == (), seed
