@@ -239,6 +239,25 @@ def test_what_does_not_heal_is_a_bug(tmp_path: Path) -> None:
     assert outcome.rule == "workers.one_agent"
 
 
+@pytest.mark.parametrize(
+    "step",
+    [
+        (op.WaitForIdle("alpha"), OperationResult(1, stderr="?", harness_error="no answer")),
+        (op.AssertState("alpha", "idle"), OperationResult(1, harness_error="not readable")),
+        (op.KillDaemon(), refused("no daemon to kill", fired=False)),
+    ],
+    ids=lambda step: step[0].type,
+)
+def test_what_is_broken_counts_also_where_the_step_itself_proves_nothing(
+    tmp_path: Path, step: tuple[Operation, OperationResult]
+) -> None:
+    twice = picture(view(), agents=(agent(), agent(pid=201)))
+    script = Script([ok(), ok(), ok(), step[1]], [DOWN, DOWN, UP, IDLE, twice])
+    outcome = run(tmp_path, script, *BEGIN, op.Add("alpha"), step[0])
+    assert outcome.rule == "workers.one_agent"
+    assert outcome.verdict.is_bug
+
+
 def test_a_rule_without_lag_does_not_wait(tmp_path: Path) -> None:
     slow = WorkersContract(Profile(limits=Limits(lag_s=30.0)), PATTERNS)
     script = Script([ok()], [DOWN, picture(state_in_place=True, daemons=(), daemon_flag=False)])

@@ -6,6 +6,8 @@ import itertools
 
 import pytest
 
+from mutiny.contracts.board.rules import RULES as BOARD_RULES
+from mutiny.contracts.workers.rules import RULES as WORKER_RULES
 from mutiny.errors import (
     BoxError,
     FormatError,
@@ -16,8 +18,8 @@ from mutiny.errors import (
     UsageError,
 )
 from mutiny.model.result import OperationResult
-from mutiny.model.verdict import Verdict, worst
-from mutiny.model.violation import Violation
+from mutiny.model.verdict import Verdict, first_of_worst, of_step, worst
+from mutiny.model.violation import Violation, most_telling_first
 
 S, E, I, T, R, B = (  # noqa: E741
     Verdict.SUCCESS,
@@ -150,3 +152,49 @@ def test_a_violation_is_known_by_rule_and_subject() -> None:
         "message": "now",
         "evidence": {"n": 1},
     }
+
+
+@pytest.mark.parametrize("answered", list(Verdict))
+@pytest.mark.parametrize("doubtful", [False, True])
+@pytest.mark.parametrize("disturbed", [False, True])
+def test_a_broken_promise_outranks_every_doubt(
+    answered: Verdict, doubtful: bool, disturbed: bool
+) -> None:
+    found = of_step(answered, violated=True, doubtful=doubtful, disturbed=disturbed)
+    assert found is T if answered is T else found.is_bug
+    assert found.exit_code in (1, 4)
+
+
+@pytest.mark.parametrize("answered", [S, E, I])
+def test_a_doubt_outranks_every_success(answered: Verdict) -> None:
+    assert of_step(answered, violated=False, doubtful=True, disturbed=False) is I
+    assert of_step(answered, violated=False, doubtful=False, disturbed=True) is answered
+
+
+def test_of_many_the_one_with_the_verdict_of_the_whole_is_shown() -> None:
+    for some in itertools.permutations([S, I, T, R, B]):
+        assert first_of_worst(some, lambda verdict: verdict) is B
+    assert first_of_worst([(1, I), (2, R), (3, R)], lambda one: one[1]) == (2, R)
+    assert first_of_worst([S, E], lambda verdict: verdict) is None
+    assert first_of_worst([], lambda verdict: verdict) is None
+
+
+def test_a_symptom_never_names_what_another_rule_explains() -> None:
+    lost = Violation("board.completion_kept", "The completion of a is gone.", "a")
+    stuck = Violation("board.no_stuck_claim", "Not settled in time.", "a")
+    owner = Violation("board.single_owner", "Two have it.", "a")
+    for some in itertools.permutations([lost, stuck, owner]):
+        assert most_telling_first(some, BOARD_RULES) == (lost, owner, stuck)
+
+
+def test_every_class_of_rules_has_a_place_in_the_order() -> None:
+    for rules in (WORKER_RULES, BOARD_RULES):
+        for rule in rules.values():
+            told = most_telling_first(
+                [Violation("nobody.knows", ""), Violation(rule.id, "")], {**rules}
+            )
+            symptom = rule.id.rpartition(".")[2] in (
+                *("assertion", "status_follows_model", "recovers", "completes", "serves_legal"),
+                *("accepts_legal", "answers_in_time", "all_settle", "no_stuck_claim"),
+            )
+            assert (told[0].rule == rule.id) is not symptom, rule.id

@@ -117,7 +117,9 @@ def _print(race: Race) -> None:
     """What could not be tried, and where the first trouble is written down."""
     for part, why in race.not_applicable.items():
         words.echo(f"  Not tried ({part}): {why}.")
-    bad = next((part for part in race.parts if part.verdict.stops_run), None)
+    from mutiny.model.verdict import first_of_worst
+
+    bad = first_of_worst(race.parts, lambda part: part.verdict)
     if bad is not None and bad.directory:
         words.echo(f"Report: {bad.directory}/error_report.md")
         if bad.verdict.is_bug:

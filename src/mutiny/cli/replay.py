@@ -11,6 +11,7 @@ from mutiny.cli.options import DEFAULT_ROOT, make_bench, seeing
 
 if TYPE_CHECKING:
     from mutiny.engine.replay import Replay
+    from mutiny.model.verdict import Verdict
 
 
 @words.command("replay")
@@ -55,6 +56,7 @@ def command(
     """
     from mutiny.cli.options import load_sequence
     from mutiny.cli.show import Show
+    from mutiny.model.verdict import worst
     from mutiny.modes.bench import Assignment
     from mutiny.modes.scenarios import run_one
 
@@ -71,24 +73,28 @@ def command(
         replay.operations, file.name, replay.seed, "replay", repeats=wanted is not None
     )
     rules: Counter[str] = Counter()
-    worst_code = 0
+    verdicts: list[Verdict] = []
+    same = 0
     results = []
     for _ in range(times):
         outcome = run_one(bench, assignment, show, "Replay")
-        rules[outcome.rule or outcome.verdict.value] += 1
-        worst_code = max(worst_code, outcome.verdict.exit_code, key=_severity)
+        # The same failure may break several rules; which of them tells most is another question.
+        again = wanted is not None and wanted in outcome.rules
+        same += again
+        shown = wanted if again else outcome.rule
+        rules[shown or outcome.verdict.value] += 1
+        verdicts.append(outcome.verdict)
         results.append(
             {
                 "verdict": outcome.verdict.value,
-                "rule": outcome.rule,
+                "rule": shown,
                 "directory": str(outcome.directory.path),
             }
         )
         if not as_json and times > 1:
             words.echo(
-                f"{len(results):3d}/{times}  {outcome.verdict.value:<14} {outcome.rule or ''}".rstrip()
+                f"{len(results):3d}/{times}  {outcome.verdict.value:<14} {shown or ''}".rstrip()
             )
-    same = rules[wanted] if wanted else 0
     if as_json:
         document = {
             "file": str(file),
@@ -100,6 +106,7 @@ def command(
         words.echo_json(document)
     elif times > 1:
         words.echo(_count_line(same, times, wanted, rules))
+    worst_code = worst(verdicts).exit_code
     if expect is not None:
         return 0 if same == times else (1 if worst_code == 0 else worst_code)
     return worst_code
@@ -119,10 +126,6 @@ def _isolation(given: str | None, replay: Replay) -> str | None:
         raise NotReproducible(f"this replay needs the box technique {wanted!r}: {reason}")
     refuse_lacking("this replay", replay.operations, replay.techniques, wanted)
     return wanted
-
-
-def _severity(code: int) -> int:
-    return {0: 0, 3: 1, 4: 2, 1: 3}.get(code, 4)
 
 
 def _count_line(same: int, times: int, wanted: str | None, rules: Counter[str]) -> str:

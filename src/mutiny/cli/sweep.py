@@ -134,7 +134,7 @@ def _print(sweep: Sweep) -> None:
     if sweep.first_bug is None:
         return
     place = sweep.first_bug.directory.path
-    if sweep.first_bug.verdict.is_bug:
+    if sweep.first_bug.rule is not None:
         words.echo(f"First bug: {place}/error_report.md")
     else:
         words.echo(f"The first bug did not show again as an ordinary sequence: {place}")

@@ -18,8 +18,8 @@ from mutiny.engine.tested import why_untested
 from mutiny.errors import MutinyError
 from mutiny.model.operation import Kind, Operation
 from mutiny.model.result import OperationResult
-from mutiny.model.verdict import Verdict, worst
-from mutiny.model.violation import Violation
+from mutiny.model.verdict import Verdict, of_step, worst
+from mutiny.model.violation import Violation, most_telling_first
 from mutiny.seeds import short_tag, stream
 from mutiny.values import dataclass, field, replace
 
@@ -68,18 +68,24 @@ class Outcome:
 
     @property
     def rule(self) -> str | None:
-        """The id of the first broken rule."""
+        """The id of the most telling broken rule."""
+        return next(iter(self.rules), None)
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """All rules that the last step broke, the most telling first."""
         step = self.failed_step
-        return step.violations[0].rule if step is not None and step.violations else None
+        return tuple(violation.rule for violation in step.violations) if step is not None else ()
 
     @property
     def reason(self) -> str:
         """Why it did not pass, in one line; nothing when it did."""
         step = self.failed_step
         if step is None:
-            return "; ".join(self.untested)
+            empty = () if self.verdict is Verdict.SUCCESS else ("nothing was run",)
+            return "; ".join(self.untested or empty)
         said = [violation.message for violation in step.violations] or list(step.inconclusive)
-        return said[0] if said else step.result.stderr.strip()
+        return said[0] if said else step.result.stderr.strip() or f"{step.operation} failed"
 
 
 class Engine:
@@ -237,11 +243,18 @@ class Engine:
         if trouble is not None:
             result = replace(result, harness_error=trouble)
         answered = self._judge(operation, result, before, seen, now)
-        settled, seen, waited_ms = self._settle_rules(answered, operation, result, before, seen)
+        settled, seen, waited_ms = self._settle_rules(
+            answered, operation, result, before, seen, looked=trouble is None
+        )
         self._model, self._seen = settled.model, seen
         own = () if settled.violation is None else (settled.violation,)
-        violations = (*own, *settled.extra)
-        verdict = self._verdict(settled, violations, model)
+        violations = most_telling_first((*own, *settled.extra), self.contract.rules)
+        verdict = of_step(
+            settled.verdict,
+            violated=bool(violations),
+            doubtful=bool(settled.doubts),
+            disturbed=bool(violations and self.contract.disturbed(model)),
+        )
         foreign_ms = waited_ms + self._foreign_ms(operation, result)
         own_ms = (time.perf_counter() - began) * 1000 - foreign_ms
         return Step(
@@ -263,15 +276,6 @@ class Engine:
     def _foreign_ms(operation: Operation, result: OperationResult) -> float:
         """Time that is not Mutiny's: the target's own, or a deliberate wait."""
         return result.target_ms if operation.kind is Kind.COMMAND else result.duration_ms
-
-    def _verdict(self, answered: _Settled, violations: Sequence[Violation], before: Any) -> Verdict:
-        if answered.verdict is Verdict.TIMEOUT:
-            return Verdict.TIMEOUT
-        if violations:
-            return Verdict.RECOVERY_BUG if self.contract.disturbed(before) else Verdict.BUG
-        if answered.doubts:
-            return Verdict.INCONCLUSIVE
-        return answered.verdict
 
     def _execute(self, operation: Operation) -> OperationResult:
         """The only place where an exception becomes a result."""
@@ -324,10 +328,13 @@ class Engine:
         result: OperationResult,
         before: Any,
         seen: Any,
+        *,
+        looked: bool,
     ) -> tuple[_Settled, Any, float]:
         """Check all rules; give the target its lag to heal what may be healed."""
         model = answered.model
-        if result.harness_error is not None:
+        aloof = _left_alone(operation, result)
+        if result.harness_error is not None and not (aloof and looked):
             # Mutiny itself failed in the middle: what is seen now is nobody's promise.
             failed = _Settled(
                 Verdict.INCONCLUSIVE, model, None, answered.expected, (), (result.harness_error,)
@@ -341,7 +348,9 @@ class Engine:
             unseen = () if checked.unseen else seen.probe_errors
             doubts = (*unseen, *checked.unreadable)
             hopeless = (
-                checked.broken or answered.violation or answered.verdict is Verdict.INCONCLUSIVE
+                checked.broken
+                or answered.violation
+                or (answered.verdict is Verdict.INCONCLUSIVE and not (checked.settling and aloof))
             )
             over = lag.over(checked.settling, doubts)
             if hopeless or over or (not checked.settling and not doubts):
@@ -358,7 +367,12 @@ class Engine:
             model = self.contract.see(model, seen)
         broken = checked.broken or (checked.settling if over else ())
         if answered.verdict is Verdict.INCONCLUSIVE:
-            why = result.stderr.strip() or answered.expected or "the step did not do what it should"
+            why = (
+                result.harness_error
+                or result.stderr.strip()
+                or answered.expected
+                or "the step did not do what it should"
+            )
             doubts = (why, *doubts)
         settled = _Settled(
             answered.verdict, model, answered.violation, answered.expected, broken, doubts
@@ -433,6 +447,13 @@ class _Lag:
         self._since = {key: self._since.get(key, now) for key in keys}
         lasted = any(now - since >= self._lag_s for since in self._since.values())
         return lasted or now - self._started >= 4 * self._lag_s
+
+
+def _left_alone(operation: Operation, result: OperationResult) -> bool:
+    """Nothing was done to the target in this step, so that its promises hold whatever came of it."""
+    if operation.kind in (Kind.WAIT, Kind.ASSERTION):
+        return True
+    return operation.kind is Kind.FAULT and not result.fired and not result.inner
 
 
 def _breakdown(error: Exception) -> str:

@@ -82,11 +82,9 @@ def assess(
 
 def _reason(outcome: Outcome, placed: Mapping[int, Placed]) -> str:
     """Why it did not pass, in one line."""
-    step = outcome.failed_step
+    step, text = outcome.failed_step, outcome.reason
     if step is None:
-        return outcome.reason or ("" if outcome.verdict is Verdict.SUCCESS else "nothing was run")
-    said = [violation.message for violation in step.violations] or list(step.inconclusive)
-    text = said[0] if said else step.result.stderr.strip() or f"{step.operation} did not succeed"
+        return text
     phase = placed[step.sequence_id].phase if step.sequence_id in placed else ""
     if step.verdict is Verdict.INCONCLUSIVE and phase == "before":
         return f"the steady state is not met before the method, which was not run: {text}"
@@ -103,7 +101,7 @@ def _findings(
     experiment: Experiment, outcome: Outcome, rules: Mapping[str, Rule]
 ) -> list[FindingRecord]:
     step = outcome.failed_step
-    if step is None or step.verdict is Verdict.INCONCLUSIVE:
+    if step is None:
         return []
     again = f"mutiny replay {outcome.directory.replay_path}"
     if experiment.contract == "plain":  # the file itself is all that there is to repeat

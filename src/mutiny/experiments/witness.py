@@ -359,10 +359,6 @@ class WitnessedLive:
     ) -> OperationResult:
         shown = {line: f"{finding.truth.value}: {finding.why}" for line, _, finding in found}
         details: dict[str, object] = {"sentences": shown}
-        for line, _, finding in found:
-            if finding.truth is Truth.UNKNOWN:
-                text = f"{line!r} could not be checked: {finding.why}"
-                return OperationResult(1, stderr=text, harness_error=text, details=details)
         for line, spoken, finding in found:
             # Before the method what is on its way counts as steady; afterwards it is overdue.
             if finding.truth is Truth.BROKEN or (finding.truth is Truth.PENDING and patient):
@@ -370,6 +366,10 @@ class WitnessedLive:
                 late = " (still not so)" if finding.truth is Truth.PENDING else ""
                 text = f"{line!r} is not true{late}: {finding.why}"
                 return OperationResult(1, stderr=text, details=details)
+        for line, _, finding in found:  # what is broken counts, whatever else could not be seen
+            if finding.truth is Truth.UNKNOWN:
+                text = f"{line!r} could not be checked: {finding.why}"
+                return OperationResult(1, stderr=text, harness_error=text, details=details)
         return OperationResult(stdout="; ".join(shown.values()), details=details)
 
     # --- the probe -----------------------------------------------------------------------------------

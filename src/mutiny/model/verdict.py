@@ -10,7 +10,10 @@ from enum import Enum
 
 TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
+    from typing import TypeVar
+
+    Judged = TypeVar("Judged")
 
 
 class Verdict(Enum):
@@ -57,3 +60,22 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
         return Verdict.INCONCLUSIVE
     most_severe = max(seen, key=_SEVERITY.index)
     return Verdict.SUCCESS if most_severe is Verdict.EXPECTED else most_severe
+
+
+def first_of_worst(judged: Iterable[Judged], verdict: Callable[[Judged], Verdict]) -> Judged | None:
+    """The one to show of many: the first that has the verdict of the whole. None: all passed."""
+    listed = list(judged)
+    whole = worst(map(verdict, listed))
+    return next((one for one in listed if verdict(one) is whole and whole.stops_run), None)
+
+
+def of_step(answered: Verdict, *, violated: bool, doubtful: bool, disturbed: bool) -> Verdict:
+    """The verdict of one step: a broken promise outranks every doubt, and a doubt every success.
+
+    A command that never ended stays a timeout: what it broke it may have been about to put right.
+    """
+    if answered is Verdict.TIMEOUT:
+        return answered
+    if violated:
+        return Verdict.RECOVERY_BUG if disturbed else Verdict.BUG
+    return Verdict.INCONCLUSIVE if doubtful else answered

@@ -6,7 +6,7 @@ nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from mutiny.values import dataclass, field
 
@@ -22,6 +22,22 @@ class Rule:
     """Row of the seed's table of unexpected errors, for example `Lost work`."""
     seed_invariant: str | None = None
     """The seed's own wording, where the rule comes from the seed."""
+
+
+_TELLING = (
+    *("Lost work", "Ownership", "Race conditions", "Leadership", "Order of work"),
+    *("Corrupted state", "State corruption", "Git corruption"),
+    *("Crashes", "Wrong answer", "Zombie processes", "Guards", "Recovery failures"),
+    *("Stuck workers", "Stuck work"),
+)
+"""Classes of rules: what tells most about the cause comes first."""
+_SYMPTOMS = frozenset(
+    {
+        *("assertion", "verified", "steady_state", "status_follows_model", "recovers", "completes"),
+        *("serves_legal", "accepts_legal", "answers_in_time", "all_settle", "no_stuck_claim"),
+    }
+)
+"""Rules that only say that something due did not come: any other broken rule may say why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,3 +63,19 @@ class Violation:
             "message": self.message,
             "evidence": dict(self.evidence),
         }
+
+
+def most_telling_first(
+    violations: Iterable[Violation], rules: Mapping[str, Rule]
+) -> tuple[Violation, ...]:
+    """Lost work before a wrong owner, a wrong owner before a broken state, symptoms last. The first one
+    names the failure: in titles, in replays and for the minimiser.
+    """
+
+    def place(violation: Violation) -> tuple[bool, int]:
+        rule = rules.get(violation.rule)
+        known = rule is not None and rule.category in _TELLING
+        rank = _TELLING.index(rule.category) if rule is not None and known else len(_TELLING)
+        return violation.rule.rpartition(".")[2] in _SYMPTOMS, rank
+
+    return tuple(sorted(violations, key=place))

@@ -148,7 +148,7 @@ def _loaded(bench: Bench, plan: Plan, outcome: Outcome) -> Loaded:
         outcome.verdict,
         transport(bench.target.spec),
         outcome.rule,
-        _message(outcome),
+        outcome.reason,
         str(outcome.directory.path),
         measured,
         tuple(
@@ -164,14 +164,6 @@ def _loaded(bench: Bench, plan: Plan, outcome: Outcome) -> Loaded:
             for one in grown
         ),
     )
-
-
-def _message(outcome: Outcome) -> str:
-    step = outcome.failed_step
-    if step is None:
-        return ""
-    said = [violation.message for violation in step.violations] or list(step.inconclusive)
-    return said[0] if said else step.result.stderr.strip()
 
 
 @contextmanager

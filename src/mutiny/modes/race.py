@@ -16,7 +16,7 @@ from mutiny.contracts.common import MOST_AT_ONCE, Parallel, Reset
 from mutiny.engine.sweeping import Sweep
 from mutiny.errors import UsageError
 from mutiny.model.operation import Operation
-from mutiny.model.verdict import Verdict, worst
+from mutiny.model.verdict import Verdict, first_of_worst, worst
 from mutiny.modes.bench import Assignment, Bench
 from mutiny.modes.sweep import Sweeper
 from mutiny.targets.board.spec import BoardSpec
@@ -276,7 +276,7 @@ class Racer:
             self.watch(title, done, total, "schedules")
 
         sweep: Sweep = sweeper.run("preempt", (), self.schedules, watch)
-        bad = next((point for point in sweep.points if point.verdict.stops_run), None)
+        bad = first_of_worst(sweep.points, lambda point: point.verdict)
         directory = "" if sweep.first_bug is None else str(sweep.first_bug.directory.path)
         return Tried(
             kind,

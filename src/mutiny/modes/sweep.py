@@ -25,7 +25,7 @@ from mutiny.engine.sweeping import Point, Sweep
 from mutiny.errors import UsageError
 from mutiny.model.operation import Operation, walk
 from mutiny.model.result import OperationResult
-from mutiny.model.verdict import Verdict
+from mutiny.model.verdict import Verdict, first_of_worst
 from mutiny.modes.bench import Assignment, Bench
 from mutiny.targets.keepers import Keeper, take_kept
 
@@ -84,8 +84,8 @@ class Sweeper:
             self._one_pass(sweep, "files" if kind == "crash" else "synced", limit, watch)
         else:
             self._point_by_point(sweep, kind, choices, limit, watch)
-        bug = next((point for point in sweep.points if point.verdict.is_bug), None)
-        if bug is not None:
+        bug = first_of_worst(sweep.points, lambda point: point.verdict)
+        if bug is not None and bug.rule is not None:
             sweep.first_bug = self._bench.run(
                 Assignment(
                     self.sequence(bug.operation), f"sweep {kind} at {self._at.type}", 1, "sweep"

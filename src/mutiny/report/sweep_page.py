@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mutiny.engine.sweeping import Point, Sweep
-from mutiny.model.verdict import Verdict
+from mutiny.model.verdict import Verdict, first_of_worst
 from mutiny.report.escape import escape
 
 CELL, GAP, LABEL, TOP = 14, 2, 190, 40
@@ -22,7 +22,6 @@ COLOURS = {
     Verdict.INCONCLUSIVE: "#d9c22f",
 }
 UNTRIED = "#d8dde3"
-_ORDER = list(Verdict)
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #1d2733 }
@@ -87,9 +86,8 @@ def picture(sweep: Sweep) -> str:
 def _worst_by_call(points: Sequence[Point]) -> dict[int, Point]:
     found: dict[int, Point] = {}
     for point in points:
-        known = found.get(point.index)
-        if known is None or _ORDER.index(point.verdict) > _ORDER.index(known.verdict):
-            found[point.index] = point
+        same = [found[point.index], point] if point.index in found else [point]
+        found[point.index] = first_of_worst(same, lambda one: one.verdict) or point
     return found
 
 
