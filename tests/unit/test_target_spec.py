@@ -312,10 +312,14 @@ def test_a_missing_command_is_named_where_it_belongs(file: Path, name: str) -> N
 
 
 def test_a_missing_key_is_not_looked_for_in_another_table(file: Path) -> None:
-    """`[daemon]` without argv: the next argv in the file belongs to somebody else."""
-    text = GOOD.replace('argv = "mine up"\n', "") + '\n[commands.doctor]\nargv = ["x"]\n'
-    text = text.replace("[commands]\n", "[commands.status]\nargv = []\n[commands]\n", 0)
-    assert problems(file, text) == (f"line {line_of(text, '[daemon]')}: daemon.argv: is missing",)
+    """`[state]` without file: the next file in the text belongs to somebody else."""
+    text = GOOD.replace('file = "{home}/state.json"\n', "") + '\n[places]\nfile = "{home}/x"\n'
+    assert problems(file, text) == (f"line {line_of(text, '[state]')}: state.file: is missing",)
+
+
+def test_the_daemon_needs_no_pattern(file: Path) -> None:
+    text = GOOD.replace('[daemon]\nargv = "mine up"\n', "")
+    assert load_spec(put(file, text)).daemon.argv == ""
 
 
 def test_a_missing_top_level_key_has_no_line(file: Path) -> None:

@@ -21,6 +21,7 @@ import time
 
 from mutiny.system.procfs import (
     descendants_of,
+    environment_has,
     kill_descendants,
     process_row,
     read_stat,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 else:
     import _signal as signal  # the public module makes enumerations of its numbers, at a price
 
+TARGET_MARK = b"MUTINY_TARGET"
 OUTPUT_LIMIT_BYTES = 4 * 1024 * 1024
 QUIET_AFTER_EXIT_S = 0.05
 DRAIN_LIMIT_S = 2.0
@@ -473,7 +475,11 @@ class Agent:
         return sorted(found - {own})
 
     def processes(self, request: dict[str, Any]) -> dict[str, Any]:
-        return {"processes": [row for row in map(process_row, self.members()) if row is not None]}
+        rows = [row for row in map(process_row, self.members()) if row is not None]
+        for row in rows:
+            row["target"], row["pane"] = environment_has(row["pid"], TARGET_MARK, b"TMUX_PANE")
+            row["asked"] = row["pid"] in self.commands or row["pid"] in self.spawned
+        return {"processes": rows}
 
     def wait_gone(self, request: dict[str, Any]) -> dict[str, Any] | None:
         pid: int = request["pid"]

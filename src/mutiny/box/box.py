@@ -300,6 +300,9 @@ class Box:
                 argv=tuple(row["argv"]),
                 session_id=row["sid"],
                 has_terminal=row["tty"],
+                of_target=row["target"],
+                in_pane=row["pane"],
+                asked_for=row["asked"],
             )
             for row in answer["processes"]
         )

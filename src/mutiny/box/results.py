@@ -79,3 +79,9 @@ class ProcessInfo:
     argv: tuple[str, ...]
     session_id: int
     has_terminal: bool
+    of_target: bool = False
+    """It was started by a command of the target, or by what such a command has started."""
+    in_pane: bool = False
+    """It was started in a pane of tmux."""
+    asked_for: bool = False
+    """Mutiny itself has started it, and it has not ended."""

@@ -89,6 +89,11 @@ class DamageContent(Fault):
             f"{self._path.name}: {self._name}, {len(original)} to {len(damaged)} bytes"
         )
 
+    @property
+    def left(self) -> bytes | None:
+        """What the fault made of the file."""
+        return self._damaged
+
     def heal(self) -> OperationResult:
         """Put the original back unless somebody has written the file meanwhile."""
         if self._original is None:
@@ -108,6 +113,7 @@ class DeleteFile(Fault):
     """Remove a file. `heal` puts it back if nobody has made a new one."""
 
     technique = "unlink"
+    left: bytes | None = None
 
     def __init__(self, path: Path) -> None:
         self._path = path

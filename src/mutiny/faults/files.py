@@ -12,10 +12,10 @@ EDIT_MARKER = "an edit of the user that nobody committed"
 EDITED_FILE = "README.md"
 
 
-def corrupt(path: Path, how: str) -> OperationResult:
-    """Damage a file for good; fired means that its content really changed."""
+def corrupt(path: Path, how: str) -> tuple[OperationResult, bytes | None]:
+    """Damage a file for good, and what is left of it; fired means that its content really changed."""
     fault = content.DeleteFile(path) if how == "delete" else content.damage(path, how)
-    return fault.inject()
+    return fault.inject(), fault.left
 
 
 def dirty_source(source: Path) -> tuple[OperationResult, tuple[Path, str]]:

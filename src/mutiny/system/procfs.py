@@ -82,6 +82,16 @@ def has_tag(pid: int, box_id: str) -> bool:
         return False  # gone, or not a process of this user: then it is not of this box
 
 
+def environment_has(pid: int, *names: bytes) -> list[bool]:
+    """Say for each name whether a process was started with a variable of that name."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            given = {entry.partition(b"=")[0] for entry in file.read().split(b"\0")}
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        given = set()
+    return [name in given for name in names]
+
+
 def tagged_with(box_id: str) -> list[int]:
     """Return all processes that carry this box's tag."""
     pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208

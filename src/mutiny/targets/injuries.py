@@ -69,6 +69,10 @@ class Patient(Protocol):
         """Files are to be found elsewhere from now on, or Mutiny itself has just written one."""
         ...
 
+    def damaged(self, word: str, left: bytes | None) -> None:
+        """Mutiny itself has just made this of a file; None: it is gone."""
+        ...
+
 
 class Injuries:
     """The faults that are on in one live target."""
@@ -163,6 +167,8 @@ class Injuries:
             raise
         if isinstance(operation, op.DamageFile):
             self._patient.look_again()
+        if injected.fired and isinstance(fault, content.DamageContent | content.DeleteFile):
+            self._patient.damaged(cast(op.DamageFile, operation).file, fault.left)
         if not injected.fired:
             self._heal_one(fault)
             return injected

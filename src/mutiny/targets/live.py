@@ -25,8 +25,9 @@ from mutiny.doubles.install import write_script
 from mutiny.errors import TargetMissing
 from mutiny.faults import files as file_faults
 from mutiny.faults import process as process_faults
-from mutiny.model.operation import Operation
+from mutiny.model.operation import Operation, walk
 from mutiny.model.result import OperationResult
+from mutiny.targets.daemons import MARK, Daemons
 from mutiny.targets.observer import Observer
 from mutiny.targets.spec import CommandSpec, TargetSpec, fill
 from mutiny.targets.swept import SweptLive, as_result, unable
@@ -68,9 +69,11 @@ class WorkersLive(SweptLive):
             "tmp": f"{self.box.inside_root}/tmp",
             "plant": options.plant,
         }
+        self._known_daemons = Daemons(spec.daemon.argv)
         self.observer = self._look_into(self.box)
         self._own_environment = {
-            key: fill(value, self._values) for key, value in spec.environment.items()
+            **MARK,
+            **{key: fill(value, self._values) for key, value in spec.environment.items()},
         }
         self._script: dict[str, list[str]] = {}
         self._sessions: dict[str, str] = {}
@@ -89,7 +92,14 @@ class WorkersLive(SweptLive):
 
     def _look_into(self, box: Box) -> Observer:
         double = self.options.agents == "double"
-        return Observer(box, self.spec, self._values, double_agents=double, outside=self.outside)
+        return Observer(
+            box,
+            self.spec,
+            self._values,
+            double_agents=double,
+            outside=self.outside,
+            known_daemons=self._known_daemons,
+        )
 
     def outside(self, inside: str) -> Path:
         """The host path of a file of the box."""
@@ -132,8 +142,19 @@ class WorkersLive(SweptLive):
         """Carry out one operation."""
         started = time.perf_counter()
         result = self._dispatch(operation, context)
+        self._learn_daemon(operation, result)
         elapsed_ms = (time.perf_counter() - started) * 1000
         return replace(result, duration_ms=elapsed_ms)
+
+    def _learn_daemon(self, operation: Operation, result: OperationResult) -> None:
+        """What a successful `up` has left running is the daemon, also when it was one of several."""
+        went_well = result.succeeded or any(part.succeeded for part in result.inner)
+        if (
+            went_well
+            and self.box.alive
+            and any(isinstance(part, op.Up) for part in walk(operation))
+        ):
+            self.observer.learn_daemon()
 
     def facts(self) -> dict[str, object]:
         """What plan.json says about the box."""
@@ -253,6 +274,7 @@ class WorkersLive(SweptLive):
             output=self.box.inside(log),
         )
         self._background.append(spawned)
+        self._known_daemons.started((spawned.pid, spawned.start))
         deadline = time.monotonic() + (command.timeout_s or self.limits.command_s)
         ready = re.compile(command.ready)
         while time.monotonic() < deadline:
@@ -336,6 +358,11 @@ class WorkersLive(SweptLive):
         """Files are elsewhere from now on, or Mutiny itself has just damaged one."""
         self.observer.forgive_writes()
         self.observer.close()
+
+    def damaged(self, word: str, left: bytes | None) -> None:
+        """Mutiny itself has just made this of a file."""
+        if word == "state":
+            self.observer.left_damaged(left)
 
     def bystanders(self, operation: Operation) -> tuple[ProcessView, ...]:
         """The target's daemon, unless the command waits for the daemon's answer."""
@@ -439,8 +466,10 @@ class WorkersLive(SweptLive):
     def _corrupt(self, operation: Any, context: StepContext) -> OperationResult:
         deadline = time.monotonic() + self.limits.recover_s
         while True:
-            result = file_faults.corrupt(self.observer.state_path, operation.how)
+            result, left = file_faults.corrupt(self.observer.state_path, operation.how)
             self.observer.forgive_writes()
+            if result.fired:
+                self.observer.left_damaged(left)
             if result.fired or time.monotonic() >= deadline:
                 return result
             self.wait_change(0.05)  # an earlier fault took it away; the target is putting it back

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from mutiny.box.box import Box
 from mutiny.box.errors import CommandNotStarted
-from mutiny.box.results import Command, CommandResult
+from mutiny.box.results import Command, CommandResult, ProcessInfo
 from mutiny.contracts.workers.observation import (
     AgentView,
     Commit,
@@ -27,6 +27,7 @@ from mutiny.doubles.install import Received
 from mutiny.oracle.probes import doubles, git
 from mutiny.oracle.probes.state import StateReading, StateWords, read_state
 from mutiny.system.inotify import DirectoryWatch, Event
+from mutiny.targets.daemons import Daemons
 from mutiny.targets.spec import TargetSpec, fill
 from mutiny.values import asdict, replace
 
@@ -47,12 +48,14 @@ class Observer:
         *,
         double_agents: bool,
         outside: Callable[[str], Path] | None = None,
+        known_daemons: Daemons | None = None,
     ) -> None:
         self._box = box
         self._outside = outside or box.outside
         """The host path of a file of the box; asked anew each time: a disk may be put over it."""
         self._spec = spec
         self._double_agents = double_agents
+        self.known_daemons = known_daemons or Daemons(spec.daemon.argv)
         self._words = StateWords(
             spec.state.workers,
             spec.state.daemon_flag,
@@ -65,6 +68,8 @@ class Observer:
         self.received = doubles.ReceivedLog(box.directory / "doubles" / "received.jsonl")
         self._watch: DirectoryWatch | None = None
         self._written_in_place = False
+        self._left: tuple[bytes | None] | None = None
+        """What a fault made of the state file (None inside: it is gone), until the target wrote it."""
         self._commit_cache: dict[str, tuple[str, tuple[Commit, ...]]] = {}
         self._default_tokens: frozenset[str] | None = None
         self.edit_marker: tuple[Path, str] | None = None
@@ -106,6 +111,16 @@ class Observer:
             pass
         self._written_in_place = False
 
+    def left_damaged(self, left: bytes | None) -> None:
+        """Mutiny has made this of the state file; until it is something else nobody else wrote it."""
+        self._left = (left,)
+
+    def _as_left(self) -> bool:
+        """Asked before the file is read: what is read later is then at least as new as the answer."""
+        if self._left is not None and _content(self.state_path) != self._left[0]:
+            self._left = None
+        return self._left is not None
+
     # --- looking -------------------------------------------------------------------------------
 
     def observe(self) -> Observation:
@@ -122,6 +137,7 @@ class Observer:
         watch = self._watching()
         if watch is not None:
             self._note(watch.wait(0))
+        as_left = self._as_left()
         reading = self.state()
         records = self.received.refresh() if self._double_agents else []
         worktrees = {name: self._worktree(view) for name, view in reading.workers.items()}
@@ -144,12 +160,15 @@ class Observer:
             state_exists=reading.exists,
             state_error=reading.error,
             state_in_place=in_place,
+            state_as_left=as_left,
             daemon_flag=reading.daemon_flag,
             workers=reading.workers,
             sessions=None
             if panes is None
             else frozenset(name for name in panes if pattern.search(name)),
-            daemons=None if processes is None else self._daemons(processes),
+            daemons=None
+            if processes is None
+            else tuple(map(_view, self.known_daemons.among(processes))),
             agents=self._agents(records, processes, panes, reading),
             worktrees=worktrees,
             receipts=self._receipts(records),
@@ -232,32 +251,25 @@ class Observer:
         git_dir = git.repository_dir(self._outside(self._source))
         return git.resolve(git_dir, f"refs/heads/{self._spec.git.default_branch}")
 
-    def _processes(self, errors: list[str]) -> tuple[ProcessView, ...] | None:
+    def _processes(self, errors: list[str]) -> tuple[ProcessInfo, ...] | None:
         try:
-            return tuple(
-                ProcessView(p.pid, p.start, p.parent_pid, p.argv, p.state)
-                for p in self._box.processes()
-            )
+            return self._box.processes()
         except CommandNotStarted as error:
             errors.append(f"process list: {error}")
             return None
 
-    def _daemons(self, processes: tuple[ProcessView, ...]) -> tuple[ProcessView, ...]:
-        pattern = re.compile(self._spec.daemon.argv)
-        found = [p for p in processes if p.state != "Z" and pattern.search(" ".join(p.argv))]
-        # A child that the daemon has just forked bears its arguments until it becomes another
-        # program.
-        pids = {p.pid for p in found}
-        return tuple(p for p in found if p.parent not in pids)
-
     def daemons(self) -> tuple[ProcessView, ...]:
         """The daemon processes now."""
-        return self._daemons(self._processes([]) or ())
+        return tuple(map(_view, self.known_daemons.among(self._box.processes())))
+
+    def learn_daemon(self) -> None:
+        """`up` has just ended well: what it has left running is the daemon."""
+        self.known_daemons.learn(self._box.processes())
 
     def _agents(
         self,
         records: list[Received],
-        processes: tuple[ProcessView, ...] | None,
+        processes: tuple[ProcessInfo, ...] | None,
         panes: Mapping[str, int] | None,
         reading: StateReading,
     ) -> tuple[AgentView, ...] | None:
@@ -265,14 +277,15 @@ class Observer:
             return None
         living = {p.pid: p for p in processes if p.state != "Z"}
         if self._double_agents:
-            return doubles.agents(records, frozenset(p.identity for p in living.values()))
-        if panes is None:
+            return doubles.agents(records, frozenset((p.pid, p.start) for p in living.values()))
+        if panes is None or self._left is not None:
             return None
         found = []
         for name, view in reading.workers.items():
             process = living.get(panes.get(view.session, -1))
             if process is not None:
-                found.append(AgentView(name, process.identity, alive=True, busy=False))
+                identity = process.pid, process.start
+                found.append(AgentView(name, identity, alive=True, busy=False))
         return tuple(found)
 
     def _receipts(self, records: list[Received]) -> tuple[Receipt, ...] | None:
@@ -292,6 +305,17 @@ class Observer:
         if self._watch is not None:
             self._watch.close()
             self._watch = None
+
+
+def _view(process: ProcessInfo) -> ProcessView:
+    return ProcessView(process.pid, process.start, process.parent_pid, process.argv, process.state)
+
+
+def _content(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
 
 
 def _panes(answer: CommandResult, errors: list[str]) -> dict[str, int] | None:

@@ -89,9 +89,10 @@ class StateSpec:
 
 @dataclass(frozen=True)
 class DaemonSpec:
-    """How the daemon is recognised among the processes of the box; it is always killed by handle."""
+    """The daemon is what `up` leaves running (`daemons.py`); it is always killed by handle."""
 
-    argv: str
+    argv: str = ""
+    """A hint: processes whose command line matches this regular expression are the daemon, too."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,7 @@ class ProfileSpec:
     extra_moves: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     dirty_source: str = "refuse"
     keeps_discarded: bool = False
+    notices_damage: bool = False
     sure_calls: int = 0
     not_applicable: Mapping[str, str] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
@@ -141,9 +143,9 @@ class TargetSpec:
     commands: Mapping[str, CommandSpec]
     state: StateSpec
     rejections: Mapping[str, tuple[str, ...]]
-    daemon: DaemonSpec
     sessions: str
     """Regular expression of the session names that belong to the target."""
+    daemon: DaemonSpec = field(default_factory=DaemonSpec)
     about: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
     statuses: Mapping[str, str] = field(default_factory=dict)
@@ -169,6 +171,7 @@ class TargetSpec:
             extra_moves=own.extra_moves,
             dirty_source=own.dirty_source,
             keeps_discarded=own.keeps_discarded,
+            notices_damage=own.notices_damage,
             has_lock="lock" in self.places,
             sure_calls=own.sure_calls,
             not_applicable=own.not_applicable,

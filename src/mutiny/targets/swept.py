@@ -85,6 +85,9 @@ class SweptLive(ABC):
     def look_again(self) -> None:  # noqa: B027  (not every target is watched)
         """Files are to be found elsewhere from now on, or Mutiny itself has just written one."""
 
+    def damaged(self, word: str, left: bytes | None) -> None:  # noqa: B027  (nor remembered)
+        """Mutiny itself has just made this of a file; None: it is gone."""
+
     def place(self, word: str) -> str:
         """A directory or file by its word; ValueError when nobody knows it."""
         return _known(self.places(), word, "place")

@@ -342,9 +342,9 @@ def _received(model: WorkersModel, operation: Operation, *_: object) -> WorkersM
 
 
 def _settle(model: WorkersModel, operation: Operation, *_: object) -> WorkersModel:
+    if model.daemon_certain is not True:  # nobody was there who could have put anything right
+        return replace(model, lasting=())
     after = replace(model, faults=(), state_damaged=False, lasting=())
-    if model.daemon_certain is not True:
-        return after
     for belief in model.workers.values():
         ended = frozenset(s for s in model.closure(belief.statuses, belief) if s not in _BUSY)
         statuses = ended if belief.due_at is not None and ended else belief.statuses

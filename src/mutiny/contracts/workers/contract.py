@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from mutiny.contracts import faults
 from mutiny.contracts.base import Answered, Checked
 from mutiny.contracts.workers import generate, judge, operations, simplify
+from mutiny.contracts.workers.keepers import KEEPERS, Keeper
 from mutiny.contracts.workers.model import WorkersModel
 from mutiny.contracts.workers.observation import Observation
 from mutiny.contracts.workers.profile import Profile
@@ -15,10 +16,11 @@ from mutiny.contracts.workers.scenarios import SCENARIOS
 from mutiny.model.operation import Kind, Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
-from mutiny.model.violation import Rule
+from mutiny.model.violation import Rule, Violation
 from mutiny.values import dataclass, field, replace
 
 MOST_ALTERNATIVES = 64
+TOO_MANY = f"there were more than {MOST_ALTERNATIVES} possible courses, and some were given up"
 
 
 @dataclass(frozen=True)
@@ -79,13 +81,17 @@ class WorkersContract:
         right = [answer for answer in answers if not answer.judgement.verdict.stops_run]
         chosen = right or answers[:1]
         undecided_until = model.undecided_until
-        if any(answer.others for answer in chosen):
+        if any(answer.half_done for answer in chosen):
             undecided_until = now + self.profile.limits.recover_s
+        worlds = _distinct(one for answer in chosen for one in (answer.model, *answer.others))
+        dropped = model.dropped or len(worlds) > MOST_ALTERNATIVES
         after = Beliefs(
-            _distinct(one for answer in chosen for one in (answer.model, *answer.others)),
-            undecided_until=undecided_until,
+            worlds[:MOST_ALTERNATIVES], undecided_until=undecided_until, dropped=dropped
         )
         judgement = chosen[0].judgement
+        certain = judgement.violation is not None and judge.certain(judgement.violation.rule)
+        if model.dropped and not right and not certain:
+            return Answered(Verdict.INCONCLUSIVE, after, None, TOO_MANY)
         violation, reason = judgement.violation, chosen[0].expectation.reason
         if violation is not None and violation.rule in self.not_applicable:
             return Answered(Verdict.SUCCESS, after, None, reason)
@@ -114,13 +120,19 @@ class WorkersContract:
         chosen = clean or possible or results[:1]
         best = chosen[0][0]
         if seen.at >= model.undecided_until:
-            return replace(best, model=Beliefs(tuple(one for _, one in chosen)))
+            kept = replace(model, alternatives=tuple(one for _, one in chosen), fitting=0)
+            return (
+                _unsure(replace(best, model=kept)) if model.dropped else replace(best, model=kept)
+            )
         # A half-done command may still be finished, or taken back, as long as a recovery may take.
         others = [pair for pair in results if pair not in chosen]
-        kept = Beliefs(
-            tuple(one for _, one in (*chosen, *others)), len(chosen), model.undecided_until
+        kept = replace(
+            model,
+            alternatives=tuple(one for _, one in (*chosen, *others)),
+            fitting=len(chosen),
         )
-        return replace(best, broken=(), settling=(*best.broken, *best.settling), model=kept)
+        settling = replace(best, broken=(), settling=(*best.broken, *best.settling), model=kept)
+        return _unsure(settling) if model.dropped else settling
 
     def _check_one(
         self,
@@ -148,6 +160,7 @@ class WorkersContract:
 
         Those that agree with what is seen about who exists come first.
         """
+        seen = seen.believable()
         there = set(seen.workers)
         likely = model.alternatives[: model.fitting or None]
         same = [one for one in likely if set(one.workers) == there]
@@ -209,15 +222,32 @@ class Beliefs:
     """So many of the first fit best to what was seen last; 0: all of them alike."""
     undecided_until: float = 0.0
     """Until then what is seen decides nothing: the target may still finish it or take it back."""
+    dropped: bool = False
+    """They became too many once: one that is not among them may be the true one."""
 
 
 def _distinct(models: Iterable[WorkersModel]) -> tuple[WorkersModel, ...]:
-    """Each belief once, in their order; the first ones when they become too many."""
+    """Each belief once, in their order."""
     found: list[WorkersModel] = []
     for model in models:
         if model not in found:
             found.append(model)
-    return tuple(found[:MOST_ALTERNATIVES])
+    return tuple(found)
+
+
+def _unsure(checked: Checked) -> Checked:
+    """What no kept alternative explains may be right in one that was dropped."""
+
+    def sure(violations: tuple[Violation, ...]) -> tuple[Violation, ...]:
+        return tuple(item for item in violations if KEEPERS[item.rule] is Keeper.ALWAYS)
+
+    broken, settling = sure(checked.broken), sure(checked.settling)
+    accused = (*checked.broken, *checked.settling)
+    doubts = tuple(
+        f"{item.rule}: {TOO_MANY}" for item in accused if item not in (*broken, *settling)
+    )
+    unreadable = (*checked.unreadable, *doubts)
+    return replace(checked, broken=broken, settling=settling, unreadable=unreadable)
 
 
 def _cell(

@@ -54,6 +54,8 @@ def expect(model: WorkersModel, operation: Operation, seen: Observation | None) 
         return _must("it is Mutiny's own step")
     if not model.initialised:
         return _expect_uninitialised(operation)
+    if model.doubtful:
+        return _either("what the state says may be what a fault wrote", *REJECTIONS)
     base = _expect_initialised(model, operation, seen)
     return _widen_for_damage(model, base)
 

@@ -14,6 +14,7 @@ from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.advance import OK, REFUSED, UNKNOWN, advance, injured, step
 from mutiny.contracts.workers.expect import expect
 from mutiny.contracts.workers.invariants import INVARIANTS, Check, Unreadable, touched_workers
+from mutiny.contracts.workers.keepers import is_kept
 from mutiny.contracts.workers.ledger import audit
 from mutiny.contracts.workers.model import AGENT_MOVES, WorkersModel
 from mutiny.contracts.workers.observation import Observation
@@ -38,6 +39,8 @@ class Answer:
     expectation: Expectation
     others: tuple[WorkersModel, ...] = ()
     """Other beliefs that the answer leaves possible."""
+    half_done: bool = False
+    """A command was broken off: the target may still finish it or take it back."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,7 @@ def judge_answer(
     now: float,
 ) -> Answer:
     """Classify an answer and advance the beliefs."""
+    before, seen = before.believable(), seen.believable()
     moment = Moment(before, seen, patterns, now)
     if isinstance(operation, op.Parallel | op.Interleave):
         return _judge_parallel(model, operation, result, moment)
@@ -198,7 +202,7 @@ def _judge_hindered(
     if not expectation.success:
         return Answer(said, not_done, expectation)
     done = step(model, inner, OK, tokens=answer.tokens, now=moment.now).see(moment.seen)
-    return Answer(said, not_done, expectation, (done,))
+    return Answer(said, not_done, expectation, (done,), half_done=True)
 
 
 def _judge_sweep_point(
@@ -228,9 +232,8 @@ def _judge_sweep_point(
     if not operation.ends_world and answer.signal is None:
         crash = classify(inner, answer, expectation, moment.patterns, PREFIX)
         if crash.violation is not None and crash.violation.rule.endswith("no_crash"):
-            return Answer(
-                crash, hit_not.see(moment.seen), expectation, (hit_done.see(moment.seen),)
-            )
+            broken_off = hit_not.see(moment.seen), hit_done.see(moment.seen)
+            return Answer(crash, broken_off[0], expectation, broken_off[1:], half_done=True)
         if answer.timed_out or (answer.exit_code == 0 and not expectation.success):
             return Answer(crash, hit_done.see(moment.seen), expectation)
         if answer.exit_code == 0:
@@ -242,6 +245,7 @@ def _judge_sweep_point(
         hit_not.see(moment.seen),
         expectation,
         (hit_done.see(moment.seen),),
+        half_done=True,
     )
 
 
@@ -283,6 +287,8 @@ def _judge_parallel(
     parts = list(zip(operation.operations, result.inner, strict=False))
     if result.harness_error is not None or len(parts) < len(operation.operations):
         return Answer(Judgement(Verdict.INCONCLUSIVE), model, Expectation(True))
+    worlds: list[WorkersModel] = []
+    verdict = Verdict.SUCCESS
     for order in itertools.permutations(parts):
         current, judgements = model, []
         for index, (part, answer) in enumerate(order):
@@ -297,14 +303,17 @@ def _judge_parallel(
             )
         else:
             verdict = worst(judgement.verdict for judgement in judgements)
-            return Answer(Judgement(verdict), current.see(moment.seen), Expectation(True))
+            worlds.append(current.see(moment.seen))
+            continue
         if judgement.verdict in (Verdict.TIMEOUT, Verdict.INCONCLUSIVE):
             return Answer(judgement, current, expectation)
+    if worlds:  # whichever order it was: what is seen now and later decides
+        return Answer(Judgement(verdict), worlds[0], Expectation(True), tuple(worlds[1:]))
     alone = [
         classify(part, answer, expect(model, part, moment.before), moment.patterns, PREFIX)
         for part, answer in parts
     ]
-    crash = next((j for j in alone if j.violation and _certain(j.violation.rule)), None)
+    crash = next((j for j in alone if j.violation and certain(j.violation.rule)), None)
     if crash is not None:
         return Answer(crash, model, Expectation(True))
     said = "; ".join(f"{part}: exit {answer.exit_code}" for part, answer in parts)
@@ -314,8 +323,9 @@ def _judge_parallel(
     return Answer(Judgement(Verdict.BUG, violation), model, Expectation(True))
 
 
-def _certain(rule: str) -> bool:
-    return rule.endswith(("no_crash", "fails_clearly"))
+def certain(rule: str) -> bool:
+    """Is this wrong whatever the beliefs are?"""
+    return rule.endswith(("no_crash", "fails_clearly", "answers_in_time"))
 
 
 def _judge_wait(
@@ -332,8 +342,8 @@ def _judge_wait(
         waiting = "; ".join(model.pending(seen)) or result.stderr
         return _broken("workers.recovers", f"Not settled in time: {waiting}.", operation)
     watching = operation.kind in (Kind.WAIT, Kind.ASSERTION)
-    if model.lasting and watching and not result.succeeded:
-        return Judgement(Verdict.INCONCLUSIVE)  # nothing has to happen while a fault is on
+    if (model.lasting or model.doubtful) and watching and not result.succeeded:
+        return Judgement(Verdict.INCONCLUSIVE)  # a fault is on, or nobody knows what the state says
     if operation.kind is Kind.ASSERTION and not result.succeeded:
         return _broken(
             "workers.assertion", f"{operation} does not hold: {result.stderr}", operation
@@ -435,7 +445,7 @@ def check_state(
     broken: list[Broken] = []
     unreadable: list[str] = []
     for rule, (function, eventual) in INVARIANTS.items():
-        if rule in profile_skips:
+        if rule in profile_skips or not is_kept(rule, model, seen):
             continue
         try:
             broken.extend(Broken(violation, eventual) for violation in function(check))
@@ -443,7 +453,7 @@ def check_state(
             unreadable.append(f"{rule}: {_why(error)}")
     try:
         for violation, eventual in audit(check):
-            if violation.rule not in profile_skips:
+            if violation.rule not in profile_skips and is_kept(violation.rule, model, seen):
                 broken.append(Broken(violation, eventual))
     except Exception as error:  # noqa: BLE001  likewise
         unreadable.append(f"ledger: {_why(error)}")

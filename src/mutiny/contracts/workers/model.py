@@ -99,6 +99,11 @@ class WorkersModel:
     daemon_killed: bool = False
     """The daemon had no chance to take its flag down."""
     state_damaged: bool = False
+    """A fault has damaged the state file, and the target has not yet had its chance to put it right."""
+    doubtful: bool = False
+    """The damage reads as a state and the target cannot notice it: what it does from here on may come
+    from what Mutiny wrote, until the next workspace.
+    """
     faults: tuple[str, ...] = ()
     """Faults since the system was last seen settled."""
     lasting: tuple[Injury, ...] = ()
@@ -167,6 +172,7 @@ class WorkersModel:
 
     def with_fate(self, tokens: tuple[str, ...], fate: str) -> WorkersModel:
         """The same with these pieces of work settled."""
+        fate = "unknown" if self.doubtful else fate
         changed = {
             token: replace(self.work[token], fate=fate) for token in tokens if token in self.work
         }
@@ -174,8 +180,18 @@ class WorkersModel:
 
     def with_work(self, token: str, kind: str, worker: str, *, sure: bool) -> WorkersModel:
         """The same with a new piece of work; `sure` when the target acknowledged it."""
-        entry = Work(token, kind, worker, "open" if sure else "unknown")
+        entry = Work(token, kind, worker, "open" if sure and not self.doubtful else "unknown")
         return replace(self, work={**self.work, token: entry})
+
+    def _unnoticed(self, seen: Observation) -> bool:
+        """The state reads well, is not the target's own, and the target has no way to tell."""
+        readable = seen.state_exists and seen.state_error is None
+        return readable and not self.profile.notices_damage
+
+    def doubting(self) -> WorkersModel:
+        """The same, but nothing is sure that depends on what the state says."""
+        doubted = replace(self, doubtful=True)
+        return doubted.with_fate(tuple(self.work), "unknown")
 
     def disturb(self, reason: str, workers: tuple[str, ...], now: float) -> WorkersModel:
         """A fault hit these workers: they may be away for a while."""
@@ -201,6 +217,8 @@ class WorkersModel:
         model = self
         if observation.daemons is not None:
             model = replace(model, daemon=frozenset({observation.daemon_alive}))
+        if observation.state_as_left:
+            return model.doubting() if model._unnoticed(observation) else model
         for name, belief in self.workers.items():
             status = observation.status_of(name)
             if status is None or status == "offline" or status not in self.allowed(name):
@@ -222,12 +240,22 @@ class WorkersModel:
     def pending(self, observation: Observation) -> tuple[str, ...]:
         """What has still to happen by itself before the system is settled, in plain words."""
         waiting: list[str] = []
+        attended = self.daemon_certain is True
+        damaged = self.state_damaged or observation.state_as_left
+        if damaged and not attended:
+            return ()  # nobody is there who could put it right
         if observation.state_error and self.initialised:
             waiting.append(f"the state file is unreadable: {observation.state_error}")
-        if self.daemon_certain is not True:
+        elif not observation.state_exists and self.workers:
+            waiting.append("the state file is gone")
+        elif observation.state_as_left and self.profile.notices_damage:
+            waiting.append("the state file is still what the fault made of it")
+        if not attended:
             return tuple(waiting)
         if not observation.daemon_alive:
             waiting.append("the daemon does not run")
+        if observation.state_as_left or self.doubtful:
+            return tuple(waiting)
         for name, belief in self.workers.items():
             waiting.extend(self._pending_worker(name, belief, observation))
         return tuple(waiting)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mutiny.values import dataclass, field
+from mutiny.values import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +103,8 @@ class Observation:
     state_error: str | None = None
     state_in_place: bool = False
     """The state file was modified in place since the last look instead of being replaced."""
+    state_as_left: bool = False
+    """The state file is still what a fault made of it: it tells nothing about the target."""
     daemon_flag: bool | None = None
     workers: Mapping[str, WorkerView] = field(default_factory=dict)
     sessions: frozenset[str] | None = None
@@ -126,6 +128,10 @@ class Observation:
         view = self.workers.get(worker)
         return view.status if view else None
 
+    def believable(self) -> Observation:
+        """The same without what Mutiny itself has written."""
+        return replace(self, workers={}, daemon_flag=None) if self.state_as_left else self
+
     def as_json(self) -> dict[str, object]:
         """The seed's `pre_state` and `post_state`."""
         record: dict[str, object] = {
@@ -145,6 +151,8 @@ class Observation:
             record["sessions"] = sorted(self.sessions)
         if self.state_error:
             record["state_error"] = self.state_error
+        if self.state_as_left:
+            record["state_as_left"] = True
         if self.probe_errors:
             record["probe_errors"] = list(self.probe_errors)
         return record

@@ -1,0 +1,60 @@
+"""Who keeps each rule about state true, and when a rule is therefore no fair question.
+
+Insight: a promise needs somebody who can keep it. While the daemon is dead nobody notices that an agent
+has ended its rebase, and a state file that a fault has just written tells of the fault, not of the
+target. A rule whose keeper is away says nothing; it is asked again as soon as the keeper is back.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from mutiny.contracts.workers.model import WorkersModel
+from mutiny.contracts.workers.observation import Observation
+
+
+class Keeper(Enum):
+    """Who has to act so that a rule holds."""
+
+    ALWAYS = "nobody has to act: it holds whatever the state file says"
+    WRITER = "whoever wrote the state file: it holds in every state that the target wrote"
+    DAEMON = "the daemon: it brings state and world together, within its lag"
+
+
+KEEPERS: dict[str, Keeper] = {
+    f"workers.{name}": keeper
+    for keeper, names in {
+        Keeper.ALWAYS: (
+            *("state_readable", "state_atomic", "daemon_survives", "one_daemon"),
+            *("down_ends_all", "source_untouched", "merged_stays"),
+        ),
+        Keeper.WRITER: (
+            *("idle_has_no_prompt", "working_has_prompt", "status_follows_model"),
+            *("daemon_flag_true", "worker_kept", "refusal_changes_nothing", "live_agent_kept"),
+            *("nothing_lost", "delivered_once", "merged_once", "nothing_invented"),
+            *("accepted_is_merged",),
+        ),
+        Keeper.DAEMON: (
+            *("worktree_exists", "session_exists", "offline_has_no_agent", "agent_running"),
+            *("review_has_commit", "review_means_done", "rebasing_is_in_rebase", "on_branch"),
+            *("tree_clean", "idle_is_fresh", "nuked_is_gone", "one_agent", "no_orphan_session"),
+            *("recovers", "completes", "discarded_is_kept", "work_reachable"),
+        ),
+    }.items()
+    for name in names
+}
+"""Every rule that is judged by looking, the ledger's too."""
+
+
+def is_kept(rule: str, model: WorkersModel, seen: Observation) -> bool:
+    """Is somebody there who could keep this rule?
+
+    Who runs cannot be told when the process list could not be read: then the rule is asked, and it is
+    the missing list that makes the step inconclusive.
+    """
+    keeper = KEEPERS[rule]
+    if keeper is Keeper.ALWAYS:
+        return True
+    if seen.state_as_left or model.doubtful:
+        return False
+    return keeper is Keeper.WRITER or seen.daemons is None or seen.daemon_alive
