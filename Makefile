@@ -8,7 +8,7 @@ JOBS ?= 4
 .PHONY: run test quality lint setup compiled bench clean help
 
 help:
-	@echo "make run      set up, run all scenarios on longboat, then find one planted bug"
+	@echo "make run      set up, run seven scenarios on longboat, then find one planted bug"
 	@echo "make test     set up, lint, type-check and run all tests"
 	@echo "make quality  prove every plant: found, minimised to its known length, replayed"
 	@echo "make bench    print what Mutiny, its walls, its faults and its checks cost"

@@ -114,9 +114,8 @@ def _one(bench: Any, experiment: Experiment, seed: int, *, quiet: bool) -> Ran:
 
     show = Show(quiet=quiet)
     show.header(bench, experiment.name, seed, "Experiment")
-    line = show.minimising(bench.minimise_budget)
-    ran = run(bench, experiment, seed, show.listeners, watch=line.minimise)
-    line.done()
+    with show.minimising(bench) as line:
+        ran = run(bench, experiment, seed, show.listeners, watch=line.minimise)
     if not quiet:
         _print(ran.report)
     return ran

@@ -92,15 +92,16 @@ def command(
         return 0
     if seeds == 1 and not as_json:
         return _single(bench, first, ops, coverage)
-    from mutiny.cli.show import progress
+    from mutiny.cli.progress import ProgressLine
 
-    with progress("Exploring", seeds, quiet=as_json) as line:
+    limit_s = minutes * 60 if minutes else None
+    with ProgressLine("Exploring", seeds, quiet=as_json, limit_s=limit_s) as line:
         result = explore(
             bench,
             range(first, first + seeds),
             ops,
             jobs=jobs or os.cpu_count() or 1,
-            deadline_s=minutes * 60 if minutes else None,
+            deadline_s=limit_s,
             keep_going=keep_going,
             watch=lambda r: line.update(
                 r.runs, f"{r.operations} operations, {len(r.failures)} not passed"
@@ -144,7 +145,6 @@ def _single(bench: object, seed: int, ops: int, coverage: bool) -> int:
     if coverage:
         from collections import Counter
 
-        show.line("")
         for line in coverage_table(Counter(cells(outcome.steps))):
             show.line(line)
     return outcome.verdict.exit_code

@@ -9,7 +9,6 @@ from mutiny.cli import words
 from mutiny.cli.options import DEFAULT_ROOT, make_bench
 
 if TYPE_CHECKING:
-    from mutiny.cli.show import ProgressLine
     from mutiny.engine.loading import Loaded, LoadReport
 
 BOARDS = ("longboat-board", "longboat-broker", "longboat-crew")
@@ -109,6 +108,7 @@ def command(
       mutiny load --shape cost --tasks 100,1000,10000 --html
       mutiny load --target longboat-broker --shape cycles --cycles 10000
     """
+    from mutiny.cli.progress import ProgressLine
     from mutiny.engine.loading import LoadReport
     from mutiny.modes import load as mode
 
@@ -117,8 +117,13 @@ def command(
     for target in targets or BOARDS:
         bench = make_bench(target, program, plant, "double", isolation, root, None)
         known = len(report.loads)
-        with _Line(quiet=as_json) as line:
-            mode.load(bench, shapes or SHAPES, sizes, report, line.update)
+        with ProgressLine("", 0, quiet=as_json) as line:
+
+            def watch(title: str, done: int, total: int, line: ProgressLine = line) -> None:
+                line.anew(title, total)
+                line.update(done)
+
+            mode.load(bench, shapes or SHAPES, sizes, report, watch)
         if not as_json:
             for one in report.loads[known:]:
                 words.echo(_row(one))
@@ -129,35 +134,6 @@ def command(
         _print(report)
         words.echo(f"Figures: {place}")
     return report.verdict.exit_code
-
-
-class _Line:
-    """A progress line that begins anew with each thing that is counted."""
-
-    def __init__(self, *, quiet: bool) -> None:
-        self._quiet = quiet
-        self._known: tuple[str, int] = ("", 0)
-        self._last = 0
-        self._line = self._new("", 0)
-
-    def _new(self, title: str, total: int) -> ProgressLine:
-        from mutiny.cli.show import ProgressLine
-
-        return ProgressLine(title, total, quiet=self._quiet)
-
-    def update(self, title: str, done: int, total: int) -> None:
-        """Show how far it is."""
-        if (title, total) != self._known or done < self._last:
-            self._known = (title, total)
-            self._line = self._new(title, total)
-        self._last = done
-        self._line.update(done, "")
-
-    def __enter__(self) -> _Line:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._line.done()
 
 
 def _write(report: LoadReport, root: Path, *, page: bool) -> Path:

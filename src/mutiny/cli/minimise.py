@@ -70,7 +70,7 @@ def command(
       mutiny minimise bug.json --confirm 2/3 --seconds 600
     """
     from mutiny.cli.options import load_sequence, seeing
-    from mutiny.cli.show import progress
+    from mutiny.cli.progress import minimising
     from mutiny.engine.minimise import Budget
     from mutiny.engine.rundir import RunDirectory
     from mutiny.errors import UsageError
@@ -89,7 +89,8 @@ def command(
     refuse_lacking("this sequence", replay.operations, replay.techniques, isolation)
     scratch = RunDirectory.create(DEFAULT_ROOT, latest=False)
     try:
-        with progress("Minimising", trials, quiet=as_json) as line:
+        budget = Budget(trials, seconds, times, of)
+        with minimising(budget, quiet=as_json) as line:
             first = bench.try_once(
                 replay.operations, replay.seed, RunDirectory.create(scratch.path, latest=False)
             )
@@ -105,7 +106,7 @@ def command(
                 wanted,
                 replay.seed,
                 scratch.path,
-                Budget(trials, seconds, times, of),
+                budget,
                 line.minimise,
             )
     finally:

@@ -81,17 +81,18 @@ def command(
       mutiny race --plant board-without-lock --kind claims
       mutiny race --target longboat-broker --rounds 100
     """
-    from mutiny.cli.show import progress
+    from mutiny.cli.progress import ProgressLine
     from mutiny.modes.race import Racer
 
     bench = make_bench(target, program, plant, "double", isolation, root, None)
     if not as_json:
         words.echo(f"Race on {target}" + (f" (planted: {plant})" if plant else ""))
-    with progress("", 1, quiet=as_json) as line:
+    with ProgressLine("", 1, quiet=as_json) as line:
 
         def watch(title: str, done: int, total: int, note: str) -> None:
-            line.total = total
-            line.update(done, f"{note}, {title}")
+            line.anew(title, total)
+            line.is_open = note == "schedules"  # an order that is tried shows more of them
+            line.update(done, note)
 
         def told(part: Tried) -> None:
             if not as_json:

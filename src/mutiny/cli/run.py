@@ -1,4 +1,4 @@
-"""`mutiny run`: scenarios against a target, in the terminal form of the seed."""
+"""`mutiny run`: scenarios against a target."""
 
 from __future__ import annotations
 
@@ -29,6 +29,11 @@ from mutiny.cli.options import choose_seed, make_bench, minimise_options, target
     help="With --until-error: at most so many rounds.",
 )
 @words.option(
+    "--verbose/--brief",
+    default=None,
+    help="Every step, or one line a scenario. Default: steps when there is one scenario.",
+)
+@words.option(
     "--json", "as_json", is_flag=True, help="One JSON document on stdout instead of the text."
 )
 @minimise_options
@@ -45,6 +50,7 @@ def command(
     fail_fast: bool,
     seed: int | None,
     rounds: int,
+    verbose: bool | None,
     as_json: bool,
     wanted: bool,
     minimise_runs: int,
@@ -52,7 +58,8 @@ def command(
 ) -> int:
     """Run scenarios against a target and stop at the first broken promise.
 
-    Without --scenario all scenarios run. A run that finds a bug is shrunk, and its report, its
+    Without --scenario all scenarios run. One scenario is shown step by step, several in one line each
+    (--verbose shows the steps). A run that finds a bug is shrunk, and its report, its
     minimal replay and the files of its box stay below chaos_runs/latest.
 
     \b
@@ -76,16 +83,18 @@ def command(
         words.echo(f"left out: {name} needs what this machine lacks: {missing}", err=True)
     first_seed = choose_seed(seed)
     outcomes: list[dict[str, Any]] = []
-    from mutiny.cli.show import Show
+    from mutiny.cli.show import Brief, Show
 
-    show = Show(quiet=as_json)
+    times = rounds if until_error else 1
+    count = len(chosen) * times
+    brief = not as_json and not (count == 1 if verbose is None else verbose)
     code = run_scenarios(
         bench,
         chosen,
         first_seed,
-        show,
+        Brief(bench, count, first_seed) if brief else Show(quiet=as_json),
         fail_fast=fail_fast or until_error,
-        rounds=rounds if until_error else 1,
+        rounds=times,
         collect=outcomes,
     )
     if as_json:

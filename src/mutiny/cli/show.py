@@ -1,24 +1,21 @@
-"""How commands show runs: the terminal form, a progress line while minimising, or nothing at all."""
+"""How commands show runs: step by step, one line a run, or nothing at all."""
 
 from __future__ import annotations
 
-import sys
 import time
-from contextlib import contextmanager
 
+from mutiny.cli.progress import ProgressLine, minimising, span
 from mutiny.report.terminal import Terminal
 
 TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from mutiny.engine.loop import Outcome
-    from mutiny.engine.minimise import Budget, Progress
+    from mutiny.engine.loop import Event, Outcome
+    from mutiny.engine.minimise import Progress
     from mutiny.modes.bench import Bench
 
 
 class Show:
-    """Terminal output of a command; `quiet` when a program listens."""
+    """Every step of every run, as it happens; `quiet` when a program listens."""
 
     def __init__(self, *, quiet: bool) -> None:
         self.quiet = quiet
@@ -34,66 +31,104 @@ class Show:
 
     def header(self, bench: Bench, title: str, seed: int, kind: str) -> None:
         if self.terminal is not None:
-            plant = bench.target.options.plant
-            name = f"{bench.target.name} (planted: {plant})" if plant else bench.target.name
-            self.terminal.header(name, title, seed, kind=kind)
+            self.terminal.header(_named(bench), title, seed, kind=kind)
 
-    def finish(self, bench: Bench, outcome: Outcome) -> None:
+    def finish(self, bench: Bench, outcome: Outcome, title: str) -> None:
+        """The failure, if it is one, and the verdict at the end."""
         if self.terminal is not None:
-            self.terminal.failure(outcome, bench.target.contract(), None)
+            contract = bench.target.contract()
+            self.terminal.failure(outcome, contract, None)
+            self.terminal.verdict(outcome, contract, title)
+            self.terminal.line("")
 
-    def minimising(self, budget: Budget | None) -> ProgressLine:
+    def total(self, records: list[dict[str, object]]) -> None:
+        """What many runs came to; one has said it already."""
+        if len(records) > 1:
+            for record in records:
+                self.line(row(record))
+            self.line(passed_text(records))
+
+    def minimising(self, bench: Bench) -> ProgressLine:
         """A progress line for the trial runs."""
-        return ProgressLine("Minimising", budget.runs if budget else 0, quiet=self.quiet)
+        return minimising(bench.minimise_budget, quiet=self.quiet)
 
 
-LOG_EVERY_S = 30.0
+class Brief:
+    """One line a run; the step that is under way only where it can be taken away again."""
 
+    def __init__(self, bench: Bench, count: int, seed: int) -> None:
+        self._terminal = Terminal()
+        self._line = ProgressLine("Running", count)
+        self._count = count
+        self._over = 0
+        self._title = ""
+        self._began = time.monotonic()
+        scenarios = "1 scenario" if count == 1 else f"{count} scenarios"
+        self._terminal.line(f"{_named(bench)}: {scenarios}, seed {seed}")
+        self._terminal.excused(bench.target.contract())
 
-class ProgressLine:
-    """How far it is, the rate and the time left: a bar on a terminal, now and then a line in a log."""
+    @property
+    def listeners(self) -> tuple[object, ...]:
+        return (self._listen,)
 
-    def __init__(self, title: str, total: int, *, quiet: bool) -> None:
+    def _listen(self, event: Event) -> None:
+        if event.step is None:
+            self._line.update(self._over, f"{self._title}: {event.operation.short()}")
+
+    def header(self, bench: Bench, title: str, seed: int, kind: str) -> None:
         self._title = title
-        self.total = total
-        self._quiet = quiet
-        self._live = not quiet and sys.stderr.isatty()
-        self._started = self._told = time.monotonic()
+
+    def finish(self, bench: Bench, outcome: Outcome, title: str) -> None:
+        """Its line; below it what broke and where to read on."""
+        self._over += 1
+        self._line.done()
+        self._terminal.row(outcome, self._over, self._count, title)
+
+    def total(self, records: list[dict[str, object]]) -> None:
+        """What all runs came to."""
+        if self._count == 1:
+            return
+        took = time.monotonic() - self._began
+        self._terminal.line("")
+        self._terminal.line(f"{passed_text(records)}, {span(took)} in all")
+
+    def minimising(self, bench: Bench) -> _Shrinking:
+        """The trial runs belong to the run that they shrink."""
+        return _Shrinking(self._line, self._over, self._title)
+
+
+class _Shrinking:
+    """The minimiser's part of the line of many runs."""
+
+    def __init__(self, line: ProgressLine, over: int, title: str) -> None:
+        self._line, self._over, self._title = line, over, title
 
     def minimise(self, progress: Progress) -> None:
-        """Show where the minimiser is."""
-        self.update(progress.runs, f"{progress.stage}, shortest so far {progress.best}")
+        shortest = f"shortest so far {progress.best}"
+        self._line.update(self._over, f"{self._title}: minimising, {shortest}")
 
-    def update(self, done: int, note: str) -> None:
-        """Show how far it is."""
-        now = time.monotonic()
-        if self._quiet or not (self._live or now - self._told >= LOG_EVERY_S):
-            return
-        self._told = now
-        rate = done / max(now - self._started, 1e-6)
-        left = (self.total - done) / rate if rate else 0.0
-        figures = f"{done}/{self.total}  {rate:.1f}/s  {left:.0f}s left  {note}"
-        if self._live:
-            filled = int(24 * min(done / self.total, 1.0)) if self.total else 0
-            bar = "█" * filled + "·" * (24 - filled)
-            sys.stderr.write(f"\r{self._title} {bar} {figures}\x1b[K")
-        else:
-            title = f"{self._title}: " if self._title else ""
-            sys.stderr.write(f"{title}{figures}\n")
-        sys.stderr.flush()
+    def __enter__(self) -> _Shrinking:
+        return self
 
-    def done(self) -> None:
-        """Take the line away."""
-        if self._live:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+    def __exit__(self, *_: object) -> None:
+        self._line.done()
 
 
-@contextmanager
-def progress(title: str, total: int, *, quiet: bool = False) -> Iterator[ProgressLine]:
-    """A progress line for the length of a block."""
-    line = ProgressLine(title, total, quiet=quiet)
-    try:
-        yield line
-    finally:
-        line.done()
+def row(record: dict[str, object]) -> str:
+    """One run in one line."""
+    error = record.get("error")
+    rule = error.get("rule") or "" if isinstance(error, dict) else ""
+    title, verdict, took = record["title"], record["verdict"], record["duration_s"]
+    return f"{title:<24} {verdict:<14} {took:6.1f}s  {rule}".rstrip()
+
+
+def passed_text(records: list[dict[str, object]]) -> str:
+    """`43 of 45 passed in 80.1s`: the time of the runs alone."""
+    passed = sum(1 for record in records if record["verdict"] == "success")
+    total = sum(float(str(record["duration_s"])) for record in records)
+    return f"{passed} of {len(records)} passed in {total:.1f}s"
+
+
+def _named(bench: Bench) -> str:
+    plant = bench.target.options.plant
+    return f"{bench.target.name} (planted: {plant})" if plant else bench.target.name

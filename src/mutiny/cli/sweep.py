@@ -73,7 +73,7 @@ def command(
       mutiny sweep crash --scenario basic_lifecycle --at Accept
       mutiny sweep errno --scenario basic_lifecycle --at Start --only ENOSPC
     """
-    from mutiny.cli.show import progress
+    from mutiny.cli.progress import ProgressLine
     from mutiny.modes.scenarios import chosen_scenarios
     from mutiny.modes.sweep import Sweeper, split
 
@@ -83,7 +83,8 @@ def command(
     other = split(operations, against)[1] if against else None
     count = jobs or os.cpu_count() or 1
     sweeper = Sweeper(bench, prefix, operation, jobs=count, against=other, until_bug=until_bug)
-    with progress(f"Sweeping {operation.type}", 1, quiet=as_json) as line:
+    with ProgressLine(f"Sweeping {operation.type}", 1, quiet=as_json) as line:
+        line.is_open = kind == "preempt"  # an order that is tried shows more
 
         def watch(done: int, total: int, found: object) -> None:
             line.total = total

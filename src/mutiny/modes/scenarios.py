@@ -21,13 +21,13 @@ class Shower(Protocol):
     @property
     def listeners(self) -> tuple[Any, ...]: ...
 
-    def line(self, text: str = "") -> None: ...
-
     def header(self, bench: Bench, title: str, seed: int, kind: str) -> None: ...
 
-    def finish(self, bench: Bench, outcome: Outcome) -> None: ...
+    def finish(self, bench: Bench, outcome: Outcome, title: str) -> None: ...
 
-    def minimising(self, budget: Any) -> Any: ...
+    def total(self, records: list[dict[str, Any]]) -> None: ...
+
+    def minimising(self, bench: Bench) -> Any: ...
 
 
 def chosen_scenarios(
@@ -57,10 +57,9 @@ def chosen_scenarios(
 def run_one(bench: Bench, assignment: Assignment, show: Shower, kind: str) -> Outcome:
     """Run one assignment and show it."""
     show.header(bench, assignment.title, assignment.seed, kind)
-    line = show.minimising(bench.minimise_budget)
-    outcome = bench.run(assignment, show.listeners, watch=line.minimise)
-    line.done()
-    show.finish(bench, outcome)
+    with show.minimising(bench) as line:
+        outcome = bench.run(assignment, show.listeners, watch=line.minimise)
+    show.finish(bench, outcome, assignment.title)
     return outcome
 
 
@@ -83,22 +82,8 @@ def run_scenarios(
             verdicts.append(outcome.verdict)
             record = summary(outcome, bench.target.contract(), name, assignment.seed, None)
             collect.append({**record, "directory": str(outcome.directory.path)})
-            show.line("")
             if fail_fast and outcome.verdict.stops_run:
+                show.total(collect)
                 return outcome.verdict.exit_code
-    _table(collect, show)
+    show.total(collect)
     return worst(verdicts).exit_code
-
-
-def _table(records: Sequence[Mapping[str, Any]], show: Shower) -> None:
-    """One line a run, below everything."""
-    if len(records) < 2:
-        return
-    for record in records:
-        rule = (record.get("error") or {}).get("rule") or ""
-        show.line(
-            f"{record['title']:<24} {record['verdict']:<14} {record['duration_s']:6.1f}s  {rule}".rstrip()
-        )
-    passed = sum(1 for record in records if record["verdict"] == "success")
-    total = sum(float(record["duration_s"]) for record in records)
-    show.line(f"{passed} of {len(records)} passed in {total:.1f}s")

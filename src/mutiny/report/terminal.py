@@ -1,4 +1,4 @@
-"""What a person sees while a run goes on: the form that seed 000 draws.
+"""What a person sees while a run goes on.
 
     [  1] Reset                           OK (0.5s)
     [ 11] Review(worker="beta")           UNEXPECTED FAILURE
@@ -12,6 +12,7 @@ import os
 import sys
 
 from mutiny.model.verdict import Verdict
+from mutiny.report.screen import CLEAR, START, columns_of, fit, is_live
 
 TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 WIDTH = 36
 INCONCLUSIVE = "!!! Inconclusive: this could not be tested !!!"
+LEAST = 16
+"""So much of an operation is shown on any screen."""
 _WORDS = {
     Verdict.SUCCESS: "OK",
     Verdict.EXPECTED: "EXPECTED REJECTION",
@@ -41,6 +44,16 @@ _COLOURS = {
     Verdict.TIMEOUT: "1;33",
     Verdict.INCONCLUSIVE: "1;33",
 }
+_INDENT = " " * 5
+_ENDINGS = {
+    Verdict.SUCCESS: "PASSED",
+    Verdict.EXPECTED: "PASSED",
+    Verdict.BUG: "BUG FOUND",
+    Verdict.RECOVERY_BUG: "BUG FOUND",
+    Verdict.TIMEOUT: "TIMEOUT",
+    Verdict.INCONCLUSIVE: "INCONCLUSIVE",
+}
+"""How a run ends: the word of its verdict."""
 
 
 class Terminal:
@@ -48,7 +61,7 @@ class Terminal:
 
     def __init__(self, out: TextIO | None = None) -> None:
         self._out = out or sys.stdout
-        self._live = self._out.isatty()
+        self._live = is_live(self._out)
         self._colour = self._live and "NO_COLOR" not in os.environ
 
     def header(self, target: str, title: str, seed: int, *, kind: str = "Scenario") -> None:
@@ -62,23 +75,59 @@ class Terminal:
 
     def listen(self, event: Event) -> None:
         """Show a step; on a terminal also the one that is under way."""
-        text = f"[{event.sequence_id:3d}] {event.operation.short():<{WIDTH}}"
+        number, what = f"[{event.sequence_id:3d}]", event.operation.short()
         if event.step is None:
             if self._live:
-                self._out.write(f"{text} ...\r")
+                now = fit(f"{number} {what:<{WIDTH}} ...", columns_of(self._out) - 1, "~")
+                self._out.write(CLEAR + now + START)
                 self._out.flush()
             return
-        self._say(f"{text} {self._outcome(event.step)}" + ("\x1b[K" if self._live else ""))
+        ending = self._outcome(event.step)
+        if not self._live:
+            self._say(f"{number} {what:<{WIDTH}} {ending}")
+            return
+        room = columns_of(self._out) - len(number) - len(self._ending(event.step)) - 2
+        shown = fit(what, max(room, LEAST), "~")
+        self._say(f"{CLEAR}{number} {shown:<{min(WIDTH, max(room, LEAST))}} {ending}")
 
     def _outcome(self, step: Step) -> str:
         word = _WORDS[step.verdict]
-        if self._colour:
-            word = f"\x1b[{_COLOURS[step.verdict]}m{word}\x1b[0m"
-        return f"{word} ({step.result.duration_ms / 1000:.1f}s)"
+        return self._ending(step).replace(word, self._coloured(word, step.verdict))
+
+    def _ending(self, step: Step) -> str:
+        return f"{_WORDS[step.verdict]} ({step.result.duration_ms / 1000:.1f}s)"
+
+    def _coloured(self, word: str, verdict: Verdict) -> str:
+        return f"\x1b[{_COLOURS[verdict]}m{word}\x1b[0m" if self._colour else word
+
+    def verdict(self, outcome: Outcome, contract: Contract, title: str) -> None:
+        """The last line of a run."""
+        step = outcome.failed_step
+        count = len(outcome.steps)
+        at = f" at step {step.sequence_id}" if step is not None else f", {count} operations"
+        rule = f": {outcome.rule}" if outcome.rule else ""
+        word = self._coloured(_ENDINGS[outcome.verdict], outcome.verdict)
+        self._say("")
+        self._say(f"{word}: {title}{rule}{at} in {outcome.duration_s:.1f}s")
+        self.excused(contract)
+
+    def row(self, outcome: Outcome, number: int, count: int, title: str) -> None:
+        """A whole run in one line; what broke, and where to read on, below it."""
+        place = f"{number:>{len(str(count))}}/{count}"
+        word = _ENDINGS[outcome.verdict]
+        shown = self._coloured(word, outcome.verdict) + " " * (13 - len(word))
+        self._say(f"{place}  {title:<28} {shown} {outcome.duration_s:6.1f}s")
+        why = _why(outcome)
+        if why:
+            import textwrap
+
+            for part in textwrap.wrap(why, columns_of(self._out) - len(_INDENT)):
+                self._say(_INDENT + part)
+        if outcome.failed_step is not None:
+            self._say(_INDENT + _relative(outcome.directory.report_path))
 
     def failure(self, outcome: Outcome, contract: Contract, replay: Replay | None) -> None:
-        """The seed's block below a run that stopped, and what its verdict does not cover."""
-        self._excused(contract)
+        """The block below a run that stopped, and what its verdict does not cover."""
         step = outcome.failed_step
         if step is None:
             self._untested(outcome)
@@ -125,7 +174,7 @@ class Terminal:
         for reason in outcome.untested:
             self._say(f"Not tested: {reason}")
 
-    def _excused(self, contract: Contract) -> None:
+    def excused(self, contract: Contract) -> None:
         """Rules that the verdict says nothing about, whatever it is."""
         rules = [rule.partition(".")[2] for rule in contract.not_applicable]
         if rules:
@@ -138,6 +187,16 @@ class Terminal:
     def _say(self, text: str) -> None:
         self._out.write(text + "\n")
         self._out.flush()
+
+
+def _why(outcome: Outcome) -> str:
+    """Why a run did not pass, in one sentence."""
+    step = outcome.failed_step
+    if step is None:
+        return "; ".join(outcome.untested)
+    told = [f"{one.rule}: {one.message}" for one in step.violations]
+    said = [*told, *step.inconclusive, step.result.stderr.strip()[:200]]
+    return f"step {step.sequence_id}, {step.operation.short()}: {said[0]}"
 
 
 def _shown(path: Path) -> str:
