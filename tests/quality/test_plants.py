@@ -18,6 +18,7 @@ from mutiny.engine.minimise import Budget
 from mutiny.engine.rundir import RunDirectory
 from mutiny.model.verdict import Verdict
 from mutiny.modes.bench import Assignment, Bench
+from mutiny.modes.shrinking import shrink
 from mutiny.targets.registry import find_target
 from plants import known
 
@@ -72,9 +73,7 @@ def test_found_by_its_scenario_and_minimised_to_the_known_length(tmp_path: Path,
     assert outcome.rule == entry.rule
     assert outcome.duration_s < FIND_LIMIT_S
     executed = tuple(step.operation for step in outcome.steps)
-    found = bench.shrink(
-        executed, entry.rule, 1, tmp_path / "trials", Budget(150, 500.0), lambda _: None
-    )
+    found = shrink(target, executed, entry.rule, 1, tmp_path / "trials", Budget(150, 500.0))
     assert found.complete
     assert len(found.operations) == len(entry.operations), [str(item) for item in found.operations]
 

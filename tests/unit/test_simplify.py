@@ -70,6 +70,7 @@ def test_what_makes_no_sense(sequence: Run) -> None:
 
 
 START = op.Start("alpha", "x")
+REVIEWED = op.AssertState("alpha", "needs_review")
 
 
 @pytest.mark.parametrize(
@@ -83,9 +84,10 @@ START = op.Start("alpha", "x")
     ],
 )
 def test_a_shorter_sequence_that_needs_luck_is_no_reproduction(shorter: Run, original: Run) -> None:
-    assert CONTRACT.plausible(original, original)
-    assert not CONTRACT.plausible(shorter, original)
-    assert CONTRACT.plausible(shorter, shorter), "the original needed the same luck"
+    assert CONTRACT.certain(original, ())
+    assert not CONTRACT.certain(shorter, original)
+    assert CONTRACT.certain(shorter, shorter), "the original needed the same luck"
+    assert CONTRACT.plausible(shorter, original), "it is no nonsense: a trial may decide"
 
 
 @pytest.mark.parametrize(
@@ -97,14 +99,33 @@ def test_an_agent_that_is_scripted_to_stay_busy_is_no_luck(
     begun = (*IDLE, op.Behave("alpha", turns), START)
     received = (*begun, op.WaitForPrompt("alpha"), op.KillAgent("alpha"))
     original = (*READY, op.KillAgent("alpha"))
-    assert CONTRACT.plausible(received, original) is certain
-    assert not CONTRACT.plausible((*begun, op.KillAgent("alpha")), original), "is it there yet?"
+    assert CONTRACT.certain(received, original) is certain
+    assert not CONTRACT.certain((*begun, op.KillAgent("alpha")), original), "is it there yet?"
 
 
 def test_a_worker_that_is_ready_is_not_held_busy_by_its_script() -> None:
     script = op.Behave("alpha", ("slow:900",))
     away = (*IDLE, script, op.KillTmuxSession("alpha"), START)
-    assert not CONTRACT.plausible(away, (*IDLE, script, START))
+    assert not CONTRACT.certain(away, (*IDLE, script, START))
+
+
+@pytest.mark.parametrize(
+    ("shorter", "original"),
+    [
+        (
+            (*IDLE, op.AssertState("alpha", "needs_review")),
+            (*READY, op.AssertState("alpha", "needs_review")),
+        ),
+        ((*UP, op.AssertWorkerExists("alpha")), (*IDLE, op.AssertWorkerExists("alpha"))),
+        (
+            (op.Reset(), op.Init(), op.Add("alpha"), op.AssertSessionAlive("alpha")),
+            (*IDLE, op.AssertSessionAlive("alpha")),
+        ),
+    ],
+)
+def test_what_only_the_original_made_true_is_not_asserted(shorter: Run, original: Run) -> None:
+    assert CONTRACT.plausible(original, original)
+    assert not CONTRACT.plausible(shorter, original)
 
 
 def test_a_command_that_must_succeed_is_not_expected_to_fail() -> None:

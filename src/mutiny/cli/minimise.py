@@ -10,7 +10,8 @@ from mutiny.cli.options import DEFAULT_ROOT, make_bench
 from mutiny.values import replace
 
 if TYPE_CHECKING:
-    from mutiny.engine.minimise import Minimised
+    from mutiny.engine.replay import Replay
+    from mutiny.modes.shrinking import Shrunk
 
 MOST_TRIES = 1000
 """Of one candidate; `--confirm` asks for them."""
@@ -74,6 +75,7 @@ def command(
     from mutiny.engine.minimise import Budget
     from mutiny.engine.rundir import RunDirectory
     from mutiny.errors import UsageError
+    from mutiny.modes.shrinking import shrink
     from mutiny.targets.requirements import refuse_lacking
 
     times, of = _parse_confirm(confirm)
@@ -91,17 +93,8 @@ def command(
     try:
         budget = Budget(trials, seconds, times, of)
         with minimising(budget, quiet=as_json) as line:
-            first = bench.try_once(
-                replay.operations, replay.seed, RunDirectory.create(scratch.path, latest=False)
-            )
-            if first.rule != wanted:
-                words.echo(
-                    f"mutiny: {source}: it does not break {wanted} here "
-                    f"(got {first.rule or first.verdict.value})",
-                    err=True,
-                )
-                return 3
-            found = bench.shrink(
+            found = shrink(
+                bench.target,
                 replay.operations,
                 wanted,
                 replay.seed,
@@ -111,36 +104,39 @@ def command(
             )
     finally:
         scratch.discard()
-    shortest = replace(
-        replay, operations=found.operations, expect=wanted, target=name, plant=planted
-    )
+    if found.seen is not None:
+        told = f"it does not break {wanted} here: {found.reproduced}, got {found.seen}"
+        words.echo(f"mutiny: {source}: {told}", err=True)
+        return 3
+    shortest = replace(replay, expect=wanted, target=name, plant=planted, **found.told())
     place = output or (source if source.is_dir() else source.parent) / "minimal_replay.json"
     RunDirectory(place.parent).write_json(place, shortest.as_json())
-    _tell(wanted, len(replay.operations), found, place, as_json=as_json)
+    _tell(shortest, len(replay.operations), found, place, as_json=as_json)
     return 0
 
 
-def _tell(rule: str, before: int, found: Minimised, place: Path, *, as_json: bool) -> None:
+def _tell(replay: Replay, before: int, found: Shrunk, place: Path, *, as_json: bool) -> None:
     """What was found, for a program or for a person."""
     from mutiny.engine.replay import python_form
 
     if as_json:
         document = {
-            "rule": rule,
+            "rule": replay.expect,
             "from": before,
             "to": len(found.operations),
             "runs": found.runs,
             "seconds": round(found.seconds, 1),
             "complete": found.complete,
+            "reproduced": found.reproduced.as_json(),
+            "without_plant": found.without_plant and found.without_plant.as_json(),
             "file": str(place),
         }
         words.echo_json(document)
         return
-    words.echo(python_form(found.operations, mark_last=True))
-    word = "" if found.complete else "; the budget ended first, a shorter one may exist"
+    words.echo(python_form(found.operations, mark_last=replay.vouched))
     words.echo(
         f"\n{before} -> {len(found.operations)} operations in {found.runs} runs, "
-        f"{found.seconds:.0f}s{word}\nWritten to {place}"
+        f"{found.seconds:.0f}s; {replay.standing}\nWritten to {place}"
     )
 
 

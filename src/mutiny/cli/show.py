@@ -37,7 +37,7 @@ class Show:
         """The failure, if it is one, and the verdict at the end."""
         if self.terminal is not None:
             contract = bench.target.contract()
-            self.terminal.failure(outcome, contract, None)
+            self.terminal.failure(outcome, contract, outcome.replay)
             self.terminal.verdict(outcome, contract, title)
             self.terminal.line("")
 

@@ -178,7 +178,15 @@ class Contract(Protocol):
 
     def generate(self, seed: int, length: int) -> tuple[Operation, ...]: ...
 
-    def plausible(self, operations: Sequence[Operation], original: Sequence[Operation]) -> bool: ...
+    def plausible(self, operations: Sequence[Operation], original: Sequence[Operation]) -> bool:
+        """Could a shortened sequence mean anything?
+
+        `original` is empty where a healthy twin tells what fails by itself; otherwise nothing may be
+        asserted that only the original had made true.
+        """
+
+    def certain(self, operations: Sequence[Operation], original: Sequence[Operation]) -> bool:
+        """Does it depend on the target's pace no more than the original did?"""
 
     def simpler(
         self, operations: Sequence[Operation]

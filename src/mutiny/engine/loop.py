@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mutiny.contracts.base import Contract, Live
+    from mutiny.engine.replay import Replay
 
 Listener = Callable[["Event"], None]
 
@@ -60,6 +61,8 @@ class Outcome:
     """What was run at the end in any case; it does not change the verdict."""
     untested: tuple[str, ...] = ()
     """Nothing broke, and yet nothing was proved: why."""
+    replay: Replay | None = None
+    """The shortest sequence that fails in the same way, once somebody has looked for it."""
 
     @property
     def failed_step(self) -> Step | None:

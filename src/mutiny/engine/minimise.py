@@ -3,8 +3,9 @@
 Works on any predicate "does this sequence still break the rule?". Passes, each repeated to a fixed
 point: delete operations (from the end, doubling the block while it still fails, then bisecting: the
 fewest executions of all that were measured), then simplify arguments, workers and waits. Sequences
-that the model calls nonsense are never run, results are cached, a candidate counts only when it
-fails k times of n, and everything is bounded in runs and seconds.
+that the model calls nonsense are never run; those of which it cannot tell what they would do come
+last, and the trial decides. Results are cached, a candidate counts only when it fails k times of n,
+and everything is bounded in runs and seconds.
 """
 
 from __future__ import annotations
@@ -58,6 +59,8 @@ class Minimised:
     seconds: float
     complete: bool
     """False when the budget ended first: a shorter one may exist."""
+    certain: Sequence_ = ()
+    """The shortest one without anything doubtful."""
 
 
 class _OutOfBudget(Exception):
@@ -69,19 +72,28 @@ def minimise(
     fails: Fails,
     *,
     plausible: Callable[[Sequence_], bool] = lambda _: True,
+    doubtful: Callable[[Sequence_], bool] = lambda _: False,
     simpler: Callable[[Sequence_], Iterator[tuple[str, Sequence_]]] = lambda _: iter(()),
     budget: Budget | None = None,
     watch: Callable[[Progress], None] = lambda _: None,
 ) -> Minimised:
-    """Shrink a failing sequence; `fails` must hold for `operations`."""
-    search = _Search(tuple(operations), fails, plausible, budget or Budget(), watch)
+    """Shrink a failing sequence; `fails` must hold for `operations`.
+
+    `doubtful`: nobody can tell what the sequence does, so its trials decide: twice as many of them.
+    """
+    search = _Search(tuple(operations), fails, plausible, doubtful, budget or Budget(), watch)
     complete = True
     try:
-        while search.delete_pass() | search.simplify_pass(simpler) | search.window_pass():
-            pass
+        search.to_its_end(simpler)
+        search.certain = search.best
+        search.daring = True
+        search.to_its_end(simpler)
     except _OutOfBudget:
         complete = False
-    return Minimised(search.best, search.progress.runs, search.progress.seconds, complete)
+        if not search.daring:
+            search.certain = search.best
+    progress = search.progress
+    return Minimised(search.best, progress.runs, progress.seconds, complete, search.certain)
 
 
 class _Search:
@@ -92,12 +104,17 @@ class _Search:
         start: Sequence_,
         fails: Fails,
         plausible: Callable[[Sequence_], bool],
+        doubtful: Callable[[Sequence_], bool],
         budget: Budget,
         watch: Callable[[Progress], None],
     ) -> None:
         self.best = start
         self._fails = fails
+        self.certain = start
+        self.daring = False
+        """Is what is doubtful tried, too?"""
         self._plausible = plausible
+        self._doubtful = doubtful
         self._budget = budget
         self._watch = watch
         self._cache: dict[str, bool] = {_key(start): True}
@@ -114,7 +131,10 @@ class _Search:
             self.progress.skipped += 1
             self._cache[key] = False
             return False
-        failed = self._confirmed(candidate)
+        doubtful = self._doubtful(candidate)
+        if doubtful and not self.daring:
+            return False
+        failed = self._confirmed(candidate, 2 if doubtful else 1)
         self._cache[key] = failed
         return self._take(candidate) if failed else False
 
@@ -123,11 +143,12 @@ class _Search:
         self.progress.best = len(candidate)
         return True
 
-    def _confirmed(self, candidate: Sequence_) -> bool:
+    def _confirmed(self, candidate: Sequence_, fold: int) -> bool:
         """Fails k times of n; gives up as soon as that cannot be reached any more."""
         failures = 0
-        for run in range(self._budget.of):
-            if failures + (self._budget.of - run) < self._budget.confirm:
+        wanted, most = self._budget.confirm * fold, self._budget.of * fold
+        for run in range(most):
+            if failures + (most - run) < wanted:
                 return False
             if (
                 self.progress.runs >= self._budget.runs
@@ -137,9 +158,14 @@ class _Search:
             self.progress.runs += 1
             self._watch(self.progress)
             failures += self._fails(candidate)
-            if failures >= self._budget.confirm:
+            if failures >= wanted:
                 return True
         return False
+
+    def to_its_end(self, simpler: Callable[[Sequence_], Iterator[tuple[str, Sequence_]]]) -> None:
+        """All passes, until none of them finds anything shorter."""
+        while self.delete_pass() | self.simplify_pass(simpler) | self.window_pass():
+            pass
 
     def delete_pass(self) -> bool:
         """Delete blocks from the end; double the block while it works, bisect when it does not."""

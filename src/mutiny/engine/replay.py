@@ -2,6 +2,7 @@
 
     {"format": 1, "contract": "workers", "target": "longboat", "plant": "", "seed": 7,
      "expect": "workers.nothing_lost", "isolation": "bwrap", "techniques": ["SIGKILL by handle"],
+     "reproduced": {"failed": 3, "tries": 3}, "minimised": "finished",
      "operations": [{"type": "Reset", "args": {}}, ...]}
 
 A bare list `[{type, args}, ...]` is the form in which a user may write a scenario. What cannot be
@@ -23,6 +24,32 @@ from mutiny.errors import FormatError, NotReproducible, UsageError
 from mutiny.model.operation import Operation
 from mutiny.values import dataclass
 
+MINIMISED = {
+    "finished": "minimising finished",
+    "budget": "minimising ran out of its budget: a shorter one may exist",
+    "no": "it was not minimised",
+}
+"""How far minimising came, and how that is said."""
+
+
+@dataclass(frozen=True)
+class Tries:
+    """How often a sequence failed in the same way, out of how many runs of it."""
+
+    failed: int
+    tries: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.failed <= self.tries:
+            raise ValueError(f"{self.failed} of {self.tries} tries cannot be")
+
+    def __str__(self) -> str:
+        return f"{self.failed} of {self.tries} tries"
+
+    def as_json(self) -> dict[str, object]:
+        """As it is written."""
+        return {"failed": self.failed, "tries": self.tries}
+
 
 @dataclass(frozen=True)
 class Replay:
@@ -37,9 +64,46 @@ class Replay:
     isolation: str | None = None
     techniques: tuple[str, ...] = ()
     """How its faults were done when it was found; a machine that lacks one of them refuses it."""
+    reproduced: Tries | None = None
+    """How often it failed again; None: nobody tried."""
+    without_plant: Tries | None = None
+    """The same without the plant, where there is one."""
+    minimised: str | None = None
+    """How far minimising came, a word of `MINIMISED`; None: nobody says."""
+
+    @property
+    def vouched(self) -> bool:
+        """Has it shown the failure again? What never did is no reproduction."""
+        return self.reproduced is None or self.reproduced.failed > 0
+
+    @property
+    def title(self) -> str:
+        """What it may be called."""
+        return "Minimal Replay" if self.vouched else "Replay of the Whole Run"
+
+    @property
+    def standing(self) -> str:
+        """In one line: how sure it is, and how short."""
+        parts = []
+        if not self.vouched:
+            parts.append(f"no reproduction: failed again in {self.reproduced}")
+        elif self.reproduced is not None:
+            parts.append(f"failed again in {self.reproduced}")
+        if self.without_plant is not None:
+            parts.append(f"without the plant in {self.without_plant}")
+        if self.minimised is not None:
+            parts.append(MINIMISED[self.minimised])
+        return "; ".join(parts)
 
     def as_json(self) -> dict[str, object]:
         """The form of `minimal_replay.json`."""
+        told: dict[str, object] = {}
+        if self.reproduced is not None:
+            told["reproduced"] = self.reproduced.as_json()
+        if self.without_plant is not None:
+            told["without_plant"] = self.without_plant.as_json()
+        if self.minimised is not None:
+            told["minimised"] = self.minimised
         return {
             "format": FORMAT,
             "contract": self.contract,
@@ -49,6 +113,7 @@ class Replay:
             "expect": self.expect,
             "isolation": self.isolation,
             "techniques": list(self.techniques),
+            **told,
             "operations": [operation.as_json() for operation in self.operations],
         }
 
@@ -66,6 +131,14 @@ class _Document:
     expect: str | None = None
     isolation: str | None = None
     techniques: tuple[str, ...] = ()
+    reproduced: Tries | None = None
+    without_plant: Tries | None = None
+    minimised: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.minimised is not None and self.minimised not in MINIMISED:
+            known = ", ".join(MINIMISED)
+            raise ValueError(f"minimised {self.minimised!r} is none of {known}")
 
 
 @dataclass(frozen=True)
@@ -200,6 +273,9 @@ def _load_json(path: Path, registry: Registry, contract: str = "workers") -> Rep
         document.expect,
         document.isolation,
         document.techniques,
+        document.reproduced,
+        document.without_plant,
+        document.minimised,
     )
 
 

@@ -96,6 +96,13 @@ class PlainTarget:
         """No promises."""
         return PlainContract()
 
+    def apart(self) -> PlainTarget:
+        """Nothing is kept from run to run."""
+        return self
+
+    def healthy(self) -> None:
+        """Nothing is planted."""
+
     def make_live(self, directory: Path) -> PlainLive:
         """The box that was begun already, or a new one."""
         for rising in self.ahead:

@@ -26,6 +26,7 @@ from mutiny.contracts.experiment import (
 )
 from mutiny.contracts.language import language_of
 from mutiny.contracts.sentences import Truth
+from mutiny.contracts.shortening import deeds
 from mutiny.experiments.recorder import Breach, Recorder
 from mutiny.model.operation import Kind
 from mutiny.model.result import OperationResult
@@ -151,8 +152,18 @@ class WitnessedContract:
         return {} if foreign else self._inner.coverage(operation, before, verdict, model)
 
     def plausible(self, operations: Sequence[Operation], original: Sequence[Operation]) -> bool:
+        """As the contract says of what it knows. A sentence is about everything that was done: with
+        one of them in it, nothing but looking may be left out of the original.
+        """
+        bare, whole = _without(operations), _without(original)
+        speaks = any(_speaks(operation) for operation in operations)
+        if original and speaks and deeds(bare) != deeds(whole):
+            return False
+        return self._inner.plausible(bare, whole)
+
+    def certain(self, operations: Sequence[Operation], original: Sequence[Operation]) -> bool:
         """As the contract says of what it knows."""
-        return self._inner.plausible(_without(operations), _without(original))
+        return self._inner.certain(_without(operations), _without(original))
 
     def simpler(
         self, operations: Sequence[Operation]
@@ -165,6 +176,15 @@ class WitnessedContract:
 def _own(operation: Operation) -> bool:
     return isinstance(
         operation, VerifySentence | SteadyState | Watch | Unwatch | Action | Probe | Gather
+    )
+
+
+def _speaks(operation: Operation) -> bool:
+    """Does it ask a sentence that somebody wrote?"""
+    if isinstance(operation, SteadyState):
+        return operation.when == "after"
+    return isinstance(operation, VerifySentence | Probe) or (
+        isinstance(operation, Watch) and bool(operation.sentences)
     )
 
 
@@ -218,7 +238,7 @@ def _judged(operation: Operation, result: OperationResult) -> tuple[Verdict, Vio
         return Verdict.INCONCLUSIVE, None  # it measured nothing
     rule = "experiment.verified" if when == "method" else "experiment.steady_state"
     named = result.details.get("rule")
-    evidence = {"why": result.stderr}
+    evidence = {"why": result.stderr, "sentence": str(result.details.get("sentence", ""))}
     violation = Violation(
         named if isinstance(named, str) else rule,
         result.stderr,
@@ -362,7 +382,11 @@ class WitnessedLive:
         for line, spoken, finding in found:
             # Before the method what is on its way counts as steady; afterwards it is overdue.
             if finding.truth is Truth.BROKEN or (finding.truth is Truth.PENDING and patient):
-                details |= {"rule": spoken.sentence.rule, "subject": finding.subject}
+                details |= {
+                    "rule": spoken.sentence.rule,
+                    "subject": finding.subject,
+                    "sentence": line,
+                }
                 late = " (still not so)" if finding.truth is Truth.PENDING else ""
                 text = f"{line!r} is not true{late}: {finding.why}"
                 return OperationResult(1, stderr=text, details=details)
@@ -461,6 +485,15 @@ class WitnessedTarget:
         """The target's contract, with sentences."""
         made: Contract = WitnessedContract(self.inner.contract(), self.language, self.recorder)
         return made
+
+    def apart(self) -> WitnessedTarget:
+        """The same target with an empty book: what trials do is not written into that of the run."""
+        return replace(self, inner=self.inner.apart(), recorder=Recorder())
+
+    def healthy(self) -> WitnessedTarget | None:
+        """The same target without its plant, with a book of its own; None when it has none."""
+        inner = self.inner.healthy()
+        return None if inner is None else replace(self, inner=inner, recorder=Recorder())
 
     def make_live(self, directory: Path) -> Live:
         """The target in a new box, witnessed from the beginning."""

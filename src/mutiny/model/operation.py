@@ -38,6 +38,8 @@ class Operation:
     """Arguments shown as `...` in the one-line form: long texts."""
     positional: ClassVar[bool] = False
     """Show the first argument without its name, as the seed does: `WaitForIdle("alpha")`."""
+    looks: ClassVar[bool] = False
+    """It only looks: without it everything else is as it was."""
 
     @property
     def type(self) -> str:

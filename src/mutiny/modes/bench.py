@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from mutiny.contracts.base import Contract, Live
     from mutiny.engine.loop import Listener, Outcome
-    from mutiny.engine.minimise import Budget, Minimised, Progress
+    from mutiny.engine.minimise import Budget, Progress
     from mutiny.engine.replay import Replay
     from mutiny.targets.live import LiveOptions
 else:
@@ -69,6 +69,12 @@ class Subject(Protocol):
 
     def make_live(self, directory: Path) -> Live: ...
 
+    def apart(self) -> Subject:
+        """The same target for trials: whatever they do, this one has seen nothing of it."""
+
+    def healthy(self) -> Subject | None:
+        """The same target without its plant; None when it has none."""
+
 
 @dataclass(frozen=True)
 class Bench:
@@ -101,6 +107,7 @@ class Bench:
             on_minimise(outcome)
             replay = self._shortest(assignment, outcome, watch)
             directory.write_json(directory.replay_path, replay.as_json())
+            outcome = replace(outcome, replay=replay)
         write_summary(outcome, self.target.contract(), assignment.title, assignment.seed, replay)
         if outcome.verdict is Verdict.SUCCESS:
             directory.discard_box()
@@ -120,36 +127,6 @@ class Bench:
         """Run a sequence in a directory that the caller keeps or throws away."""
         return self._execute(
             Assignment(tuple(operations), "trial", seed, repeats=True), directory, ()
-        )
-
-    def shrink(
-        self,
-        operations: Sequence[Operation],
-        rule: str,
-        seed: int,
-        scratch: Path,
-        budget: Budget,
-        watch: Callable[[Progress], None],
-    ) -> Minimised:
-        """The shortest sequence that breaks the same rule."""
-        from mutiny.engine.minimise import minimise
-
-        contract = self.target.contract()
-
-        def fails(candidate: tuple[Operation, ...]) -> bool:
-            trial = RunDirectory.create(scratch, latest=False)
-            try:
-                return self.try_once(candidate, seed, trial).rule == rule
-            finally:
-                trial.discard()
-
-        return minimise(
-            operations,
-            fails,
-            plausible=lambda candidate: contract.plausible(candidate, operations),
-            simpler=contract.simpler,
-            budget=budget,
-            watch=watch,
         )
 
     # --- parts ---------------------------------------------------------------------------------
@@ -209,14 +186,22 @@ class Bench:
             _techniques(outcome, executed),
         )
         if self.minimise_budget is None:
-            return whole
+            return replace(whole, minimised="no")
+        from mutiny.modes.shrinking import shrink
+
         scratch = outcome.directory.path / "trials"
-        found = self.shrink(
-            executed, outcome.rule, assignment.seed, scratch, self.minimise_budget, watch
+        found = shrink(
+            self.target,
+            executed,
+            outcome.rule,
+            assignment.seed,
+            scratch,
+            self.minimise_budget,
+            watch,
+            shown=outcome,
         )
         RunDirectory(scratch).discard()
-        kept = _techniques(outcome, found.operations)
-        return replace(whole, operations=found.operations, techniques=kept)
+        return replace(whole, techniques=_techniques(outcome, found.operations), **found.told())
 
     def _snapshot(self, outcome: Outcome) -> None:
         """The target's state and logs as they were when the run stopped."""

@@ -80,7 +80,9 @@ def run_scenarios(
             assignment = Assignment(operations, name, seed + round_number)
             outcome = run_one(bench, assignment, show, "Scenario")
             verdicts.append(outcome.verdict)
-            record = summary(outcome, bench.target.contract(), name, assignment.seed, None)
+            record = summary(
+                outcome, bench.target.contract(), name, assignment.seed, outcome.replay
+            )
             collect.append({**record, "directory": str(outcome.directory.path)})
             if fail_fast and outcome.verdict.stops_run:
                 show.total(collect)

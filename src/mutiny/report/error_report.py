@@ -69,12 +69,16 @@ def _lines(
     yield from _output(step, target)
     yield from _logs(outcome)
     if replay is not None:
-        yield "## Minimal Replay Sequence"
+        yield f"## {replay.title} Sequence"
         yield from _fenced(
             "python",
             "# To reproduce, run these operations:\n"
-            + python_form(replay.operations, mark_last=True),
+            + python_form(replay.operations, mark_last=True)
+            if replay.vouched
+            else python_form(replay.operations, mark_last=False),
         )
+        yield ""
+        yield f"{len(replay.operations)} of {len(outcome.steps)} operations; {replay.standing}."
         yield ""
         yield f"`mutiny replay {outcome.directory.replay_path.name}` repeats it."
         yield ""

@@ -49,8 +49,15 @@ def _error(outcome: Outcome, replay: Replay | None) -> dict[str, object] | None:
         "report": outcome.directory.report_path.name,
         "minimal_replay": outcome.directory.replay_path.name if replay else None,
         "minimal_length": len(replay.operations) if replay else None,
+        **(_standing(replay) if replay else {}),
         "state_preserved_at": str(outcome.directory.box_path),
     }
+
+
+def _standing(replay: Replay) -> dict[str, object]:
+    """How sure the replay is, and how short: in the words of the replay file itself."""
+    told = replay.as_json()
+    return {key: told[key] for key in ("reproduced", "without_plant", "minimised") if key in told}
 
 
 def _mean_own_ms(outcome: Outcome) -> float | None:

@@ -160,8 +160,10 @@ class Terminal:
             self._say(f"Not tested: {doubt}")
         self._say("")
         self._say(f"Full report: {_shown(outcome.directory.report_path)}")
-        if replay is not None or outcome.directory.replay_path.exists():
-            self._say(f"Minimal replay: {_shown(outcome.directory.replay_path)}")
+        if replay is not None:
+            whole = len(outcome.steps)
+            self._say(f"{replay.title.capitalize()}: {_shown(outcome.directory.replay_path)}")
+            self._say(f"  {len(replay.operations)} of {whole} operations; {replay.standing}")
         self._say("")
         self._say(f"State preserved at: {_relative(outcome.directory.box_path)}/")
 

@@ -64,6 +64,16 @@ class Target:
             return BoardLive(self.spec, directory, self.options)
         return WorkersLive(self.spec, directory, self.options)
 
+    def apart(self) -> Target:
+        """A target keeps nothing from run to run."""
+        return self
+
+    def healthy(self) -> Target | None:
+        """The same target without its plant; None when it has none."""
+        if not self.options.plant:
+            return None
+        return replace(self, options=replace(self.options, plant=""))
+
 
 def shipped() -> dict[str, Path]:
     """Targets by name: Mutiny's own and those of installed packages."""

@@ -190,6 +190,10 @@ class BoardContract:
         """Could this sequence mean anything? The minimiser does not run what could not."""
         return simplify.plausible(self.profile, sequence, original)
 
+    def certain(self, sequence: Sequence[Operation], original: Sequence[Operation]) -> bool:
+        """A board does nothing by itself: what depends on time says so with its leases."""
+        return True
+
     def simpler(self, sequence: Sequence[Operation]) -> Iterator[tuple[str, tuple[Operation, ...]]]:
         """Simpler forms of a sequence: fewer workers and tasks, smaller payloads and waits."""
         return simplify.simpler(sequence)

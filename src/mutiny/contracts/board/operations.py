@@ -276,10 +276,14 @@ class WriteAsLeader(LeaderCommand):
 class Status(Operation):
     """How things are."""
 
+    looks: ClassVar[bool] = True
+
 
 @dataclass(frozen=True)
 class List(Operation):
     """All tasks."""
+
+    looks: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)

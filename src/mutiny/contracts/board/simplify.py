@@ -11,10 +11,19 @@ from mutiny.contracts.board.courses import COMMANDS
 from mutiny.contracts.board.model import BoardModel
 from mutiny.contracts.board.profile import BoardProfile
 from mutiny.contracts.board.symbolic import Walk
-from mutiny.model.operation import Operation, walk
-from mutiny.values import fields, replace
-
-Steps = tuple[Operation, ...]
+from mutiny.contracts.shortening import (
+    Forms,
+    deeds,
+    exact_points,
+    mentioned,
+    renamed,
+    smaller_waits,
+    unwrapped,
+    with_one,
+    without,
+)
+from mutiny.model.operation import Operation
+from mutiny.values import replace
 
 
 def plausible(
@@ -64,12 +73,7 @@ def _still_means_it(sequence: Sequence[Operation], original: Sequence[Operation]
     if not isinstance(last, op.Verify) or last not in original:
         return True
     end = len(original) - original[::-1].index(last)
-    return _deeds(sequence) == _deeds(original[:end])
-
-
-def _deeds(sequence: Sequence[Operation]) -> list[Operation]:
-    looking = (op.Verify, op.AssertStatus, op.AssertOwner, op.List, op.Status)
-    return [one for one in sequence if not isinstance(one, looking)]
+    return deeds(sequence) == deeds(original[:end])
 
 
 def _sensible(way: Walk, operation: Operation) -> bool:
@@ -97,54 +101,34 @@ def _sensible(way: Walk, operation: Operation) -> bool:
     return True
 
 
-def simpler(sequence: Sequence[Operation]) -> Iterator[tuple[str, Steps]]:
+def simpler(sequence: Sequence[Operation]) -> Forms:
     """Simpler forms, the most promising first; each with a word for the progress line."""
-    yield from _unwrapped(sequence)
+    yield from unwrapped(sequence)
     yield from _fewer("workers", "worker", sequence)
     yield from _fewer("nodes", "node", sequence)
     yield from _without_tasks(sequence)
     yield from _plainer(sequence)
+    yield from smaller_waits(sequence)
+    yield from exact_points(sequence)
 
 
-def _with(sequence: Sequence[Operation], index: int, item: Operation) -> Steps:
-    return (*sequence[:index], item, *sequence[index + 1 :])
-
-
-def _unwrapped(sequence: Sequence[Operation]) -> Iterator[tuple[str, Steps]]:
-    """A combination by one of its parts."""
-    for index, operation in enumerate(sequence):
-        if isinstance(operation, common.Parallel):
-            for part in operation.operations:
-                yield "unwrap", _with(sequence, index, part)
-            if len(operation.operations) > 2:
-                for part in operation.operations:
-                    rest = tuple(one for one in operation.operations if one is not part)
-                    yield "unwrap", _with(sequence, index, common.Parallel(rest))
-
-
-def _mentioned(sequence: Sequence[Operation], argument: str) -> list[str]:
-    found: dict[str, None] = {}
-    for item in sequence:
-        for part in walk(item):
-            name = getattr(part, argument, None)
-            if isinstance(name, str):
-                found.setdefault(name)
-    return list(found)
-
-
-def _fewer(word: str, argument: str, sequence: Sequence[Operation]) -> Iterator[tuple[str, Steps]]:
-    """One actor plays the part of another."""
-    names = _mentioned(sequence, argument)
+def _fewer(word: str, argument: str, sequence: Sequence[Operation]) -> Forms:
+    """An actor less: nobody plays his part, or another one does."""
+    names = mentioned(sequence, argument)
+    for gone in reversed(names):
+        kept_operations = without(sequence, argument, gone)
+        if len(kept_operations) < len(sequence):
+            yield word, kept_operations
     for gone in reversed(names[1:]):
         for kept in names:
             if kept != gone:
-                yield word, tuple(_renamed(item, argument, {gone: kept}) for item in sequence)
+                yield word, tuple(renamed(item, argument, {gone: kept}) for item in sequence)
 
 
-def _without_tasks(sequence: Sequence[Operation]) -> Iterator[tuple[str, Steps]]:
+def _without_tasks(sequence: Sequence[Operation]) -> Forms:
     """A task that nobody needs, with everything that is said about it."""
-    for name in reversed(_mentioned(sequence, "task")):
-        kept = tuple(item for item in sequence if name not in _mentioned((item,), "task"))
+    for name in reversed(mentioned(sequence, "task")):
+        kept = without(sequence, "task", name)
         if len(kept) < len(sequence):
             yield "tasks", kept
     for index, item in enumerate(sequence):
@@ -152,31 +136,18 @@ def _without_tasks(sequence: Sequence[Operation]) -> Iterator[tuple[str, Steps]]
             for one in item.tasks:
                 rest = tuple(other for other in item.tasks if other != one)
                 if rest:
-                    yield "batch", _with(sequence, index, op.AddBatch(rest))
+                    yield "batch", with_one(sequence, index, op.AddBatch(rest))
 
 
-def _plainer(sequence: Sequence[Operation]) -> Iterator[tuple[str, Steps]]:
+def _plainer(sequence: Sequence[Operation]) -> Forms:
     """Arguments back to what they are by default."""
     for index, item in enumerate(sequence):
         if isinstance(item, op.AddTask):
             for change in ({"depends": ()}, {"size": 0}, {"priority": 5}, {"max_attempts": None}):
                 other = replace(item, **change)
                 if other != item:
-                    yield "arguments", _with(sequence, index, other)
+                    yield "arguments", with_one(sequence, index, other)
         if isinstance(item, op.Complete) and item.size:
-            yield "arguments", _with(sequence, index, replace(item, size=0))
+            yield "arguments", with_one(sequence, index, replace(item, size=0))
         if isinstance(item, op.SpawnWorker) and item.count > 1:
-            yield "arguments", _with(sequence, index, replace(item, count=1))
-
-
-def _renamed(operation: Operation, argument: str, names: dict[str, str]) -> Operation:
-    changes: dict[str, object] = {}
-    for item in fields(operation):
-        value = getattr(operation, item.name)
-        if item.name == argument and isinstance(value, str):
-            changes[argument] = names.get(value, value)
-        elif isinstance(value, Operation):
-            changes[item.name] = _renamed(value, argument, names)
-        elif isinstance(value, tuple) and value and isinstance(value[0], Operation):
-            changes[item.name] = tuple(_renamed(part, argument, names) for part in value)
-    return replace(operation, **changes) if changes else operation
+            yield "arguments", with_one(sequence, index, replace(item, count=1))

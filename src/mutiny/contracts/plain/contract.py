@@ -115,6 +115,10 @@ class PlainContract:
         """Any part of it may be tried."""
         return bool(operations) and isinstance(operations[0], Reset)
 
+    def certain(self, operations: Sequence[Operation], original: Sequence[Operation]) -> bool:
+        """Nothing is known about anybody's pace."""
+        return True
+
     def simpler(
         self, operations: Sequence[Operation]
     ) -> Iterator[tuple[str, tuple[Operation, ...]]]:

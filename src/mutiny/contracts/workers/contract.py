@@ -208,6 +208,10 @@ class WorkersContract:
         """Could this sequence mean anything? The minimiser does not run what could not."""
         return simplify.plausible(self.profile, sequence, original)
 
+    def certain(self, sequence: Sequence[Operation], original: Sequence[Operation]) -> bool:
+        """Does it depend on the target's pace no more than the original did?"""
+        return simplify.certain(self.profile, sequence, original)
+
     def simpler(self, sequence: Sequence[Operation]) -> Iterator[tuple[str, tuple[Operation, ...]]]:
         """Simpler forms of a sequence: fewer workers, shorter texts, smaller waits."""
         return simplify.simpler(sequence)

@@ -210,6 +210,8 @@ class Doctor(Operation):
 class Status(Operation):
     """The target's own account of itself; it must be true."""
 
+    looks: ClassVar[bool] = True
+
 
 # --- waits ---------------------------------------------------------------------------------------
 

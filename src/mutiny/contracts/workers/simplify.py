@@ -10,58 +10,92 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mutiny.contracts import faults
+from mutiny.contracts.shortening import (
+    Forms,
+    Steps,
+    exact_points,
+    mentioned,
+    renamed,
+    smaller_waits,
+    unwrapped,
+    with_one,
+    without,
+)
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.advance import OK, REFUSED, advance
 from mutiny.contracts.workers.expect import expect
 from mutiny.contracts.workers.model import WorkersModel
 from mutiny.contracts.workers.profile import Profile
-from mutiny.model.operation import Operation, walk
-from mutiny.values import fields, replace
+from mutiny.model.operation import Operation
+from mutiny.values import replace
 
 SHORT_PROMPT = "Create a.txt"
-SHORT_SLEEP_S = 0.5
-MOST_POINTS = 40
-"""So many calls are tried when a random kill is turned into an exact one."""
 WORKER_NAMES = ("alpha", "beta", "gamma", "delta")
 
 
 def plausible(
     profile: Profile, sequence: Sequence[Operation], original: Sequence[Operation] = ()
 ) -> bool:
-    """Walk the sequence symbolically; False when it is nonsense or would depend on luck.
+    """Walk the sequence symbolically; False when it is nonsense.
 
-    A wait, assertion or fault that can never be meant seriously is nonsense. A command whose
-    outcome depends on the target's pace is luck, unless it did so in the original already: a
-    shorter sequence that only fails when an agent happens to start fast is no reproduction.
+    A wait, assertion or fault that can never be meant seriously is nonsense, and so is an assertion
+    that the model held for true in the original and does not hold for true here.
     """
     if not sequence or not isinstance(sequence[0], op.Reset):
         return False
+    promised = {one for model, one in _walked(profile, original) if _agrees(model, one)}
+    return all(
+        _sensible(model, operation) and (operation not in promised or _agrees(model, operation))
+        for model, operation in _walked(profile, sequence)
+    )
+
+
+def certain(
+    profile: Profile, sequence: Sequence[Operation], original: Sequence[Operation] = ()
+) -> bool:
+    """Is there no command whose outcome depends on the target's pace, unless it did in the original?
+
+    A shorter sequence that only fails when an agent happens to start fast is a weak reproduction.
+    """
     lucky = _lucky(profile, original)
+    return not any(
+        operation.type not in lucky and _depends_on_pace(model, operation)
+        for model, operation in _walked(profile, sequence)
+    )
+
+
+def _walked(
+    profile: Profile, sequence: Sequence[Operation]
+) -> Iterator[tuple[WorkersModel, Operation]]:
+    """Every operation with the beliefs that it meets."""
     model = WorkersModel(profile)
-    for operation in sequence[1:]:
+    for operation in sequence:
         if isinstance(operation, op.Reset):
             model = WorkersModel(profile)
             continue
-        if not _sensible(model, operation):
-            return False
-        if original and _depends_on_pace(model, operation) and operation.type not in lucky:
-            return False
+        yield model, operation
         model = _walk(model, operation)
-    return True
+
+
+def _agrees(model: WorkersModel, operation: Operation) -> bool:
+    """Does the model say what is asserted? Then no shorter sequence may make it wrong by itself."""
+    worker = op.worker_of(operation)
+    if worker is None or worker not in model.workers:
+        return False
+    if isinstance(operation, op.AssertState):
+        return operation.status in model.allowed(worker)
+    if isinstance(operation, op.AssertSessionAlive):
+        return True in model.daemon
+    return isinstance(operation, op.AssertWorkerExists)
 
 
 def _lucky(profile: Profile, original: Sequence[Operation]) -> frozenset[str]:
     """Types of commands whose outcome depended on the target's pace in the original."""
-    model = WorkersModel(profile)
-    found = set()
-    for operation in original:
-        if isinstance(operation, op.Reset):
-            model = WorkersModel(profile)
-            continue
-        if _depends_on_pace(model, operation):
-            found.add(operation.type)
-        model = _walk(model, operation)
-    return frozenset(found)
+    return frozenset(
+        operation.type
+        for model, operation in _walked(profile, original)
+        if _depends_on_pace(model, operation)
+    )
 
 
 def _depends_on_pace(model: WorkersModel, operation: Operation) -> bool:
@@ -144,43 +178,30 @@ def _walk(model: WorkersModel, operation: Operation) -> WorkersModel:
     return model
 
 
-def simpler(sequence: Sequence[Operation]) -> Iterator[tuple[str, tuple[Operation, ...]]]:
+def simpler(sequence: Sequence[Operation]) -> Forms:
     """Simpler forms, the most promising first; each with a word for the progress line."""
-    yield from _unwrapped(sequence)
+    yield from unwrapped(sequence)
     yield from _fewer_workers(sequence)
     yield from _shorter_texts(sequence)
-    yield from _smaller_waits(sequence)
-    yield from _exact_points(sequence)
+    yield from smaller_waits(sequence)
+    yield from exact_points(sequence)
 
 
-def _unwrapped(sequence: Sequence[Operation]) -> Iterator[tuple[str, tuple[Operation, ...]]]:
-    """A combination by one of its parts; a script of several turns by its first."""
-    for index, operation in enumerate(sequence):
-        if isinstance(operation, op.Parallel):
-            for part in operation.operations:
-                yield "unwrap", _with(sequence, index, part)
-        if isinstance(operation, faults.Injury | faults.KillDuring | op.SweepPoint):
-            for part in operation.children():
-                yield "unwrap", _with(sequence, index, part)
-        if isinstance(operation, op.Behave) and len(operation.turns) > 1:
-            yield "script", _with(sequence, index, replace(operation, turns=operation.turns[:1]))
-
-
-def _fewer_workers(sequence: Sequence[Operation]) -> Iterator[tuple[str, tuple[Operation, ...]]]:
-    """Merge the last worker into an earlier one, and give the workers their plain names."""
-    names = _workers(sequence)
+def _fewer_workers(sequence: Sequence[Operation]) -> Forms:
+    """Leave a worker out, merge the last into an earlier one, and give them their plain names."""
+    names = mentioned(sequence, "worker")
     for gone in reversed(names):
-        kept_operations = tuple(item for item in sequence if gone not in _workers((item,)))
+        kept_operations = without(sequence, "worker", gone)
         if len(kept_operations) < len(sequence):
             yield "workers", kept_operations
     for gone in reversed(names[1:]):
         for kept in names:
             if kept != gone:
-                merged = [_renamed(item, {gone: kept}) for item in sequence]
+                merged = [renamed(item, "worker", {gone: kept}) for item in sequence]
                 yield "workers", _without_repeated_adds(merged)
     plain = dict(zip(names, WORKER_NAMES, strict=False))
     if any(old != new for old, new in plain.items()) and not _prefixes(names):
-        yield "names", tuple(_renamed(item, plain) for item in sequence)
+        yield "names", tuple(renamed(item, "worker", plain) for item in sequence)
 
 
 def _prefixes(names: Sequence[str]) -> bool:
@@ -188,7 +209,7 @@ def _prefixes(names: Sequence[str]) -> bool:
     return any(a != b and a.startswith(b) for a in names for b in names)
 
 
-def _without_repeated_adds(sequence: Sequence[Operation]) -> tuple[Operation, ...]:
+def _without_repeated_adds(sequence: Sequence[Operation]) -> Steps:
     kept: list[Operation] = []
     for item in sequence:
         repeated = (
@@ -199,7 +220,7 @@ def _without_repeated_adds(sequence: Sequence[Operation]) -> tuple[Operation, ..
     return tuple(kept)
 
 
-def _shorter_texts(sequence: Sequence[Operation]) -> Iterator[tuple[str, tuple[Operation, ...]]]:
+def _shorter_texts(sequence: Sequence[Operation]) -> Forms:
     short = tuple(
         replace(item, prompt=SHORT_PROMPT)
         if isinstance(item, op.Start)
@@ -212,50 +233,4 @@ def _shorter_texts(sequence: Sequence[Operation]) -> Iterator[tuple[str, tuple[O
         yield "texts", short
     for index, item in enumerate(sequence):
         if short[index] != item:
-            yield "texts", _with(sequence, index, short[index])
-
-
-def _smaller_waits(
-    sequence: Sequence[Operation],
-) -> Iterator[tuple[str, tuple[Operation, ...]]]:
-    """Halve long sleeps; short ones are left alone, or the result would depend on milliseconds."""
-    for index, item in enumerate(sequence):
-        if isinstance(item, op.Sleep) and item.seconds >= SHORT_SLEEP_S:
-            yield "waits", _with(sequence, index, replace(item, seconds=round(item.seconds / 2, 3)))
-
-
-def _exact_points(sequence: Sequence[Operation]) -> Iterator[tuple[str, tuple[Operation, ...]]]:
-    """A kill after some milliseconds by the exact call before which it shows the same."""
-    for index, item in enumerate(sequence):
-        if isinstance(item, faults.KillDuring):
-            kind = op.CrashAt if item.whole else op.KillAt
-            for call in range(MOST_POINTS):
-                yield "exact point", _with(sequence, index, kind(item.operation, call))
-
-
-def _with(sequence: Sequence[Operation], index: int, item: Operation) -> tuple[Operation, ...]:
-    return (*sequence[:index], item, *sequence[index + 1 :])
-
-
-def _workers(sequence: Sequence[Operation]) -> list[str]:
-    """Workers in the order of their first mention."""
-    names: dict[str, None] = {}
-    for item in sequence:
-        for part in walk(item):
-            name = op.worker_of(part)
-            if name is not None:
-                names.setdefault(name)
-    return list(names)
-
-
-def _renamed(operation: Operation, names: dict[str, str]) -> Operation:
-    changes: dict[str, object] = {}
-    for item in fields(operation):
-        value = getattr(operation, item.name)
-        if item.name == "worker" and isinstance(value, str):
-            changes["worker"] = names.get(value, value)
-        elif isinstance(value, Operation):
-            changes[item.name] = _renamed(value, names)
-        elif isinstance(value, tuple) and value and isinstance(value[0], Operation):
-            changes[item.name] = tuple(_renamed(part, names) for part in value)
-    return replace(operation, **changes) if changes else operation
+            yield "texts", with_one(sequence, index, short[index])

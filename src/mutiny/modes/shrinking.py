@@ -1,0 +1,220 @@
+"""From a failed run to the shortest sequence that fails in the same way, and how often it does so.
+
+Trials decide: they run apart from the run that they shorten, count only when they show the same
+failure, and where the target has a plant the same target without it must pass, or the sequence shows
+something else than the plant. What is handed back was tried afresh, after the search: the tries that
+chose it would flatter it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from mutiny.engine.failure import Failure, failure_of, names_in
+from mutiny.engine.loop import Engine, Outcome
+from mutiny.engine.minimise import Budget, Minimised, Progress, minimise
+from mutiny.engine.replay import Tries
+from mutiny.engine.rundir import RunDirectory
+from mutiny.model.operation import Operation
+from mutiny.values import dataclass, replace
+
+TYPE_CHECKING = False  # the real one would import typing
+if TYPE_CHECKING:
+    from typing import Any
+
+    from mutiny.contracts.base import Contract
+    from mutiny.modes.bench import Subject
+
+TRIES = 3
+"""So often is a sequence tried before it is believed that it does not fail again, and afterwards."""
+RARE = (1, 4)
+"""What shows only now and then counts when it shows once in four trials."""
+Steps = tuple[Operation, ...]
+
+
+@dataclass(frozen=True)
+class Shrunk:
+    """The shortest sequence, and what is known about it."""
+
+    operations: Steps
+    reproduced: Tries
+    complete: bool
+    runs: int
+    seconds: float
+    without_plant: Tries | None = None
+    seen: str | None = None
+    """What the whole sequence showed instead, when it did not fail again."""
+
+    @property
+    def minimised(self) -> str:
+        """How far minimising came, as a replay file says it."""
+        if self.reproduced.failed == 0:
+            return "no"
+        return "finished" if self.complete else "budget"
+
+    def told(self) -> dict[str, Any]:
+        """What a replay says of it."""
+        return {
+            "operations": self.operations,
+            "reproduced": self.reproduced,
+            "without_plant": self.without_plant,
+            "minimised": self.minimised,
+        }
+
+
+class Trials:
+    """Runs of candidates, each in a directory that is thrown away, compared with one failure."""
+
+    def __init__(self, target: Subject, seed: int, scratch: Path) -> None:
+        self._target = target.apart()
+        self._healthy = target.healthy()
+        self._seed = seed
+        self._scratch = scratch
+        self._passes: dict[Steps, bool] = {}
+        self.runs = 0
+
+    @property
+    def compares(self) -> bool:
+        """Is there a healthy twin to compare with?"""
+        return self._healthy is not None
+
+    def run(self, operations: Steps, *, healthy: bool = False) -> Outcome:
+        """One run; nothing of it is kept but its outcome."""
+        target = self._healthy if healthy else self._target
+        assert target is not None
+        directory = RunDirectory.create(self._scratch, latest=False)
+        self.runs += 1
+        try:
+            engine = Engine(target.contract(), target.make_live, directory, seed=self._seed)
+            return engine.run(operations)
+        finally:
+            directory.discard()
+
+    def passes_healthy(self, operations: Steps) -> bool:
+        """Does it pass where the plant is absent? True where nothing is planted."""
+        if self._healthy is None:
+            return True
+        if operations not in self._passes:
+            self._passes[operations] = self.run(operations, healthy=True).failed_step is None
+        return self._passes[operations]
+
+    def rate(self, operations: Steps, same: Callable[[Outcome], bool], tries: int) -> Tries:
+        """How often it fails in the same way."""
+        return Tries(sum(same(self.run(operations)) for _ in range(tries)), tries)
+
+    def without_plant(self, operations: Steps) -> Tries | None:
+        """How often it fails where the plant is absent."""
+        if self._healthy is None:
+            return None
+        outcome = self.run(operations, healthy=True)
+        return Tries(int(outcome.failed_step is not None), 1)
+
+
+def shrink(
+    target: Subject,
+    operations: Sequence[Operation],
+    rule: str,
+    seed: int,
+    scratch: Path,
+    budget: Budget,
+    watch: Callable[[Progress], None] = lambda _: None,
+    *,
+    shown: Outcome | None = None,
+) -> Shrunk:
+    """The shortest sequence that fails as the whole does; `shown` is a run that has failed."""
+    whole = tuple(operations)
+    started = time.monotonic()
+    trials = Trials(target, seed, scratch)
+    names = names_in(whole)
+    failure = None if shown is None else failure_of(shown, names)
+    tried: list[str] = []
+    while not tried or (tried[-1] != rule and len(tried) < TRIES):
+        first = trials.run(whole)
+        again = failure_of(first, names)
+        if again is not None and again.rule == rule:
+            failure = again if failure is None else failure.joined(again)
+        tried.append(first.rule or first.verdict.value)
+    spent = time.monotonic() - started
+    if tried[-1] != rule or failure is None:
+        return Shrunk(whole, Tries(0, len(tried)), False, trials.runs, spent, seen=tried[-1])
+    reserved = spent / len(tried) * TRIES  # for the tries at the end
+    found = _search(
+        target.contract(),
+        trials,
+        whole,
+        failure,
+        replace(
+            budget,
+            runs=max(budget.runs - len(tried) - TRIES, 0),
+            seconds=max(budget.seconds - spent - reserved, 0.0),
+            **({} if len(tried) == 1 else {"confirm": RARE[0], "of": RARE[1]}),
+        ),
+        watch,
+    )
+    known = failure
+    kept, reproduced = _believed(
+        trials, whole, found, lambda outcome: known.covers(failure_of(outcome, names))
+    )
+    return Shrunk(
+        kept,
+        reproduced,
+        found.complete,
+        trials.runs,
+        time.monotonic() - started,
+        trials.without_plant(kept),
+    )
+
+
+def _search(
+    contract: Contract,
+    trials: Trials,
+    whole: Steps,
+    failure: Failure,
+    budget: Budget,
+    watch: Callable[[Progress], None],
+) -> Minimised:
+    """Minimise by trials; a healthy twin tells what is vacuous, and without one the model does.
+
+    Where the whole depends on nobody's pace a shorter one may not either; where it does, the trials
+    decide.
+    """
+    names = names_in(whole)
+    promised = () if trials.compares else whole
+    steady = contract.certain(whole, ())
+
+    def doubtful(candidate: Steps) -> bool:
+        return not contract.certain(candidate, whole)
+
+    def plausible(candidate: Steps) -> bool:
+        return contract.plausible(candidate, promised) and not (steady and doubtful(candidate))
+
+    def fails(candidate: Steps) -> bool:
+        same = failure.covers(failure_of(trials.run(candidate), names))
+        return same and trials.passes_healthy(candidate)
+
+    return minimise(
+        whole,
+        fails,
+        plausible=plausible,
+        doubtful=doubtful,
+        simpler=contract.simpler,
+        budget=budget,
+        watch=watch,
+    )
+
+
+def _believed(
+    trials: Trials, whole: Steps, found: Minimised, same: Callable[[Outcome], bool]
+) -> tuple[Steps, Tries]:
+    """The shortest that stands fresh tries: what is doubtful must fail in all of them, and what never
+    fails again is no reproduction.
+    """
+    kept, reproduced = whole, Tries(0, 0)
+    for kept in dict.fromkeys((found.operations, found.certain, whole)):
+        reproduced = trials.rate(kept, same, TRIES)
+        doubtful = kept == found.operations != found.certain
+        if reproduced.failed == TRIES or (reproduced.failed and not doubtful):
+            break
+    return kept, reproduced
