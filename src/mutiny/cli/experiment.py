@@ -30,10 +30,21 @@ def command() -> None:
 
 
 @command.command("run")
-@words.argument("experiments", nargs=-1, required=True, metavar="EXPERIMENT...")
-@words.option("--target", help="Another target than the file's; by default all that it names.")
+@words.argument(
+    "experiments", complete="experiments", nargs=-1, required=True, metavar="EXPERIMENT..."
+)
+@words.option(
+    "--target",
+    complete="targets",
+    help="Another target than the file's; by default all that it names.",
+)
 @words.option("--bin", "program", metavar="PATH", help="The target's program.")
-@words.option("--plant", default="", help="A bug to plant into longboat; see `mutiny plants`.")
+@words.option(
+    "--plant",
+    complete="plants",
+    default="",
+    help="A bug to plant into longboat; see `mutiny plants`.",
+)
 @words.option("--seed", type=words.SEED, help="Seed of all choices; the file's, else printed.")
 @words.option(
     "--isolation",
@@ -179,8 +190,10 @@ def _write_junit(path: Path, reports: list[ExperimentReport]) -> None:
 
 
 @command.command("check")
-@words.argument("experiments", nargs=-1, required=True, metavar="EXPERIMENT...")
-@words.option("--target", help="Check it for another target than the file's.")
+@words.argument(
+    "experiments", complete="experiments", nargs=-1, required=True, metavar="EXPERIMENT..."
+)
+@words.option("--target", complete="targets", help="Check it for another target than the file's.")
 def check_command(experiments: tuple[str, ...], target: str | None) -> int:
     """Read experiments and tell every mistake with its line; nothing is run or touched."""
     from mutiny.experiments.compile import compile_experiment
@@ -208,7 +221,7 @@ def check_command(experiments: tuple[str, ...], target: str | None) -> int:
 @command.command("list")
 @words.option("--sentences", is_flag=True, help="The sentences of steady states and `verify`.")
 @words.option("--steps", is_flag=True, help="The words that a step may begin with.")
-@words.option("--contract", help="Only this contract: workers or board.")
+@words.option("--contract", complete="contracts", help="Only this contract: workers or board.")
 @words.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def list_command(sentences: bool, steps: bool, contract: str | None, as_json: bool) -> int:
     """List the experiments that ship with Mutiny, or what an experiment can say."""

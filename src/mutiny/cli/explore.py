@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 @words.command("explore")
 @target_options
-@words.option("--contract", help="Which contract to explore; default: the target's own.")
+@words.option(
+    "--contract", complete="contracts", help="Which contract to explore; default: the target's own."
+)
 @words.option("--seed", type=words.SEED, help="The first seed; printed when not given.")
 @words.option(
     "--seeds",

@@ -29,11 +29,17 @@ def _numbers(text: str) -> tuple[int, ...]:
 @words.option(
     "--target",
     "targets",
+    complete="targets",
     multiple=True,
     help="A board; may be repeated. Default: longboat's three.",
 )
 @words.option("--bin", "program", metavar="PATH", help="The target's program, if not on PATH.")
-@words.option("--plant", default="", help="A bug to plant into longboat; see `mutiny plants`.")
+@words.option(
+    "--plant",
+    complete="plants",
+    default="",
+    help="A bug to plant into longboat; see `mutiny plants`.",
+)
 @words.option(
     "--shape", "shapes", multiple=True, type=words.Choice(SHAPES), help="Default: all of them."
 )

@@ -28,6 +28,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "minimise": ("minimise", "Find the shortest sequence that breaks the same rule."),
     "report": ("report", "Show the report of a run again."),
     "target": ("target", "List, check and create targets."),
+    "scenarios": ("scenarios", "List the scenarios by contract, one line each."),
     "plants": ("plants", "List the bugs that can be planted into longboat."),
     "rules": ("rules", "List the promises that are checked."),
     "doctor": ("doctor", "Say what this machine can isolate and inject."),

@@ -19,7 +19,9 @@ MOST_TRIES = 1000
 
 @words.command("minimise")
 @words.argument("source", metavar="RUN|FILE", type=words.Path(path_type=Path))
-@words.option("--rule", help="The rule to keep broken; default: the one in the file.")
+@words.option(
+    "--rule", complete="rules", help="The rule to keep broken; default: the one in the file."
+)
 @words.option(
     "--trials",
     type=words.COUNT,
@@ -44,9 +46,9 @@ MOST_TRIES = 1000
 @words.option(
     "--output", type=words.Path(path_type=Path, dir_okay=False), help="Where to write it."
 )
-@words.option("--target", help="Another target than the one in the file.")
+@words.option("--target", complete="targets", help="Another target than the one in the file.")
 @words.option("--bin", "program", metavar="PATH", help="The target's program.")
-@words.option("--plant", help="Another plant than the one in the file.")
+@words.option("--plant", complete="plants", help="Another plant than the one in the file.")
 @words.option("--isolation", type=words.Choice(["bwrap", "unshare", "cgroup", "subreaper"]))
 @words.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def command(

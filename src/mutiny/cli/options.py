@@ -27,6 +27,7 @@ def target_options(function: F) -> F:
         (
             words.option(
                 "--target",
+                complete="targets",
                 default="longboat",
                 show_default=True,
                 help="A target's name, or a TOML file.",
@@ -38,7 +39,10 @@ def target_options(function: F) -> F:
                 help="The target's program, when it is not on PATH.",
             ),
             words.option(
-                "--plant", default="", help="A bug to plant into longboat; see `mutiny plants`."
+                "--plant",
+                complete="plants",
+                default="",
+                help="A bug to plant into longboat; see `mutiny plants`.",
             ),
             words.option(
                 "--agents",

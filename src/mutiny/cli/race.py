@@ -17,12 +17,18 @@ KINDS = ("claims", "update", "lock", "toctou")
 @words.command("race")
 @words.option(
     "--target",
+    complete="targets",
     default="longboat-board",
     show_default=True,
     help="A board's name, or a TOML file.",
 )
 @words.option("--bin", "program", metavar="PATH", help="The target's program, if not on PATH.")
-@words.option("--plant", default="", help="A bug to plant into longboat; see `mutiny plants`.")
+@words.option(
+    "--plant",
+    complete="plants",
+    default="",
+    help="A bug to plant into longboat; see `mutiny plants`.",
+)
 @words.option(
     "--kind", "kinds", multiple=True, type=words.Choice(KINDS), help="Default: all of them."
 )

@@ -24,11 +24,16 @@ if TYPE_CHECKING:
     help="Repeat so often and count how often it fails the same way.",
 )
 @words.option(
-    "--expect", metavar="RULE", help="Exit 0 when this rule is broken again: a reducer's predicate."
+    "--expect",
+    complete="rules",
+    metavar="RULE",
+    help="Exit 0 when this rule is broken again: a reducer's predicate.",
 )
-@words.option("--target", help="Another target than the one in the file.")
+@words.option("--target", complete="targets", help="Another target than the one in the file.")
 @words.option("--bin", "program", metavar="PATH", help="The target's program.")
-@words.option("--plant", help="Another plant than the one in the file; '' for none.")
+@words.option(
+    "--plant", complete="plants", help="Another plant than the one in the file; '' for none."
+)
 @words.option("--isolation", type=words.Choice(["bwrap", "unshare", "cgroup", "subreaper"]))
 @words.option(
     "--runs", "root", type=words.Path(path_type=Path, file_okay=False), default=DEFAULT_ROOT

@@ -14,6 +14,7 @@ from mutiny.cli.options import choose_seed, make_bench, minimise_options, target
 @words.option(
     "--scenario",
     "scenarios",
+    complete="scenarios",
     multiple=True,
     help="A scenario's name or a JSON file; may be repeated.",
 )

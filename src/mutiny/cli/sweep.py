@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 @words.command("sweep")
 @words.argument("kind", type=words.Choice(["crash", "errno", "torn", "fsync", "preempt"]))
 @target_options
-@words.option("--scenario", required=True, help="A scenario's name or a JSON file.")
+@words.option(
+    "--scenario", complete="scenarios", required=True, help="A scenario's name or a JSON file."
+)
 @words.option(
     "--at",
     required=True,

@@ -47,7 +47,7 @@ def list_targets(as_json: bool) -> int:
 
 
 @command.command("check")
-@words.argument("file")
+@words.argument("file", complete="targets")
 @words.option(
     "--bin",
     "program",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _UNDERSTOOD = frozenset(
     (
         *("default", "show_default", "help", "metavar", "is_flag", "type", "required", "multiple"),
-        *("callback", "nargs"),
+        *("callback", "nargs", "complete"),
     )
 )
 
@@ -209,6 +209,11 @@ class Parameter:
         kind: Any = attributes.get("type")
         if hasattr(kind, "built"):
             attributes["type"] = kind.built()
+        complete = attributes.pop("complete", None)
+        if complete is not None:
+            from mutiny.cli.completion import completer
+
+            attributes["shell_complete"] = completer(complete)
         callback = attributes.get("callback")
         if callback is not None:
 

@@ -36,3 +36,16 @@ def rules_of(contract: str) -> Mapping[str, Rule]:
 
         return board.RULES
     raise UsageError(f"unknown contract {contract!r}{nearest(contract, CONTRACTS)}")
+
+
+def scenarios_about(contract: str) -> Mapping[str, str]:
+    """All scenarios of a contract by name, in one line each; a target may have fewer."""
+    if contract == "workers":
+        from mutiny.contracts.workers.about import ABOUT as WORKERS
+
+        return WORKERS
+    if contract == "board":
+        from mutiny.contracts.board.about import ABOUT as BOARD
+
+        return BOARD
+    raise UsageError(f"unknown contract {contract!r}{nearest(contract, CONTRACTS)}")

@@ -1,0 +1,86 @@
+"""What a shell offers after TAB: the names that an option or an argument can take.
+
+click speaks with the shell (`_MUTINY_COMPLETE`); here are only the names, each kind loaded when it is
+asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from click import Context
+from click import Parameter as ClickParameter
+from click.shell_completion import CompletionItem
+
+from mutiny.errors import MutinyError
+
+Names = Iterable[tuple[str, str]]
+"""Names, each with a line of help."""
+
+
+def completer(kind: str) -> Callable[[Context, ClickParameter, str], list[CompletionItem]]:
+    """What click asks for the values of a parameter; a file where no name fits."""
+    names_of = KINDS[kind]
+
+    def complete(context: Context, _: ClickParameter, word: str) -> list[CompletionItem]:
+        found = [
+            CompletionItem(name, help=about)
+            for name, about in names_of(context.params)
+            if name.startswith(word)
+        ]
+        return found or [CompletionItem(word, type="file")]
+
+    return complete
+
+
+def _targets(_: dict[str, Any]) -> Names:
+    from mutiny.targets.registry import find_spec, shipped
+
+    for name in shipped():
+        yield name, find_spec(name)[0].about
+
+
+def _scenarios(given: dict[str, Any]) -> Names:
+    from mutiny.contracts.catalogue import scenarios_about
+    from mutiny.targets.registry import find_spec
+
+    try:
+        spec, _ = find_spec(given.get("target") or "longboat")
+    except MutinyError:  # a shell has no place for complaints
+        return ()
+    return scenarios_about(spec.contract).items()
+
+
+def _plants(_: dict[str, Any]) -> Names:
+    from longboat.plants import PLANTS
+
+    return ((plant.name, plant.what) for plant in PLANTS.values())
+
+
+def _experiments(_: dict[str, Any]) -> Names:
+    from mutiny.modes.experiment_files import library
+
+    return ((name, "") for name in library())
+
+
+def _rules(_: dict[str, Any]) -> Names:
+    from mutiny.contracts.catalogue import CONTRACTS, rules_of
+
+    return ((rule.id, rule.promise) for name in CONTRACTS for rule in rules_of(name).values())
+
+
+def _contracts(_: dict[str, Any]) -> Names:
+    from mutiny.contracts.catalogue import CONTRACTS
+
+    return ((name, "") for name in CONTRACTS)
+
+
+KINDS: dict[str, Callable[[dict[str, Any]], Names]] = {
+    "targets": _targets,
+    "scenarios": _scenarios,
+    "plants": _plants,
+    "experiments": _experiments,
+    "rules": _rules,
+    "contracts": _contracts,
+}

@@ -1,0 +1,52 @@
+"""`mutiny scenarios`: which scenarios there are."""
+
+from __future__ import annotations
+
+from mutiny.cli import words
+
+
+@words.command("scenarios")
+@words.option("--contract", complete="contracts", help="Only those of one contract.")
+@words.option("--target", complete="targets", help="Only those that this target runs.")
+@words.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+def command(contract: str | None, target: str | None, as_json: bool) -> int:
+    """List the scenarios by contract, each with one line about it.
+
+    \b
+    Examples:
+      mutiny scenarios
+      mutiny scenarios --target longboat-broker
+      mutiny run --scenario merge_conflict
+    """
+    from mutiny.contracts.catalogue import CONTRACTS, scenarios_about
+
+    chosen = [contract] if contract is not None else list(CONTRACTS)
+    found = {name: dict(scenarios_about(name)) for name in chosen}
+    if target is not None:
+        found = _of_target(target, found)
+    if as_json:
+        rows = [
+            {"name": name, "contract": contract_name, "about": about}
+            for contract_name, scenarios in found.items()
+            for name, about in scenarios.items()
+        ]
+        words.echo_json(rows)
+        return 0
+    for contract_name, scenarios in found.items():
+        words.echo(f"{contract_name}: {len(scenarios)} scenarios")
+        for name, about in scenarios.items():
+            words.echo(f"  {name:<29} {about}")
+    return 0
+
+
+def _of_target(target: str, found: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
+    """Those that a target runs: its file leaves out what makes no sense for it."""
+    from mutiny.contracts.board.scenarios import scenarios_of
+    from mutiny.targets.board.spec import BoardSpec
+    from mutiny.targets.registry import find_spec
+
+    spec, _ = find_spec(target)
+    about = found.get(spec.contract, {})
+    if isinstance(spec, BoardSpec):
+        about = {name: about[name] for name in scenarios_of(spec.profile) if name in about}
+    return {spec.contract: about}
