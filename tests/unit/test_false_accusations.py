@@ -25,6 +25,7 @@ from builders import (
     view,
     worktree,
 )
+from mutiny.box.results import ProcessInfo
 from mutiny.contracts import faults
 from mutiny.contracts.workers import contract as workers_contract
 from mutiny.contracts.workers import operations as op
@@ -32,11 +33,16 @@ from mutiny.contracts.workers.advance import OK, advance
 from mutiny.contracts.workers.invariants import INVARIANTS
 from mutiny.contracts.workers.judge import check_state
 from mutiny.contracts.workers.keepers import KEEPERS, Keeper, is_kept
-from mutiny.contracts.workers.model import Work, WorkersModel
+from mutiny.contracts.workers.model import Work, WorkersModel, unwell
 from mutiny.contracts.workers.observation import Observation
 from mutiny.contracts.workers.profile import Profile
 from mutiny.contracts.workers.rules import RULES
+from mutiny.model.pace import MOST_CROWDING, Pace, Patience
+from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
+from mutiny.system.machine import crowding
+from mutiny.targets.daemons import Daemons
+from mutiny.targets.pacing import Pacing
 
 CASES = (*STATE_CASES, *LEDGER_CASES)
 
@@ -231,3 +237,161 @@ def test_worlds_that_were_dropped_mean_inconclusive(monkeypatch: pytest.MonkeyPa
     crash = replace(refused("boom"), exit_code=None, signal=11)
     judged = CONTRACT.judge(answered.model, start, crash, before, before, AT)
     assert judged.violation is not None
+
+
+# --- slow is not stuck ---------------------------------------------------------------------------
+
+
+class Clock:
+    """Time that a test moves."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_limit_grows_with_the_machine_and_with_the_targets_own_commands() -> None:
+    assert Pace().limit(15.0) == 15.0
+    assert Pace(crowding=2.0).limit(15.0) == 30.0
+    assert Pace(crowding=0.2).limit(15.0) == 15.0
+    assert Pace(crowding=1000.0).limit(15.0) == 15.0 * MOST_CROWDING
+    assert Pace(command_s=2.7).limit(15.0) == 10 * 2.7
+    assert Pace(command_s=0.2).limit(15.0) == 15.0
+
+
+def test_the_pace_is_measured() -> None:
+    clock, crowd = Clock(), [1.0]
+    pacing = Pacing(lambda: crowd[0], clock)
+    assert pacing.now() == Pace(1.0, 0.0)
+    for took in (0.1, 2.7, 2.9):
+        pacing.took(took)
+    crowd[0] = 5.0
+    assert pacing.now() == Pace(5.0, 2.7)
+    crowd[0] = 1.0
+    clock.now += 59
+    assert pacing.now().crowding == 5.0  # what is late now was held up then
+    clock.now += 2
+    assert pacing.now().crowding == 1.0
+    assert crowding() >= 1.0
+
+
+def test_what_moves_is_waited_for_up_to_the_bound_and_is_then_slow() -> None:
+    clock = Clock()
+    patience = Patience(10.0, clock)
+    for second in range(4 * 10):
+        assert not patience.over
+        patience.saw(second // 6)  # something new every six seconds
+        clock.now += 1
+    assert patience.over
+    assert not patience.stuck
+    assert patience.left_s == 0
+
+
+@pytest.mark.parametrize("circle", [1, 2, 3])
+def test_what_does_not_move_is_stuck_and_a_circle_is_no_progress(circle: int) -> None:
+    clock = Clock()
+    patience = Patience(10.0, clock)
+    for second in range(12 + circle):
+        patience.saw(second % circle)
+        clock.now += 1
+    assert patience.stuck
+    assert patience.over
+
+
+@pytest.mark.parametrize("rule", ["recovers", "completes"])
+def test_the_rules_about_time_count_from_the_last_progress(rule: str) -> None:
+    hit = {"disturbed": "KillAgent", "disturbed_at": AT - 100, "offline_allowed": True}
+    state = {"recovers": "offline", "completes": "working"}[rule]
+    due = {"recovers": hit, "completes": {"due_at": AT - 100}}[rule]
+    seen = picture(view("alpha", state))
+    stuck = model(belief("alpha", "idle" if rule == "recovers" else state, **due))
+    assert f"workers.{rule}" in accused(stuck, seen)
+    moving = stuck.see(seen)  # it was never seen like this: something has moved
+    assert f"workers.{rule}" not in accused(moving, seen)
+    later = replace(seen, at=AT + 20)
+    assert f"workers.{rule}" in accused(moving.see(later), later)
+    crowded = replace(later, pace=Pace(crowding=4.0))
+    assert f"workers.{rule}" not in accused(moving.see(crowded), crowded)
+    assert moving.see(later).workers["alpha"].moved_at == AT
+
+
+@pytest.mark.parametrize(
+    "wait", [op.WaitForNeedsReview("alpha"), op.Settle(), op.WaitForPrompt("alpha")], ids=str
+)
+def test_a_wait_that_runs_out_while_things_move_is_inconclusive(wait: op.Operation) -> None:
+    due = model(belief("alpha", "working", tokens=(TOKEN,), due_at=0.0))
+    seen = picture(view("alpha", "working"))
+    late = OperationResult(None, stderr="not yet", timed_out=True)
+    moving = replace(late, details={"moving": True})
+    assert CONTRACT.judge(beliefs(due), wait, moving, seen, seen, AT).violation is None
+    assert CONTRACT.judge(beliefs(due), wait, late, seen, seen, AT).violation is not None
+
+
+# --- a rule says only what was looked at ---------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("seen", "said"),
+    [
+        (picture(), "worker alpha is missing"),
+        (picture(view("alpha", "offline")), "worker alpha is offline"),
+        (picture(view(), sessions=frozenset()), "session longboat-alpha does not exist"),
+        (picture(view(), agents=()), "worker alpha is idle but has no running agent"),
+        (picture(view(), agents=None), None),
+        (picture(view(), sessions=None), None),
+        (picture(view()), None),
+    ],
+)
+def test_what_is_wrong_with_a_worker_is_what_was_seen(seen: Observation, said: str | None) -> None:
+    found = unwell(seen, "alpha")
+    assert found is None if said is None else said in (found or "")
+    away = model(belief("alpha", disturbed="KillAgent", disturbed_at=0.0, offline_allowed=True))
+    broken, _ = check_state(away, op.Sleep(), True, seen, seen, {})
+    texts = [i.violation.message for i in broken if i.violation.rule == "workers.recovers"]
+    assert len(texts) == (said is not None)
+    assert all((said or "") in text.lower() for text in texts)
+
+
+# --- the daemon is what `up` left ------------------------------------------------------------------
+
+
+def process(pid: int, *argv: str, parent: int = 1, **marks: object) -> ProcessInfo:
+    plain = ProcessInfo(pid, parent, 1, "S", argv[0], argv, pid, False, of_target=True)
+    return replace(plain, **marks)
+
+
+@pytest.mark.parametrize(
+    "argv", [("longboat", "up"), ("python", "/x/sloop", "up"), ("/bin/sh", "wrap", "up"), ("d",)]
+)
+@pytest.mark.parametrize("hint", ["", "longboat up"])
+def test_the_daemon_is_known_by_what_was_started(argv: tuple[str, ...], hint: str) -> None:
+    daemons = Daemons(hint)
+    running = process(50, *argv)
+    others = (
+        process(60, "tmux", "new-session"),
+        process(61, "claude", parent=60, in_pane=True),
+        process(62, "claude", in_pane=True),  # its server was killed
+        process(51, "git", "fetch", parent=50),
+        process(52, *argv, parent=50),  # just forked
+        process(70, *argv[:-1], "status", asked_for=True),
+        process(71, "helper", parent=70),
+        process(80, "git", "log", of_target=False, asked_for=True),
+    )
+    daemons.learn((running, *others))
+    assert daemons.among((running, *others)) == (running,)
+    orphan = process(51, "git", "fetch")  # it outlives the daemon that started it
+    assert daemons.among((*others[:3], orphan)) == ()
+    again = process(90, *argv)
+    assert daemons.among((*others[:3], again)) == (again,)
+    assert daemons.among((running, again)) == (running, again)
+    assert daemons.among((replace(running, state="Z"),)) == ()
+
+
+def test_a_daemon_that_mutiny_started_itself_is_known_at_once() -> None:
+    daemons = Daemons()
+    daemons.started((50, 1))
+    running = process(50, "llmc-manual", "up", asked_for=True)
+    assert daemons.among((running, process(51, "git", parent=50))) == (running,)
+    assert daemons.among((replace(running, start=2),)) == ()

@@ -161,7 +161,7 @@ def test_a_look_that_fails_is_inconclusive(tmp_path: Path) -> None:
 
 
 def test_a_probe_that_fails_is_inconclusive(tmp_path: Path) -> None:
-    blind = picture(daemons=(), daemon_flag=False, sessions=None, probe_errors=("tmux: no answer",))
+    blind = picture(daemons=None, sessions=None, probe_errors=("tmux: no answer",))
     outcome = run(tmp_path, Script([ok()], [DOWN, blind]), op.Reset(), op.Init())
     assert outcome.verdict is Verdict.INCONCLUSIVE
     assert "tmux: no answer" in outcome.steps[-1].inconclusive

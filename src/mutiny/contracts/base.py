@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from mutiny.model.operation import Operation
+    from mutiny.model.pace import Pace
     from mutiny.model.result import OperationResult
     from mutiny.model.violation import Rule
 
@@ -35,6 +36,9 @@ class Observation(Protocol):
 
     @property
     def probe_errors(self) -> tuple[str, ...]: ...
+
+    @property
+    def pace(self) -> Pace: ...
 
     def as_json(self) -> dict[str, object]: ...
 

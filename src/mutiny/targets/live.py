@@ -29,6 +29,7 @@ from mutiny.model.operation import Operation, walk
 from mutiny.model.result import OperationResult
 from mutiny.targets.daemons import MARK, Daemons
 from mutiny.targets.observer import Observer
+from mutiny.targets.pacing import Pacing
 from mutiny.targets.spec import CommandSpec, TargetSpec, fill
 from mutiny.targets.swept import SweptLive, as_result, unable
 from mutiny.targets.waits import WAITS
@@ -70,6 +71,7 @@ class WorkersLive(SweptLive):
             "plant": options.plant,
         }
         self._known_daemons = Daemons(spec.daemon.argv)
+        self._pacing = Pacing()
         self.observer = self._look_into(self.box)
         self._own_environment = {
             **MARK,
@@ -99,6 +101,7 @@ class WorkersLive(SweptLive):
             double_agents=double,
             outside=self.outside,
             known_daemons=self._known_daemons,
+            pacing=self._pacing,
         )
 
     def outside(self, inside: str) -> Path:
@@ -252,14 +255,18 @@ class WorkersLive(SweptLive):
         argv = tuple(fill(word, values) for word in command.argv)
         spoken = Command(
             argv,
-            command.timeout_s or self.limits.command_s,
+            self._time_limit(command),
             self._values["source"],
             self._environment_values,
             command.stdin.encode(),
         )
-        if self.injured:
-            return as_result(self.injuries.run(spoken), argv)
-        return as_result(self.box.run_many([spoken])[0], argv)
+        ended = self.injuries.run(spoken) if self.injured else self.box.run_many([spoken])[0]
+        if not ended.timed_out:
+            self._pacing.took(ended.duration_s)
+        return as_result(ended, argv)
+
+    def _time_limit(self, command: CommandSpec) -> float:
+        return self._pacing.now().limit(command.timeout_s or self.limits.command_s)
 
     def _start_background(self, command: CommandSpec, values: Mapping[str, str]) -> OperationResult:
         """Start a command that stays in the foreground, and wait until it says that it is ready."""
@@ -275,7 +282,7 @@ class WorkersLive(SweptLive):
         )
         self._background.append(spawned)
         self._known_daemons.started((spawned.pid, spawned.start))
-        deadline = time.monotonic() + (command.timeout_s or self.limits.command_s)
+        deadline = time.monotonic() + self._time_limit(command)
         ready = re.compile(command.ready)
         while time.monotonic() < deadline:
             text = _read(log)
@@ -318,7 +325,7 @@ class WorkersLive(SweptLive):
         values, tokens = self._operation_values(operation, context)
         command = Command(
             tuple(fill(word, values) for word in spoken.argv),
-            spoken.timeout_s or self.limits.command_s,
+            self._time_limit(spoken),
             self._values["source"],
             self._environment_values,
             spoken.stdin.encode(),

@@ -28,6 +28,7 @@ from mutiny.oracle.probes import doubles, git
 from mutiny.oracle.probes.state import StateReading, StateWords, read_state
 from mutiny.system.inotify import DirectoryWatch, Event
 from mutiny.targets.daemons import Daemons
+from mutiny.targets.pacing import Pacing
 from mutiny.targets.spec import TargetSpec, fill
 from mutiny.values import asdict, replace
 
@@ -35,6 +36,8 @@ _TMUX_ARGV = ("tmux", "list-panes", "-a", "-F", "#{session_name}\t#{pane_pid}")
 _NO_SERVER = re.compile(r"no server running|No such file or directory|Connection refused")
 PROBE_TIMEOUT_S = 10.0
 LOOKS = 3
+TORN_READS = 20
+TORN_PAUSE_S = 0.01
 
 
 class Observer:
@@ -49,6 +52,7 @@ class Observer:
         double_agents: bool,
         outside: Callable[[str], Path] | None = None,
         known_daemons: Daemons | None = None,
+        pacing: Pacing | None = None,
     ) -> None:
         self._box = box
         self._outside = outside or box.outside
@@ -66,6 +70,7 @@ class Observer:
         self._repositories = tuple(fill(text, values) for text in spec.git.repositories)
         self._source = values["source"]
         self.received = doubles.ReceivedLog(box.directory / "doubles" / "received.jsonl")
+        self.pacing = pacing or Pacing()
         self._watch: DirectoryWatch | None = None
         self._written_in_place = False
         self._left: tuple[bytes | None] | None = None
@@ -83,8 +88,20 @@ class Observer:
     # --- waiting -------------------------------------------------------------------------------
 
     def state(self) -> StateReading:
-        """Only the state file: cheap enough to look at on every change."""
-        return read_state(self.state_path, self._words)
+        """Only the state file: cheap enough to look at on every change.
+
+        Somebody may be in the middle of writing it: what cannot be understood counts only when it stays
+        the same.
+        """
+        reading = read_state(self.state_path, self._words)
+        for _ in range(TORN_READS):
+            if reading.error is None:
+                break
+            time.sleep(TORN_PAUSE_S)
+            before, reading = reading, read_state(self.state_path, self._words)
+            if reading == before:
+                break
+        return reading
 
     def wait_change(self, timeout_s: float) -> None:
         """Return when the state or the doubles' record changed, or when the time is over."""
@@ -177,6 +194,7 @@ class Observer:
             default_tokens=self._default_tokens,
             source_edit_intact=self._edit_intact(),
             probe_errors=tuple(errors),
+            pace=self.pacing.now(),
         )
 
     def _questions(

@@ -8,8 +8,14 @@ from typing import Any
 from mutiny.contracts.base import StepContext
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.profile import Limits
+from mutiny.model.pace import BOUND, Patience
 from mutiny.model.result import OperationResult
 from mutiny.targets.observer import Observer
+from mutiny.targets.swept import unable
+from mutiny.values import replace
+
+LOOK_EVERY_S = 1.0
+"""How often a wait that watches only the state file looks at everything, to see whether it moves."""
 
 
 def wait_status(
@@ -17,10 +23,10 @@ def wait_status(
 ) -> OperationResult:
     """Until a worker has a status, or had it since the last step."""
     status, worker = operation.status, operation.worker
-    limit = operation.timeout_seconds or _limit_for(limits, status)
     if context.before.status_of(worker) == status and status in op.STATUSES:
         return OperationResult(stdout=f"{worker} is {status}")
-    deadline = time.monotonic() + limit
+    patience = _patience(observer, operation.timeout_seconds or _limit_for(limits, status))
+    looked_at = time.monotonic()
     while True:
         reading = observer.state()
         view = reading.workers.get(worker)
@@ -32,15 +38,32 @@ def wait_status(
             )
         if view is not None and context.impossible(worker, view.status):
             return _hopeless(worker, view.status)
-        remaining = deadline - time.monotonic()
-        if remaining <= 0:
+        if patience.over:
             shown = view.status if view else "missing"
-            return OperationResult(
-                None,
-                stderr=f"{worker} is {shown}, not {status}, after {limit:g}s",
-                timed_out=True,
-            )
-        observer.wait_change(remaining)
+            return _gave_up(patience, f"{worker} is {shown}, not {status}")
+        observer.wait_change(min(patience.left_s, LOOK_EVERY_S))
+        if time.monotonic() - looked_at >= min(LOOK_EVERY_S, patience.limit_s / 4):
+            patience.saw(observer.observe().standing())
+            looked_at = time.monotonic()
+
+
+def _patience(observer: Observer, limit_s: float) -> Patience:
+    return Patience(observer.pacing.now().limit(limit_s))
+
+
+def _gave_up(patience: Patience, what: str) -> OperationResult:
+    """It has not come: nothing moves any more, or all of it is too slow to be waited for."""
+    how = (
+        f"nothing has moved for {patience.limit_s:.3g}s"
+        if patience.stuck
+        else f"things still move after {BOUND * patience.limit_s:.3g}s: slow is not stuck"
+    )
+    return OperationResult(
+        None,
+        stderr=f"{what}; {how}",
+        timed_out=True,
+        details={} if patience.stuck else {"moving": True},
+    )
 
 
 def _limit_for(limits: Limits, status: str) -> float:
@@ -53,23 +76,25 @@ def wait_prompt(
     observer: Observer, limits: Limits, operation: Any, context: StepContext
 ) -> OperationResult:
     """Until an agent of the worker is busy with a prompt."""
-    deadline = time.monotonic() + (operation.timeout_seconds or limits.complete_s)
+    patience = _patience(observer, operation.timeout_seconds or limits.complete_s)
     while True:
-        agents = observer.observe().agents or ()
+        seen = observer.observe()
+        agents = seen.agents or ()
         if any(agent.worker == operation.worker and agent.alive and agent.busy for agent in agents):
             return OperationResult(stdout=f"the agent of {operation.worker} is busy")
-        remaining = deadline - time.monotonic()
-        if remaining <= 0:
-            text = f"no agent of {operation.worker} received a prompt"
-            return OperationResult(None, stderr=text, timed_out=True)
-        observer.wait_change(remaining)
+        patience.saw(seen.standing())
+        if patience.over:
+            if seen.agents is None:
+                return unable("who the agents are could not be read")
+            return _gave_up(patience, f"no agent of {operation.worker} received a prompt")
+        observer.wait_change(patience.left_s)
 
 
 def settle(
     observer: Observer, limits: Limits, operation: Any, context: StepContext
 ) -> OperationResult:
     """Until nothing is pending any more."""
-    deadline = time.monotonic() + limits.recover_s
+    patience = _patience(observer, limits.recover_s)
     while True:
         seen = observer.observe()
         waiting = context.pending(seen)
@@ -78,10 +103,10 @@ def settle(
         for name, view in seen.workers.items():
             if context.impossible(name, view.status):
                 return _hopeless(name, view.status)
-        remaining = deadline - time.monotonic()
-        if remaining <= 0:
-            return OperationResult(None, stderr="; ".join(waiting), timed_out=True)
-        observer.wait_change(remaining)
+        patience.saw(seen.standing())
+        if patience.over:
+            return _gave_up(patience, "; ".join(waiting))
+        observer.wait_change(patience.left_s)
 
 
 def _hopeless(worker: str, status: str) -> OperationResult:
@@ -93,7 +118,10 @@ def assert_state(
     observer: Observer, limits: Limits, operation: Any, context: StepContext
 ) -> OperationResult:
     """The worker has this status now."""
-    view = observer.state().workers.get(operation.worker)
+    reading = observer.state()
+    if reading.error is not None:
+        return unable(f"the state could not be read: {reading.error}")
+    view = reading.workers.get(operation.worker)
     if view is not None and view.status == operation.status:
         return OperationResult()
     shown = view.status if view else "missing"
@@ -106,7 +134,10 @@ def assert_exists(
     observer: Observer, limits: Limits, operation: Any, context: StepContext
 ) -> OperationResult:
     """The target still knows the worker."""
-    if operation.worker in observer.state().workers:
+    reading = observer.state()
+    if reading.error is not None:
+        return unable(f"the state could not be read: {reading.error}")
+    if operation.worker in reading.workers:
         return OperationResult()
     return OperationResult(1, stderr=f"worker {operation.worker} is not in the state")
 
@@ -115,14 +146,18 @@ def assert_session(
     observer: Observer, limits: Limits, operation: Any, context: StepContext
 ) -> OperationResult:
     """The worker's session is there, or comes back in time."""
-    deadline = time.monotonic() + limits.recover_s
+    patience = _patience(observer, limits.recover_s)
     while True:
         seen = observer.observe()
         view = seen.workers.get(operation.worker)
         if view is not None and seen.sessions is not None and view.session in seen.sessions:
             return OperationResult(stdout=view.session)
-        if time.monotonic() >= deadline:
-            return OperationResult(1, stderr=f"no session for worker {operation.worker}")
+        patience.saw(seen.standing())
+        if patience.over:
+            if seen.sessions is None or seen.state_error is not None:
+                return unable("the sessions, or the state, could not be read")
+            late = _gave_up(patience, f"no session for worker {operation.worker}")
+            return replace(late, exit_code=1, timed_out=False)
         observer.wait_change(0.05)
 
 

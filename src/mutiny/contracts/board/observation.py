@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from mutiny.model.pace import Pace
 from mutiny.values import asdict, dataclass, field
 
 
@@ -65,6 +66,7 @@ class BoardObservation:
     agents: tuple[AgentRun, ...] = ()
     """What agents of the board's own have done so far, and do now."""
     probe_errors: tuple[str, ...] = ()
+    pace: Pace = field(default_factory=Pace)
 
     def status_of(self, task: str | None) -> str | None:
         """The status of a task, if it was seen."""

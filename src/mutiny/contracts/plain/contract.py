@@ -12,6 +12,7 @@ from mutiny.contracts.base import Answered, Checked
 from mutiny.contracts.common import Reset
 from mutiny.contracts.plain.operations import OPERATIONS
 from mutiny.model.operation import Operation
+from mutiny.model.pace import Pace
 from mutiny.model.verdict import Verdict
 from mutiny.model.violation import Rule
 from mutiny.values import dataclass, field
@@ -30,6 +31,7 @@ class Nothing:
 
     at: float = 0.0
     probe_errors: tuple[str, ...] = ()
+    pace: Pace = field(default_factory=Pace)
 
     def as_json(self) -> dict[str, object]:
         """Nothing."""

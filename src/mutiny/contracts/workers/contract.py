@@ -82,7 +82,7 @@ class WorkersContract:
         chosen = right or answers[:1]
         undecided_until = model.undecided_until
         if any(answer.half_done for answer in chosen):
-            undecided_until = now + self.profile.limits.recover_s
+            undecided_until = now + seen.pace.limit(self.profile.limits.recover_s)
         worlds = _distinct(one for answer in chosen for one in (answer.model, *answer.others))
         dropped = model.dropped or len(worlds) > MOST_ALTERNATIVES
         after = Beliefs(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from mutiny.contracts import faults
 from mutiny.contracts.workers import operations as op
-from mutiny.contracts.workers.model import WorkersModel
+from mutiny.contracts.workers.model import WorkersModel, unwell
 from mutiny.contracts.workers.observation import (
     AgentView,
     Observation,
@@ -360,33 +360,39 @@ def nuked_is_gone(check: Check) -> Iterator[Violation]:
 
 @_rule("recovers", eventual=False)
 def recovers(check: Check) -> Iterator[Violation]:
-    limit = check.model.profile.limits.recover_s
+    limit = check.seen.pace.limit(check.model.profile.limits.recover_s)
     if check.model.daemon_certain is not True or check.model.lasting:
         return
     for name, belief in check.model.workers.items():
-        away_s = check.seen.at - belief.disturbed_at
-        if belief.disturbed is None or away_s <= limit or check.seen.status_of(name) == "error":
+        stuck_s = check.seen.at - max(belief.disturbed_at, belief.moved_at)
+        if belief.disturbed is None or stuck_s <= limit or check.seen.status_of(name) == "error":
             continue
+        wrong = unwell(check.seen, name)
+        if wrong is None:
+            continue  # it is there; only its status is not one of those that were expected
         yield Violation(
             "workers.recovers",
-            f"Worker {name!r} is {check.seen.status_of(name)} and has no running agent "
-            f"{away_s:.0f}s after {belief.disturbed}.",
+            f"{wrong[:1].upper()}{wrong[1:]} {check.seen.at - belief.disturbed_at:.0f}s after "
+            f"{belief.disturbed}, and nothing has moved for {stuck_s:.0f}s.",
             name,
         )
 
 
 @_rule("completes", eventual=False)
 def completes(check: Check) -> Iterator[Violation]:
-    limit = check.model.profile.limits.complete_s
+    limit = check.seen.pace.limit(check.model.profile.limits.complete_s)
     if check.model.daemon_certain is not True or check.model.lasting:
         return
     for name, belief in check.model.workers.items():
-        late = belief.due_at is not None and check.seen.at - belief.due_at > limit
+        if belief.due_at is None or belief.disturbed is not None:
+            continue
+        stuck_s = check.seen.at - max(belief.due_at, belief.moved_at)
         status = check.seen.status_of(name)
-        if late and belief.disturbed is None and status in ("working", "rejected", "rebasing"):
+        if stuck_s > limit and status in ("working", "rejected", "rebasing"):
             yield Violation(
                 "workers.completes",
-                f"Worker {name!r} is still {status} more than {limit:g}s after it was due to finish.",
+                f"Worker {name!r} is still {status} {check.seen.at - belief.due_at:.0f}s after it was "
+                f"due to finish, and nothing has moved for {stuck_s:.0f}s.",
                 name,
             )
 

@@ -338,12 +338,11 @@ def _judge_wait(
     """A wait that ran out, or an assertion that does not hold, is a broken promise when it was due."""
     if result.harness_error is not None:
         return judgement
+    if _proves_nothing(model, operation, result):
+        return Judgement(Verdict.INCONCLUSIVE)
     if isinstance(operation, op.Settle) and result.timed_out:
         waiting = "; ".join(model.pending(seen)) or result.stderr
         return _broken("workers.recovers", f"Not settled in time: {waiting}.", operation)
-    watching = operation.kind in (Kind.WAIT, Kind.ASSERTION)
-    if (model.lasting or model.doubtful) and watching and not result.succeeded:
-        return Judgement(Verdict.INCONCLUSIVE)  # a fault is on, or nobody knows what the state says
     if operation.kind is Kind.ASSERTION and not result.succeeded:
         return _broken(
             "workers.assertion", f"{operation} does not hold: {result.stderr}", operation
@@ -376,6 +375,15 @@ def _judge_wait(
         text = f"Worker {belief.name!r} was due to be {status} but is {now_status}."
         return _broken("workers.status_follows_model", text, operation, belief.name)
     return judgement
+
+
+def _proves_nothing(model: WorkersModel, operation: Operation, result: OperationResult) -> bool:
+    """Slow is not stuck; and nothing has to happen while a fault is on, or is known of a state that may
+    be the fault's own.
+    """
+    watching = operation.kind in (Kind.WAIT, Kind.ASSERTION)
+    unknown = bool(model.lasting or model.doubtful) and watching and not result.succeeded
+    return bool(result.details.get("moving")) or unknown
 
 
 def _broken(rule: str, message: str, operation: Operation, subject: str = "") -> Judgement:

@@ -8,7 +8,7 @@ without starting anything.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 
 from mutiny.contracts.faults import Injury
 from mutiny.contracts.workers.observation import Observation
@@ -57,10 +57,25 @@ class WorkerBelief:
     """Prompts of the current task that were acknowledged."""
     due_at: float | None = None
     """Since when the agent has been due to finish; None when it is not due at all."""
+    moved_at: float = 0.0
+    """When something new was last seen of it."""
+    standings: frozenset[tuple[Hashable, Hashable]] = frozenset()
+    """How it has been seen since something was last due from it."""
     received: bool = False
     """Its agent is known to be busy with what it was told last."""
     stale_base: bool = False
     """The source moved since its branch began: a rebase, perhaps a conflict, lies ahead."""
+
+    def moved(self, seen: Observation) -> WorkerBelief:
+        """The same after a look: when it stands as it never stood since it was due, that is progress."""
+        if self.due_at is None and self.disturbed is None:
+            return self
+        due = (self.due_at, self.disturbed_at, self.disturbed is None)
+        standing = (due, seen.standing_of(self.name))
+        if standing in self.standings:
+            return self
+        known = frozenset(item for item in self.standings if item[0] == due)
+        return replace(self, standings=known | {standing}, moved_at=seen.at)
 
     @property
     def will_complete(self) -> bool:
@@ -219,7 +234,9 @@ class WorkersModel:
             model = replace(model, daemon=frozenset({observation.daemon_alive}))
         if observation.state_as_left:
             return model.doubting() if model._unnoticed(observation) else model
-        for name, belief in self.workers.items():
+        for name, known in self.workers.items():
+            belief = known.moved(observation)
+            model = model.with_worker(belief)
             status = observation.status_of(name)
             if status is None or status == "offline" or status not in self.allowed(name):
                 continue
@@ -262,17 +279,16 @@ class WorkersModel:
 
     def _pending_worker(self, name: str, belief: WorkerBelief, seen: Observation) -> list[str]:
         status = seen.status_of(name)
-        if status is None:
-            return [f"worker {name} is missing"]
         if status == "error":
             return []
+        if status is None:
+            return [f"worker {name} is missing"]
         waiting = []
         if self.state_damaged and status not in self.allowed(name):
             waiting.append(f"the state still says that worker {name} is {status}")
-        if status == "offline":
-            waiting.append(f"worker {name} is offline")
-        elif not is_well(seen, name):
-            waiting.append(f"worker {name} is {status} but has no running agent")
+        wrong = unwell(seen, name)
+        if wrong is not None:
+            waiting.append(wrong)
         if belief.due_at is not None and status in (*AGENT_MOVES, "idle"):
             waiting.append(f"worker {name} is still {status}")
         undelivered = [token for token in belief.tokens if not _delivered(seen, token)]
@@ -289,11 +305,23 @@ def _delivered(observation: Observation, token: str) -> bool:
 
 def is_well(observation: Observation, worker: str) -> bool:
     """The worker's session is there and an agent runs in it."""
+    return unwell(observation, worker) is None
+
+
+def unwell(observation: Observation, worker: str) -> str | None:
+    """What is wrong with a worker, in words for what was seen; None when nothing is.
+
+    A list that could not be read says nothing about who is not on it.
+    """
     view = observation.workers.get(worker)
-    if view is None or view.status in ("offline", "error"):
-        return False
+    if view is None:
+        return f"worker {worker} is missing"
+    if view.status in ("offline", "error"):
+        return f"worker {worker} is {view.status}"
     if observation.sessions is not None and view.session not in observation.sessions:
-        return False
+        return f"worker {worker} is {view.status} but its session {view.session} does not exist"
     if observation.agents is None:
-        return True
-    return any(agent.worker == worker and agent.alive for agent in observation.agents)
+        return None
+    if any(agent.worker == worker and agent.alive for agent in observation.agents):
+        return None
+    return f"worker {worker} is {view.status} but has no running agent"

@@ -6,8 +6,9 @@ and a rule that needs the fact becomes inconclusive instead of green.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 
+from mutiny.model.pace import Pace
 from mutiny.values import dataclass, field, replace
 
 
@@ -119,6 +120,8 @@ class Observation:
     source_edit_intact: bool | None = None
     """The user's uncommitted edit (DirtySource) is still there; None when there is none."""
     probe_errors: tuple[str, ...] = ()
+    pace: Pace = field(default_factory=Pace)
+    """How fast things go: limits are to be taken at this pace."""
 
     @property
     def daemon_alive(self) -> bool:
@@ -127,6 +130,39 @@ class Observation:
     def status_of(self, worker: str) -> str | None:
         view = self.workers.get(worker)
         return view.status if view else None
+
+    def standing_of(self, worker: str) -> Hashable:
+        """How one worker's affairs stand, without pids and times: what changes in it is progress."""
+        view = self.workers.get(worker)
+        if view is None:
+            return None
+        agents = sorted(
+            (agent.alive, agent.busy) for agent in self.agents or () if agent.worker == worker
+        )
+        tokens = {
+            token
+            for receipt in self.receipts or ()
+            if receipt.worker == worker
+            for token in receipt.tokens
+        }
+        finished = sum(
+            receipt.finished for receipt in self.receipts or () if receipt.worker == worker
+        )
+        tree = self.worktrees.get(worker)
+        return (
+            *(view.status, bool(view.prompt), view.pending_prompt, view.commit_sha),
+            self.sessions is not None and view.session in self.sessions,
+            *(tuple(agents[-1:]), frozenset(tokens), min(finished, len(tokens))),
+            *((tree.exists, tree.head, tree.rebasing) if tree is not None else ()),
+        )
+
+    def standing(self) -> Hashable:
+        """The same of everything."""
+        workers = frozenset((name, self.standing_of(name)) for name in self.workers)
+        commits = None if self.commits is None else frozenset(c.sha for c in self.commits)
+        return (self.state_exists, self.state_error, self.state_as_left, self.daemon_alive), (
+            *(workers, commits, self.default_head),
+        )
 
     def believable(self) -> Observation:
         """The same without what Mutiny itself has written."""

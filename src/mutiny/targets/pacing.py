@@ -1,0 +1,41 @@
+"""Measuring the pace of a run: what the target's commands take, and how crowded the machine is."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections import deque
+from collections.abc import Callable
+
+from mutiny.model.pace import Pace
+from mutiny.system.machine import crowding
+
+REMEMBERED_S = 60.0
+COMMANDS_REMEMBERED = 50
+
+
+class Pacing:
+    """The pace of one run, from its beginning to now."""
+
+    def __init__(
+        self,
+        crowded: Callable[[], float] = crowding,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._crowded = crowded
+        self._clock = clock
+        self._commands: deque[float] = deque(maxlen=COMMANDS_REMEMBERED)
+        self._samples: deque[tuple[float, float]] = deque()
+
+    def took(self, seconds: float) -> None:
+        """A command of the target has ended after so long."""
+        self._commands.append(seconds)
+
+    def now(self) -> Pace:
+        """The worst crowding of the last minute, for what is late now was held up then."""
+        at = self._clock()
+        self._samples.append((at, self._crowded()))
+        while self._samples[0][0] < at - REMEMBERED_S:
+            self._samples.popleft()
+        usual = statistics.median(self._commands) if self._commands else 0.0
+        return Pace(max(sample for _, sample in self._samples), usual)
