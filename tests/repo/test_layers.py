@@ -12,7 +12,7 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src"
 
 LAYERS = (
-    *("values", "model", "errors", "codec", "seeds"),
+    *("values", "model", "errors", "codec", "seeds", "stopping"),
     *("oracle.crash", "oracle.classify", "oracle.history", "contracts"),
     *("system", "doubles", "box", "syscalls", "oracle.probes", "faults"),
     *("engine", "targets", "report", "experiments", "modes", "web", "cli"),
@@ -23,6 +23,7 @@ ONLY = {
     "model": set(),
     "errors": set(),
     "seeds": set(),
+    "stopping": set(),
     "codec": {"model", "errors"},
     "oracle.crash": set(),
     "oracle.classify": {"model", "oracle.crash"},
@@ -30,7 +31,7 @@ ONLY = {
     "contracts": {"model", "errors", "seeds", "codec", "oracle.classify", "oracle.history"},
     "doubles": set(),
     "system": {"errors"},
-    "engine": {"model", "errors", "codec", "seeds", "contracts"},
+    "engine": {"model", "errors", "codec", "seeds", "stopping", "contracts"},
     "report": {"model", "errors", "codec", "oracle.crash", "contracts", "engine"},
 }
 """Layers that may use less than everything below them."""

@@ -13,6 +13,7 @@ import threading
 import time
 from pathlib import Path, PurePosixPath
 
+from mutiny import stopping
 from mutiny.box import layout
 from mutiny.box.connection import AgentConnection, socket_pair
 from mutiny.box.errors import BoxDied, BoxError, CommandNotStarted
@@ -272,7 +273,8 @@ class Box:
                 remaining_s = deadline - time.monotonic()
                 if remaining_s <= 0:
                     return None
-                self._ending_arrived.wait(remaining_s)
+                self._ending_arrived.wait(min(remaining_s, stopping.SLICE_S))
+                stopping.check()
                 if not self.alive and key not in self._endings:
                     raise BoxDied(f"the box ended before pid {spawned.pid} was seen to end")
             return self._endings[key]

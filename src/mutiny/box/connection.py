@@ -14,6 +14,7 @@ import queue
 import threading
 import time
 
+from mutiny import stopping
 from mutiny.box.errors import BoxDied
 from mutiny.system.wire import first_message, framed
 
@@ -97,6 +98,7 @@ class AgentConnection:
 
     def call_all(self, requests: Sequence[Mapping[str, Any]], timeout_s: float) -> list[Message]:
         """Send requests back to back in one write and return their answers in the same order."""
+        stopping.check()
         answers: list[tuple[int, queue.SimpleQueue[Message | None]]] = []
         frames = bytearray()
         with self._send_lock:
@@ -126,10 +128,17 @@ class AgentConnection:
     def _take(
         self, waiter: queue.SimpleQueue[Message | None], deadline: float, timeout_s: float
     ) -> Message:
-        try:
-            answer = waiter.get(timeout=max(0.0, deadline - time.monotonic()))
-        except queue.Empty:
-            raise BoxDied(f"the in-box agent did not answer within {timeout_s:.1f} s") from None
+        while True:
+            left_s = max(0.0, deadline - time.monotonic())
+            try:
+                answer = waiter.get(timeout=min(left_s, stopping.SLICE_S))
+                break
+            except queue.Empty:
+                if left_s == 0.0:
+                    raise BoxDied(
+                        f"the in-box agent did not answer within {timeout_s:.1f} s"
+                    ) from None
+            stopping.check()
         if answer is None:
             raise BoxDied(self._dead_because or "the connection to the in-box agent broke")
         return answer

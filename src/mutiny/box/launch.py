@@ -98,7 +98,8 @@ def _start_here(order: _Order) -> Lasting:
             (os.POSIX_SPAWN_DUP2, order.output, 2),
         ],
         setsid=True,  # a Ctrl-C on Mutiny's terminal is not for the box
-        setsigdef=(signal.SIGPIPE, signal.SIGXFSZ),  # Python ignores them
+        # Python ignores the first two, and whoever started Mutiny may ignore the others.
+        setsigdef=(signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP),
     )
     return Lasting(pid)
 

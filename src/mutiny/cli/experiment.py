@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from mutiny import stopping
 from mutiny.cli import words
 from mutiny.cli.options import DEFAULT_ROOT, choose_seed, make_bench, minimise_options
 
@@ -98,6 +99,8 @@ def run_command(
 
                 budget = Budget(minimise_runs, minimise_seconds) if wanted else None
                 bench = make_bench(name, program, plant, "double", isolation, root, budget)
+            if stopping.asked():
+                break
             chosen = choose_seed(experiment.seed if seed is None else seed)
             ran.append(_one(bench, experiment, chosen, quiet=as_json))
     reports = [item.report for item in ran]

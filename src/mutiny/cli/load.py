@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mutiny import stopping
 from mutiny.cli import words
 from mutiny.cli.options import DEFAULT_ROOT, make_bench
 
@@ -120,7 +121,7 @@ def command(
 
     sizes = mode.Sizes(tasks, claims, workers, cycles, graph)
     report = LoadReport()
-    for target in targets or BOARDS:
+    for target in stopping.unless_asked(targets or BOARDS):
         bench = make_bench(target, program, plant, "double", isolation, root, None)
         known = len(report.loads)
         with ProgressLine("", 0, quiet=as_json) as line:

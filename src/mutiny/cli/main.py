@@ -54,9 +54,16 @@ def main(argv: list[str] | None = None) -> int:
     """Entry point. As a program (without `argv`) it does not return."""
     # What a command loads stays to its end: looking through it for garbage finds nothing.
     gc.set_threshold(FEW_COLLECTIONS)
-    code = _outcome(sys.argv[1:] if argv is None else argv)
-    if argv is None:
-        _leave(code)
+    if argv is not None:
+        return _outcome(argv)
+    from mutiny import stopping
+
+    stopping.listen()
+    try:
+        code = _outcome(sys.argv[1:])
+    except stopping.Stopped:  # between the last word and the end
+        code = stopping.exit_code()
+    _leave(code)
     return code
 
 
@@ -81,12 +88,15 @@ def _leave(code: int) -> None:
 
 def _outcome(words: list[str]) -> int:
     """Every outcome becomes an exit code in this one place."""
+    from mutiny import stopping
+
     try:
         answer = _call(words)
+        stopping.obey()
         return answer if isinstance(answer, int) else 0
     except KeyboardInterrupt:
-        _say("interrupted; the box is gone, what was written stays")
-        return 130
+        _say(f"{stopping.reason()}; the box is gone, what was written stays")
+        return stopping.exit_code()
     except Exception as error:  # noqa: BLE001  nothing may end as "bug found" but a bug
         from mutiny.cli.ending import crashed, drop_output, reader_gone
         from mutiny.errors import MutinyError

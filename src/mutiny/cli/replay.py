@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mutiny import stopping
 from mutiny.cli import words
 from mutiny.cli.options import DEFAULT_ROOT, make_bench, seeing
 
@@ -81,7 +82,7 @@ def command(
     verdicts: list[Verdict] = []
     same = 0
     results = []
-    for _ in range(times):
+    for _ in stopping.unless_asked(range(times)):
         outcome = run_one(bench, assignment, show, "Replay")
         # The same failure may break several rules; which of them tells most is another question.
         again = wanted is not None and wanted in outcome.rules
@@ -89,28 +90,17 @@ def command(
         shown = wanted if again else outcome.rule
         rules[shown or outcome.verdict.value] += 1
         verdicts.append(outcome.verdict)
-        results.append(
-            {
-                "verdict": outcome.verdict.value,
-                "rule": shown,
-                "directory": str(outcome.directory.path),
-            }
-        )
+        place = str(outcome.directory.path)
+        results.append({"verdict": outcome.verdict.value, "rule": shown, "directory": place})
         if not as_json and times > 1:
             words.echo(
                 f"{len(results):3d}/{times}  {outcome.verdict.value:<14} {shown or ''}".rstrip()
             )
     if as_json:
-        document = {
-            "file": str(file),
-            "times": times,
-            "expect": wanted,
-            "same": same,
-            "runs": results,
-        }
-        words.echo_json(document)
+        told = {"file": str(file), "times": times, "expect": wanted, "same": same, "runs": results}
+        words.echo_json(told)
     elif times > 1:
-        words.echo(_count_line(same, times, wanted, rules))
+        words.echo(_count_line(same, len(results), wanted, rules))
     worst_code = worst(verdicts).exit_code
     if expect is not None:
         return 0 if same == times else (1 if worst_code == 0 else worst_code)

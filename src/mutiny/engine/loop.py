@@ -8,9 +8,11 @@ never green and never a dead run.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 
+from mutiny import stopping
 from mutiny.contracts.base import Answered, Checked, Evidence, StepContext
 from mutiny.engine.journal import JournalWriter, Step
 from mutiny.engine.rundir import RunDirectory, storing
@@ -136,15 +138,18 @@ class Engine:
         undone: list[Step] = []
         try:
             try:
-                self._go(listed, journal, steps)
+                with stopping.running():
+                    self._obey(listed, journal, steps)
                 verdict = worst(step.verdict for step in steps)
                 untested: tuple[str, ...] = ()
                 if verdict is Verdict.SUCCESS:
                     untested = why_untested(steps, repeats=repeats)
                     verdict = Verdict.INCONCLUSIVE if untested else verdict
-                evidence = self._evidence() if verdict not in (Verdict.SUCCESS,) else Evidence()
+                with stopping.held_off(), stopping.running():
+                    evidence = self._evidence() if verdict not in (Verdict.SUCCESS,) else Evidence()
             finally:
-                self._undo(last, journal, len(steps), undone)
+                with stopping.held_off(), stopping.running():
+                    self._undo(last, journal, len(steps), undone)
             return Outcome(
                 verdict,
                 tuple(steps),
@@ -157,23 +162,54 @@ class Engine:
                 untested,
             )
         finally:
-            journal.close()
-            self.close()
+            with stopping.held_off(), stopping.running():
+                journal.close()
+                self.close()
+
+    def _obey(
+        self, operations: Sequence[Operation], journal: JournalWriter, steps: list[Step]
+    ) -> None:
+        """Run them; when Mutiny is asked to stop, the step that was under way has shown nothing."""
+        try:
+            self._go(operations, journal, steps)
+        except stopping.Stopped as stop:
+            with stopping.held_off():
+                if len(steps) < len(operations):
+                    operation = operations[len(steps)]
+                    self._add(self._broken_off(len(steps) + 1, operation, stop), journal, steps)
 
     def _go(
         self, operations: Sequence[Operation], journal: JournalWriter, steps: list[Step]
     ) -> None:
         for sequence_id, planned in enumerate(operations, 1):
+            stopping.check()
             operation = self._resolve(planned, sequence_id)
             self._emit(Event(sequence_id, operation))
             step = self._step(sequence_id, operation)
-            if step.verdict.stops_run:
-                self.directory.require_room()
-            journal.append(step)
-            steps.append(step)
-            self._emit(Event(sequence_id, operation, step))
+            with stopping.held_off():
+                self._add(step, journal, steps)
             if step.verdict.stops_run:
                 break
+
+    def _add(self, step: Step, journal: JournalWriter, steps: list[Step]) -> None:
+        if step.verdict.stops_run:
+            self.directory.require_room()
+        journal.append(step)
+        steps.append(step)
+        self._emit(Event(step.sequence_id, step.operation, step))
+
+    def _broken_off(self, sequence_id: int, operation: Operation, stop: stopping.Stopped) -> Step:
+        text = str(stop)
+        return Step(
+            sequence_id,
+            time.time(),
+            operation,
+            self._seen.as_json(),
+            OperationResult(None, stderr=text, harness_error=text),
+            self._seen.as_json(),
+            Verdict.INCONCLUSIVE,
+            inconclusive=(text,),
+        )
 
     def _undo(
         self,
@@ -187,7 +223,10 @@ class Engine:
             return
         for sequence_id, operation in enumerate(operations, done + 1):
             self._emit(Event(sequence_id, operation))
-            step = self._step(sequence_id, operation)
+            try:
+                step = self._step(sequence_id, operation)
+            except stopping.Stopped as stop:
+                step = self._broken_off(sequence_id, operation, stop)
             journal.append(step)
             undone.append(step)
             self._emit(Event(sequence_id, operation, step))
@@ -204,11 +243,16 @@ class Engine:
         `before` is that run's `before_last`, `operation` and `result` are what it went through since.
         """
         planned = tuple(operations)
-        with storing(self.directory.box_path):
-            self._live = self._make_live(self.directory.box_path)
-            self._live.prepare(planned)
+        try:
+            with stopping.running():
+                with storing(self.directory.box_path):
+                    self._live = self._make_live(self.directory.box_path)
+                    self._live.prepare(planned)
+                seen = self._live.observe()
+        except BaseException:
+            self.close()
+            raise
         self._model, earlier = before
-        seen = self._live.observe()
         self._model = self._judge(operation, result, earlier, seen, time.time()).model
         self._seen = seen
         return self.run(planned)
@@ -217,7 +261,10 @@ class Engine:
         """Kill the box. Its files stay where they are."""
         live, self._live = self._live, None
         if live is not None:
-            live.close()
+            with contextlib.suppress(
+                stopping.Stopped
+            ):  # it has waited long enough; the box is down
+                live.close()
 
     # --- one step ------------------------------------------------------------------------------
 
@@ -422,7 +469,7 @@ class Engine:
             return Evidence()
         try:
             return self._live.evidence()
-        except (MutinyError, OSError, ValueError, LookupError) as error:
+        except (MutinyError, OSError, ValueError, LookupError, stopping.Stopped) as error:
             why = f"{type(error).__name__}: {error}"
             return Evidence(daemon_log=f"(the evidence could not be collected: {why})")
 

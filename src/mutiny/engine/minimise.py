@@ -14,6 +14,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 
+from mutiny import stopping
 from mutiny.model.operation import Operation
 from mutiny.values import dataclass, field
 
@@ -88,7 +89,7 @@ def minimise(
         search.certain = search.best
         search.daring = True
         search.to_its_end(simpler)
-    except _OutOfBudget:
+    except (_OutOfBudget, stopping.Stopped):
         complete = False
         if not search.daring:
             search.certain = search.best
@@ -151,13 +152,16 @@ class _Search:
             if failures + (most - run) < wanted:
                 return False
             if (
-                self.progress.runs >= self._budget.runs
+                stopping.asked()
+                or self.progress.runs >= self._budget.runs
                 or self.progress.seconds > self._budget.seconds
             ):
                 raise _OutOfBudget
             self.progress.runs += 1
             self._watch(self.progress)
             failures += self._fails(candidate)
+            if stopping.asked():  # what was broken off has shown nothing
+                raise _OutOfBudget
             if failures >= wanted:
                 return True
         return False

@@ -169,13 +169,22 @@ def _no_files(directory: str, names: list[str]) -> list[str]:
 
 
 def _remove(path: Path) -> None:
-    """Take a tree away, as far as it lets itself be taken."""
+    """Take a tree away, as far as it lets itself be taken.
+
+    First its name: somebody beside us may take the name as soon as it is free, and must not lose what is
+    then behind it.
+    """
+    gone = path.with_name(f".{path.name}.{os.urandom(4).hex()}")
+    try:
+        path.rename(gone)
+    except OSError:  # not there, or not ours to rename
+        gone = path
     with suppress(RecursionError):
-        _remove_quickly(str(path))
-    if path.is_dir():  # something in it is stubborn
+        _remove_quickly(str(gone))
+    if gone.is_dir():  # something in it is stubborn
         import shutil
 
-        shutil.rmtree(path, ignore_errors=True)
+        shutil.rmtree(gone, ignore_errors=True)
 
 
 def _remove_quickly(path: str) -> None:

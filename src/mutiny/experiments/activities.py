@@ -13,6 +13,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from mutiny import stopping
 from mutiny.contracts.experiment import Action, Gather
 from mutiny.experiments.tolerance import within
 from mutiny.model.result import OperationResult
@@ -81,19 +82,25 @@ class Activities:
         """Carry one out, with its pauses; one in the background is only started."""
         if isinstance(operation, Gather):
             return self._gather(operation)
-        time.sleep(operation.pause_before_s)
+        stopping.sleep(operation.pause_before_s)
         if operation.background:
             result = self._start(operation)
         else:
             result = self._judge(operation, self._call(operation))
-        time.sleep(operation.pause_after_s)
+        stopping.sleep(operation.pause_after_s)
         return result
 
     def _start(self, operation: Action | Probe) -> OperationResult:
         ended: list[OperationResult] = []
-        thread = threading.Thread(
-            target=lambda: ended.append(self._judge(operation, self._call(operation))), daemon=True
-        )
+
+        def run() -> None:
+            try:
+                ended.append(self._judge(operation, self._call(operation)))
+            except Exception as error:  # noqa: BLE001  a thread must hand every failure back
+                text = f"{type(error).__name__}: {error}"
+                ended.append(OperationResult(1, stderr=text, harness_error=text))
+
+        thread = threading.Thread(target=run, daemon=True)
         thread.start()
         self._background.append((operation.name, thread, ended))
         return OperationResult(stdout="in the background", fired=True, technique=TECHNIQUE)
@@ -102,7 +109,7 @@ class Activities:
         deadline = time.monotonic() + operation.within_s
         waiting, self._background = self._background, []
         for name, thread, ended in waiting:
-            thread.join(max(deadline - time.monotonic(), 0.0))
+            stopping.join(thread, max(deadline - time.monotonic(), 0.0))
             if not ended:
                 text = f"{name} in the background did not end"
                 return OperationResult(1, stderr=text, harness_error=text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from mutiny import stopping
 from mutiny.box.plain import plain_box
 from mutiny.contracts.base import Evidence
 from mutiny.contracts.common import Sleep
@@ -50,9 +51,7 @@ class PlainLive:
     def execute(self, operation: Operation, context: StepContext) -> OperationResult:
         """Time passes; there is nothing else to do here."""
         if isinstance(operation, Sleep):
-            import time
-
-            time.sleep(operation.seconds)
+            stopping.sleep(operation.seconds)
             return OperationResult()
         text = f"a plain box has no {operation.type}"
         return OperationResult(1, stderr=text, harness_error=text)

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
 
+from mutiny import stopping
 from mutiny.contracts.sentences import Sample
 from mutiny.model.result import OperationResult
 
@@ -57,14 +58,16 @@ class Sampler:
         self._stop.set()
         with self._free:
             self._free.notify_all()
-        self._thread.join(JOIN_S)
+        if stopping.asked():
+            return  # whatever it waits for ends with the box
+        stopping.join(self._thread, JOIN_S)
 
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Nobody asks while a command is swept: the probe would change what is swept."""
         with self._free:
             self._held += 1
-            self._free.wait_for(lambda: not self._asking, JOIN_S)
+            self._free.wait_for(lambda: not self._asking or stopping.asked(), JOIN_S)
         try:
             yield
         finally:

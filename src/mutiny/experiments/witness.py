@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 
+from mutiny import stopping
 from mutiny.contracts import common
 from mutiny.contracts.base import Answered, Live
 from mutiny.contracts.experiment import (
@@ -346,7 +347,7 @@ class WitnessedLive:
         """Let time pass with open eyes; a broken steady state ends it."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
-            time.sleep(min(left, LOOK_EVERY_S))
+            stopping.sleep(min(left, LOOK_EVERY_S))
             model, seen, pending = self._look(context)
             if keep_watch(self._recorder, model, seen, pending):
                 break

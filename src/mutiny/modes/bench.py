@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from mutiny import __version__
+from mutiny import __version__, stopping
 from mutiny.engine.loop import Engine
 from mutiny.engine.rundir import FORMAT, RunDirectory
 from mutiny.model.operation import Operation
@@ -97,10 +97,24 @@ class Bench:
         on_directory: Callable[[RunDirectory], None] = lambda _: None,
     ) -> Outcome:
         """Run, keep the evidence of a failure, minimise it, write summary and report."""
-        directory = self.directory or RunDirectory.create(self.root)
-        on_directory(directory)
-        directory.write_json(directory.plan_path, self._plan(assignment))
-        outcome = self._execute(assignment, directory, listeners)
+        with stopping.held_off():
+            with stopping.let_in():
+                directory = self.directory or RunDirectory.create(self.root)
+                on_directory(directory)
+                directory.write_json(directory.plan_path, self._plan(assignment))
+                outcome = self._execute(assignment, directory, listeners)
+            self._write(outcome, assignment, on_minimise, watch)
+        return outcome
+
+    def _write(
+        self,
+        outcome: Outcome,
+        assignment: Assignment,
+        on_minimise: Callable[[Outcome], None],
+        watch: Callable[[Progress], None],
+    ) -> None:
+        """Everything that is kept of a run; a wish to stop only cuts the minimising short."""
+        directory = outcome.directory
         self._snapshot(outcome)
         replay = None
         if outcome.rule is not None:
@@ -115,7 +129,6 @@ class Bench:
             from mutiny.report.error_report import write_failure
 
             write_failure(outcome, self.target.contract(), replay, self.target.name)
-        return outcome
 
     def engine(self, directory: RunDirectory, seed: int) -> Engine:
         """The loop, ready to run in a directory."""
@@ -190,17 +203,22 @@ class Bench:
         from mutiny.modes.shrinking import shrink
 
         scratch = outcome.directory.path / "trials"
-        found = shrink(
-            self.target,
-            executed,
-            outcome.rule,
-            assignment.seed,
-            scratch,
-            self.minimise_budget,
-            watch,
-            shown=outcome,
-        )
-        RunDirectory(scratch).discard()
+        try:
+            with stopping.let_in():
+                found = shrink(
+                    self.target,
+                    executed,
+                    outcome.rule,
+                    assignment.seed,
+                    scratch,
+                    self.minimise_budget,
+                    watch,
+                    shown=outcome,
+                )
+        except stopping.Stopped:
+            return replace(whole, minimised="no")
+        finally:
+            RunDirectory(scratch).discard()
         return replace(whole, techniques=_techniques(outcome, found.operations), **found.told())
 
     def _snapshot(self, outcome: Outcome) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from mutiny import stopping
 from mutiny.values import dataclass, replace
 
 TYPE_CHECKING = False  # the real one would import typing
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
     from mutiny.box.rising import Rising
     from mutiny.engine.loop import Outcome
     from mutiny.engine.rundir import RunDirectory
+    from mutiny.experiments.compile import Plan
     from mutiny.experiments.experiment import Experiment
+    from mutiny.experiments.witness import WitnessedTarget
     from mutiny.modes.bench import Bench
     from mutiny.report.experiment import ExperimentReport
 
@@ -128,6 +131,14 @@ def run(
         plan.operations, experiment.name, seed, "experiment", rollback=plan.undoing
     )
     outcome = seeing.run(assignment, listeners, **more)
+    with stopping.held_off():
+        return _told(experiment, plan, outcome, target, seed)
+
+
+def _told(
+    experiment: Experiment, plan: Plan, outcome: Outcome, target: WitnessedTarget, seed: int
+) -> Ran:
+    """Assess a run and write its reports."""
     from mutiny.experiments.assess import assess
     from mutiny.report.experiment_markdown import junit, markdown
     from mutiny.report.experiment_page import page

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
+from mutiny import stopping
 from mutiny.engine.journal import Step
 from mutiny.engine.loop import Outcome
 from mutiny.model.verdict import Verdict, worst
@@ -103,6 +104,8 @@ def explore(
     over = False
 
     def submit(pool: ThreadPoolExecutor) -> bool:
+        if stopping.asked():
+            return False
         late = deadline_s is not None and time.monotonic() - result.started > deadline_s
         seed = None if over or late else next(waiting, None)
         if seed is None:
@@ -117,7 +120,10 @@ def explore(
         while len(running) < jobs and submit(pool):
             pass
         while running:
-            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            try:
+                done, _ = wait(running, return_when=FIRST_COMPLETED)
+            except stopping.Stopped:
+                continue  # every run hears it, too, and comes to its end
             for future in done:
                 seed = running.pop(future)
                 outcome = future.result()

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from mutiny import stopping
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.load import growths
 from mutiny.contracts.common import Reset
@@ -121,10 +122,13 @@ def load(
         raise UsageError(f"target {bench.target.name} is no board; `mutiny load` needs one")
     for plan in plans(spec, shapes, sizes):
         assignment = Assignment(plan.operations, f"load: {plan.title}", 1, "load")
-        with _watching(f"{bench.target.name} {plan.title}", watch) as seen:
-            outcome = bench.run(assignment, on_directory=seen)
+        try:
+            with _watching(f"{bench.target.name} {plan.title}", watch) as seen:
+                outcome = bench.run(assignment, on_directory=seen)
+        except stopping.Stopped:
+            return
         report.loads.append(_loaded(bench, plan, outcome))
-        if outcome.verdict.is_bug:
+        if outcome.verdict.is_bug or stopping.asked():
             return
 
 

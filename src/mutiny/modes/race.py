@@ -7,8 +7,10 @@ scheduled from outside, and only rounds are left; n rounds without a bug bound i
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 
+from mutiny import stopping
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.profile import BoardProfile
 from mutiny.contracts.board.sayable import sayable
@@ -234,11 +236,12 @@ class Racer:
         if not 2 <= self.workers <= MOST_AT_ONCE:
             raise UsageError(f"--workers must be between 2 and {MOST_AT_ONCE}, got {self.workers}")
         race = Race(self.bench.target.name)
-        for part in self._parts(kinds, spec, race):
-            race.parts.append(part)
-            self.told(part)
-            if part.verdict.is_bug:
-                break
+        with contextlib.suppress(stopping.Stopped):  # what was tried is told
+            for part in self._parts(kinds, spec, race):
+                race.parts.append(part)
+                self.told(part)
+                if part.verdict.is_bug or stopping.asked():
+                    break
         return race
 
     def _parts(self, kinds: Sequence[str], spec: BoardSpec, race: Race) -> Iterator[Tried]:

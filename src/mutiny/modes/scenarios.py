@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from mutiny import stopping
 from mutiny.engine.loop import Outcome
 from mutiny.engine.replay import load
 from mutiny.errors import UsageError, nearest
@@ -84,7 +85,7 @@ def run_scenarios(
                 outcome, bench.target.contract(), name, assignment.seed, outcome.replay
             )
             collect.append({**record, "directory": str(outcome.directory.path)})
-            if fail_fast and outcome.verdict.stops_run:
+            if stopping.asked() or (fail_fast and outcome.verdict.stops_run):
                 show.total(collect)
                 return outcome.verdict.exit_code
     show.total(collect)

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from mutiny import stopping
 from mutiny.engine.failure import Failure, failure_of, names_in
 from mutiny.engine.loop import Engine, Outcome
 from mutiny.engine.minimise import Budget, Minimised, Progress, minimise
@@ -88,9 +89,11 @@ class Trials:
         self.runs += 1
         try:
             engine = Engine(target.contract(), target.make_live, directory, seed=self._seed)
-            return engine.run(operations)
+            outcome = engine.run(operations)
         finally:
             directory.discard()
+        stopping.obey()  # what was broken off has shown nothing
+        return outcome
 
     def passes_healthy(self, operations: Steps) -> bool:
         """Does it pass where the plant is absent? True where nothing is planted."""
@@ -153,6 +156,9 @@ def shrink(
         ),
         watch,
     )
+    if stopping.asked():  # no time for fresh tries: it failed when the search tried it
+        spent = time.monotonic() - started
+        return Shrunk(found.operations, Tries(1, 1), False, trials.runs, spent)
     known = failure
     kept, reproduced = _believed(
         trials, whole, found, lambda outcome: known.covers(failure_of(outcome, names))

@@ -14,10 +14,11 @@ import heapq
 import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
+from mutiny import stopping
 from mutiny.contracts import common as op
 from mutiny.engine.loop import Outcome
 from mutiny.engine.rundir import RunDirectory
@@ -85,7 +86,7 @@ class Sweeper:
         else:
             self._point_by_point(sweep, kind, choices, limit, watch)
         bug = first_of_worst(sweep.points, lambda point: point.verdict)
-        if bug is not None and bug.rule is not None:
+        if bug is not None and bug.rule is not None and not stopping.asked():
             sweep.first_bug = self._bench.run(
                 Assignment(
                     self.sequence(bug.operation), f"sweep {kind} at {self._at.type}", 1, "sweep"
@@ -136,8 +137,14 @@ class Sweeper:
         with ThreadPoolExecutor(self._jobs) as pool:
             jobs = [pool.submit(judgement) for judgement in judgements]
             for done, job in enumerate(jobs, 1):
-                sweep.points.append(job.result())
-                watch(done, len(jobs), sweep.points)
+                try:
+                    sweep.points.append(job.result())
+                    watch(done, len(jobs), sweep.points)
+                except (stopping.Stopped, CancelledError):
+                    sweep.left_out += 1
+                    for each in jobs[done:]:
+                        each.cancel()
+                    continue
                 if self._until_bug and sweep.points[-1].verdict.is_bug:
                     sweep.left_out += sum(1 for each in jobs[done:] if each.cancel())
                     break
@@ -171,10 +178,12 @@ class Sweeper:
         # After its last call the command has answered, and its word counts.
         inner = cut_off if index < len(calls) else whole.inner[0]
         broken = OperationResult(0, fired=True, inner=(inner,), tokens=whole.tokens)
-        outcome = engine.resume(
-            traced.before_last, point, broken, self._recovery(self._at, world_ended=True)
-        )
-        directory.discard()
+        try:
+            outcome = engine.resume(
+                traced.before_last, point, broken, self._recovery(self._at, world_ended=True)
+            )
+        finally:
+            directory.discard()
         label = str(calls[index]["text"]) if index < len(calls) else "(after the last call)"
         label += " (names lost)" if lost else ""
         process = str(calls[index]["process"]) if index < len(calls) else ""
@@ -229,10 +238,11 @@ class Sweeper:
         """Every order of the file operations of two commands, fewest preemptions first."""
         waiting: list[tuple[int, int, tuple[int, ...]]] = [(0, 0, ())]
         pushed = 0
+        cut = 0
         known: set[object] = set()
         started = time.monotonic()
         with ThreadPoolExecutor(self._jobs) as pool:
-            while waiting and (limit is None or len(sweep.points) < limit):
+            while waiting and not cut and (limit is None or len(sweep.points) < limit):
                 place = len(sweep.points)
                 room = self._jobs if limit is None else min(self._jobs, limit - place)
                 chosen = [heapq.heappop(waiting) for _ in range(min(room, len(waiting)))]
@@ -240,7 +250,12 @@ class Sweeper:
                     pool.submit(self._judge_schedule, place + number, preemptions, schedule)
                     for number, (preemptions, _, schedule) in enumerate(chosen)
                 ]
-                for point, details in [job.result() for job in jobs]:
+                for job in jobs:
+                    try:
+                        point, details = job.result()
+                    except stopping.Stopped:
+                        cut += 1
+                        continue
                     sweep.points.append(point)
                     watch(len(sweep.points), len(sweep.points) + len(waiting), sweep.points)
                     if point.verdict is Verdict.INCONCLUSIVE or details.get("equivalence") in known:
@@ -251,8 +266,10 @@ class Sweeper:
                         heapq.heappush(waiting, (int(cost), pushed, tuple(other)))
                 if any(point.verdict.is_bug for point in sweep.points[place:]):
                     break
+                if stopping.asked():
+                    break
         sweep.judge_s = time.monotonic() - started
-        sweep.left_out = len(waiting)
+        sweep.left_out = len(waiting) + cut
 
     def _judge_schedule(
         self, number: int, preemptions: int, schedule: tuple[int, ...]

@@ -20,6 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from mutiny import stopping
 from mutiny.box.errors import CommandNotStarted
 from mutiny.box.mounts import SOURCE_ROOT
 from mutiny.errors import MutinyError
@@ -187,6 +188,7 @@ class Conductor:
     # --- events
 
     def _take_events(self, timeout_s: float) -> bool:
+        stopping.check()
         seen = False
         for event in self._listeners.receive(timeout_s):
             seen = True

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Protocol
 
+from mutiny import stopping
 from mutiny.box.box import Box
 from mutiny.box.errors import BoxDied
 from mutiny.box.results import Command
@@ -146,7 +147,7 @@ class InBox:
     def finish(self) -> tuple[CommandEnd, ...]:
         """Wait for the agent's answers."""
         if self._thread is not None:
-            self._thread.join()
+            stopping.join(self._thread)
         if self._failure is not None:
             raise self._failure
         return self._ends

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, Protocol, cast
 
+from mutiny import stopping
 from mutiny.box.box import Box
 from mutiny.box.results import Command, CommandResult
 from mutiny.contracts import faults as op
@@ -160,7 +161,7 @@ class Injuries:
             deadline = time.monotonic() + _REPAIR_LIMIT_S
             damage = isinstance(operation, op.DamageFile)
             while damage and not injected.fired and time.monotonic() < deadline:
-                time.sleep(0.05)  # an earlier damage is just being repaired
+                stopping.sleep(0.05)  # an earlier damage is just being repaired
                 injected = fault.inject()
         except BaseException:
             self._heal_one(fault)
@@ -195,7 +196,7 @@ class Injuries:
         """Let the command run, or the time pass; heal in any case, also on Ctrl-C."""
         if operation.during is None:
             try:
-                time.sleep(operation.seconds)
+                stopping.sleep(operation.seconds)
             finally:
                 trouble = self._heal_one(fault)
             return _with_trouble(injected, trouble)

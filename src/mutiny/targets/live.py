@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from mutiny import stopping
 from mutiny.box.box import Box
 from mutiny.box.isolation import Network
 from mutiny.box.results import Command, Spawned
@@ -378,7 +379,7 @@ class WorkersLive(SweptLive):
     # --- control and faults ----------------------------------------------------------------------
 
     def _sleep(self, operation: Any, context: StepContext) -> OperationResult:
-        time.sleep(operation.seconds)
+        stopping.sleep(operation.seconds)
         return OperationResult()
 
     def _behave(self, operation: Any, context: StepContext) -> OperationResult:
@@ -454,15 +455,16 @@ class WorkersLive(SweptLive):
             if not pause.fired:
                 return OperationResult(1, stderr=f"no {operation.role} to pause", fired=False)
             if operation.during is None:
-                time.sleep(operation.seconds)
+                stopping.sleep(operation.seconds)
                 return OperationResult(technique=process_faults.PAUSE, fired=True)
             # A command that hangs on the stopped process must not hang for ever.
             release = threading.Timer(operation.seconds, pause.end)
             release.start()
             try:
                 inner = self.execute(operation.during, context)
+                stopping.join(release)
             finally:
-                release.join()
+                release.cancel()  # the pause ends here in any case
         return replace(inner, inner=(inner,), technique=process_faults.PAUSE, fired=True)
 
     def _role(self, role: str, worker: str | None) -> tuple[ProcessView, ...]:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from mutiny import stopping
 from mutiny.box.box import Box
 from mutiny.box.errors import CommandNotStarted
 from mutiny.box.results import Command, CommandResult, ProcessInfo
@@ -105,6 +106,7 @@ class Observer:
 
     def wait_change(self, timeout_s: float) -> None:
         """Return when the state or the doubles' record changed, or when the time is over."""
+        stopping.check()
         watch = self._watching()
         if watch is None:
             time.sleep(min(timeout_s, 0.05))

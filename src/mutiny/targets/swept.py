@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mutiny import stopping
 from mutiny.box.box import Box
 from mutiny.box.results import Command, CommandResult
 from mutiny.contracts import common as op
@@ -191,7 +192,7 @@ class SweptLive(ABC):
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join()
+            stopping.join(thread)  # when it is not waited for, it ends with the box
         if failures:
             return unable("; ".join(failures))
         parts = tuple(result for result in results if result is not None)

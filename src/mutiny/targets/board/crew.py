@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import signal
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mutiny import stopping
 from mutiny.box.results import Spawned
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.background import named
@@ -133,7 +133,7 @@ class Crew:
         with process_faults.paused(self._live.box, found) as pause:
             if not pause.fired:
                 return OperationResult(1, stderr=f"no worker {worker} to pause", fired=False)
-            time.sleep(seconds)
+            stopping.sleep(seconds)
         return OperationResult(technique=process_faults.PAUSE, fired=True)
 
     def all_died(self) -> None:

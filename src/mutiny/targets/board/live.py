@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from mutiny import stopping
 from mutiny.box.box import Box
 from mutiny.box.results import Command
 from mutiny.contracts import common, faults
@@ -183,7 +184,7 @@ class BoardLive(SweptLive):
 
     def wait_change(self, timeout_s: float) -> None:
         """Return when the time is over; at most every 50 ms somebody looks."""
-        time.sleep(min(timeout_s, 0.05))
+        stopping.sleep(min(timeout_s, 0.05))
 
     def execute(self, operation: Operation, context: StepContext) -> OperationResult:
         """Carry out one operation."""
@@ -501,7 +502,7 @@ class BoardLive(SweptLive):
     # --- control ---------------------------------------------------------------------------------
 
     def _sleep(self, operation: Any) -> OperationResult:
-        time.sleep(operation.seconds)
+        stopping.sleep(operation.seconds)
         return OperationResult()
 
     def _behave(self, operation: Any) -> OperationResult:
