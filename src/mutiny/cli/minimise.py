@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mutiny import stopping
 from mutiny.cli import words
 from mutiny.cli.options import DEFAULT_ROOT, make_bench
 from mutiny.values import replace
