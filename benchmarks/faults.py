@@ -21,6 +21,7 @@ from mutiny.doubles.model_api import ModelApi
 from mutiny.doubles.model_script import Step, simple_script
 from mutiny.faults.clock import PAGE_VARIABLE, ClockPage, build_shim, why_no_shim
 from mutiny.faults.network import FaultProxy
+from mutiny.system.files import BoxPath
 
 PYTHON = str(Path(sys.executable).resolve())
 CONNECTIONS = 32
@@ -108,8 +109,8 @@ def measure_clock(directory: Path) -> None:
     if reason is not None:
         tell("clock shim", f"not available: {reason}", "")
         return
-    page = ClockPage.create(directory / "clock.page")
-    bent = {"LD_PRELOAD": str(build_shim()), PAGE_VARIABLE: str(page.path)}
+    page = ClockPage.create(BoxPath(directory, "clock.page"))
+    bent = {"LD_PRELOAD": str(build_shim()), PAGE_VARIABLE: str(page.path.host)}
     reader = directory / "reader"
     subprocess.run(["cc", "-O1", "-xc", "-", "-o", reader], input=_READ_CLOCK.encode(), check=True)
     bare, shimmed = _read_cost(reader, {}), _read_cost(reader, bent)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mutiny.doubles.install import install, read_received, write_script
+from mutiny.system.files import BoxPath
 
 SOURCE_ROOT = Path(__file__).resolve().parents[2] / "src"
 DEADLINE_S = 20.0
@@ -33,7 +34,7 @@ class Box:
         (self.root / "home" / ".gitconfig").write_text(
             "[user]\n name = Test\n email = test@example.org\n[init]\n defaultBranch = master\n"
         )
-        install(self.root / "bin", self.doubles)
+        install(BoxPath(self.root, "bin"), BoxPath(self.doubles))
         launcher = self.root / "bin" / "longboat"
         launcher.write_text(
             f"#!{sys.executable} -S\nimport sys\nsys.path.insert(0, {str(SOURCE_ROOT)!r})\n"
@@ -101,7 +102,7 @@ class Box:
         )
 
     def script(self, default: list[str] | None = None, **workers: list[str]) -> None:
-        write_script(self.doubles, workers, default or ["obey"])
+        write_script(BoxPath(self.doubles), workers, default or ["obey"])
 
     # ------------------------------------------------------------ looking
 
@@ -118,7 +119,7 @@ class Box:
         return path.read_text() if path.exists() else "(no log)"
 
     def prompts(self, token: str) -> list[Any]:
-        records, _ = read_received(self.doubles / "received.jsonl")
+        records, _ = read_received(BoxPath(self.doubles, "received.jsonl"))
         return [r for r in records if r.event == "prompt" and token in r.tokens]
 
     def wait(self, what: str, condition: Any) -> None:

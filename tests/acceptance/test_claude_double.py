@@ -18,6 +18,7 @@ import pytest
 from mutiny.doubles.behaviours import BEHAVIOURS
 from mutiny.doubles.install import Received, install, read_received, write_script
 from mutiny.doubles.processes import is_alive
+from mutiny.system.files import BoxPath
 
 pytestmark = pytest.mark.skipif(
     not (shutil.which("tmux") and shutil.which("git")), reason="needs tmux and git"
@@ -52,7 +53,7 @@ class Box:
         (root / "home" / ".gitconfig").write_text(
             "[user]\n name = Tester\n email = tester@example.com\n[init]\n defaultBranch = master\n"
         )
-        install(root / "bin", self.doubles)
+        install(BoxPath(root, "bin"), BoxPath(self.doubles))
         self.git("init", "--quiet")
         (self.source / ".gitignore").write_text(".claude/\n")
         self.git("add", ".gitignore")
@@ -111,7 +112,7 @@ class Box:
         return self.tmux("capture-pane", "-p", "-t", f"={name}:")
 
     def events(self, event: str, **values: object) -> list[Received]:
-        records = read_received(self.doubles / "received.jsonl", 0)[0]
+        records = read_received(BoxPath(self.doubles, "received.jsonl"), 0)[0]
         return [
             record
             for record in records
@@ -307,7 +308,7 @@ def test_failing_and_endless_hooks_are_recorded(box: Box, alpha: Path) -> None:
 
 
 def test_input_that_arrives_during_a_turn_is_kept(box: Box, alpha: Path) -> None:
-    write_script(box.doubles, {"alpha": ["slow:300", "obey"]})
+    write_script(BoxPath(box.doubles), {"alpha": ["slow:300", "obey"]})
     box.start("a", alpha)
     box.type("a", "Create one.txt")
     [first] = box.wait_for("prompt")
@@ -322,7 +323,7 @@ def test_input_that_arrives_during_a_turn_is_kept(box: Box, alpha: Path) -> None
 
 def test_hang_ends_by_ctrl_c_and_the_next_one_leaves(box: Box, alpha: Path) -> None:
     heard_file = box.configure_hooks(alpha)
-    write_script(box.doubles, {}, default=["hang"])
+    write_script(BoxPath(box.doubles), {}, default=["hang"])
     box.start("a", alpha)
     box.type("a", "Create one.txt")
     box.wait_for("hook", name="UserPromptSubmit")
@@ -340,7 +341,7 @@ def test_hang_ends_by_ctrl_c_and_the_next_one_leaves(box: Box, alpha: Path) -> N
 
 def test_a_closed_terminal_ends_the_session(box: Box, alpha: Path) -> None:
     heard_file = box.configure_hooks(alpha)
-    write_script(box.doubles, {}, default=["hang"])
+    write_script(BoxPath(box.doubles), {}, default=["hang"])
     agent = box.start("a", alpha)
     box.type("a", "Create one.txt")
     box.wait_for("hook", name="UserPromptSubmit")
@@ -359,7 +360,7 @@ def test_sigterm_ends_the_session(box: Box, alpha: Path) -> None:
 
 def test_exit_leaves_at_once_without_hooks(box: Box, alpha: Path) -> None:
     box.configure_hooks(alpha)
-    write_script(box.doubles, {"alpha": ["exit", "obey"]})
+    write_script(BoxPath(box.doubles), {"alpha": ["exit", "obey"]})
     box.start("a", alpha)
     box.wait_for("hook", name="SessionStart")
     box.type("a", "Create one.txt MT-1-1")
@@ -374,7 +375,7 @@ def test_exit_leaves_at_once_without_hooks(box: Box, alpha: Path) -> None:
 
 def test_exit_at_start_uses_up_a_turn_before_any_hook(box: Box, alpha: Path) -> None:
     box.configure_hooks(alpha)
-    write_script(box.doubles, {"*": ["exit-at-start", "obey"]})
+    write_script(BoxPath(box.doubles), {"*": ["exit-at-start", "obey"]})
     box.start("a", alpha)
     box.wait_for("exit", reason="exit-at-start", exit_code=1)
     assert box.events("hook") == []
@@ -384,7 +385,7 @@ def test_exit_at_start_uses_up_a_turn_before_any_hook(box: Box, alpha: Path) -> 
 
 
 def test_crash_in_commit_leaves_the_lock_and_loses_the_commit(box: Box, alpha: Path) -> None:
-    write_script(box.doubles, {}, default=["crash-in-commit"])
+    write_script(BoxPath(box.doubles), {}, default=["crash-in-commit"])
     before = box.git("rev-parse", "HEAD", cwd=alpha)
     agent = box.start("a", alpha)
     box.type("a", "Create one.txt MT-1-1")
@@ -393,11 +394,11 @@ def test_crash_in_commit_leaves_the_lock_and_loses_the_commit(box: Box, alpha: P
     assert (git_dir / "index.lock").exists()
     assert box.git("rev-parse", "HEAD", cwd=alpha) == before
     assert (alpha / "one.txt").exists()
-    assert [record.event for record in read_received(box.doubles / "received.jsonl", 0)[0]] == [
-        *("start", "prompt")
-    ]
+    assert [
+        record.event for record in read_received(BoxPath(box.doubles, "received.jsonl"), 0)[0]
+    ] == [*("start", "prompt")]
     # The lock stays in the way of the next agent, which says so and ends its turn.
-    write_script(box.doubles, {})
+    write_script(BoxPath(box.doubles), {})
     result = box.print_mode("Create one.txt MT-1-1", cwd=alpha)
     assert result.returncode == 1
     [end] = box.events("turn_end", outcome="failed")
@@ -421,7 +422,7 @@ def test_what_a_behaviour_leaves_behind(
     box: Box, alpha: Path, behaviour: str, outcome: str, committed: list[str], status: str
 ) -> None:
     box.configure_hooks(alpha)
-    write_script(box.doubles, {"alpha": [behaviour]})
+    write_script(BoxPath(box.doubles), {"alpha": [behaviour]})
     box.start("a", alpha)
     box.type("a", "Create one.txt MT-1-1")
     [end] = box.wait_for("turn_end")
@@ -436,7 +437,7 @@ def test_what_a_behaviour_leaves_behind(
 
 
 def test_ignore_ctrl_c_until_the_next_turn(box: Box, alpha: Path) -> None:
-    write_script(box.doubles, {"alpha": ["ignore-ctrl-c", "obey"]})
+    write_script(BoxPath(box.doubles), {"alpha": ["ignore-ctrl-c", "obey"]})
     agent = box.start("a", alpha)
     box.type("a", "Create one.txt")
     box.wait_for("turn_end", outcome="done")
@@ -450,7 +451,7 @@ def test_ignore_ctrl_c_until_the_next_turn(box: Box, alpha: Path) -> None:
 
 def test_swallow_takes_the_prompt_and_goes_on(box: Box, alpha: Path) -> None:
     box.configure_hooks(alpha)
-    write_script(box.doubles, {"alpha": ["swallow", "obey"]})
+    write_script(BoxPath(box.doubles), {"alpha": ["swallow", "obey"]})
     box.start("a", alpha)
     box.type("a", "Create one.txt MT-1-1")
     box.wait_for("turn_end", outcome="swallowed")
@@ -462,7 +463,7 @@ def test_swallow_takes_the_prompt_and_goes_on(box: Box, alpha: Path) -> None:
 
 def test_read_stdin_waits_for_the_end_of_input(box: Box, alpha: Path) -> None:
     box.configure_hooks(alpha)
-    write_script(box.doubles, {"alpha": ["read-stdin"]})
+    write_script(BoxPath(box.doubles), {"alpha": ["read-stdin"]})
     box.start("a", alpha)
     box.type("a", "Create one.txt")
     box.wait_for("hook", name="UserPromptSubmit")
@@ -519,7 +520,7 @@ def test_a_conflict_is_resolved_by_keeping_both_sides(box: Box, alpha: Path) -> 
 
 def test_give_up_leaves_the_rebase_alone(box: Box, alpha: Path) -> None:
     start_conflicting_rebase(box, alpha)
-    write_script(box.doubles, {"alpha": ["give-up"]})
+    write_script(BoxPath(box.doubles), {"alpha": ["give-up"]})
     result = box.print_mode(CONFLICT_PROMPT, cwd=alpha)
     assert result.returncode == 0
     assert box.events("turn_end", outcome="gave-up") != []
@@ -527,7 +528,7 @@ def test_give_up_leaves_the_rebase_alone(box: Box, alpha: Path) -> None:
 
 
 def test_redelivery_says_whether_the_first_agent_lives(box: Box, alpha: Path) -> None:
-    write_script(box.doubles, {"alpha": ["hang"]}, default=["nothing"])
+    write_script(BoxPath(box.doubles), {"alpha": ["hang"]}, default=["nothing"])
     first = box.start("a", alpha)
     box.type("a", "Create one.txt MT-1-1")
     box.wait_for("prompt", worker="alpha")
@@ -551,7 +552,7 @@ def test_redelivery_says_whether_the_first_agent_lives(box: Box, alpha: Path) ->
 
 
 def test_agents_that_get_the_same_work_at_once_see_each_other(box: Box) -> None:
-    write_script(box.doubles, {}, default=["nothing"])
+    write_script(BoxPath(box.doubles), {}, default=["nothing"])
     agents = [
         subprocess.Popen(["claude", "-p", "Go MT-1-1"], cwd=box.source, env=box.environment)
         for _ in range(4)
@@ -598,7 +599,7 @@ class TestPrint:
         assert lines[1]["message"]["content"][0]["text"] == lines[2]["result"]
 
     def test_read_stdin_to_its_end_first(self, box: Box) -> None:
-        write_script(box.doubles, {"source": ["read-stdin"]})
+        write_script(BoxPath(box.doubles), {"source": ["read-stdin"]})
         agent = subprocess.Popen(
             ["claude", "--print", "Create one.txt"],
             cwd=box.source,
@@ -618,7 +619,7 @@ class TestPrint:
     def test_signals_end_a_hanging_turn(
         self, box: Box, number: signal.Signals, exit_code: int
     ) -> None:
-        write_script(box.doubles, {}, default=["hang"])
+        write_script(BoxPath(box.doubles), {}, default=["hang"])
         agent = subprocess.Popen(
             ["claude", "-p", "Create one.txt"], cwd=box.source, env=box.environment
         )
@@ -628,7 +629,7 @@ class TestPrint:
         box.wait_for("turn_end", outcome="interrupted")
 
     def test_garbage_comes_before_the_result(self, box: Box) -> None:
-        write_script(box.doubles, {}, default=["garbage"])
+        write_script(BoxPath(box.doubles), {}, default=["garbage"])
         output = subprocess.run(
             ["claude", "-p", "--output-format", "json", "Create one.txt"],
             cwd=box.source,
@@ -679,7 +680,7 @@ class TestInstall:
         folder = box.root / "my py"
         folder.mkdir()
         (folder / "python").symlink_to(os.path.realpath(sys.executable))
-        install(box.root / "bin", box.doubles, python=str(folder / "python"))
+        install(BoxPath(box.root, "bin"), BoxPath(box.doubles), python=str(folder / "python"))
         assert box.print_mode("Create one.txt with 'two words'").returncode == 0
         assert (box.source / "one.txt").read_text() == "two words\n"
 
@@ -687,7 +688,7 @@ class TestInstall:
         assert box.print_mode("--version").stdout == "2.0.0 (Claude Code)\n"
 
     def test_it_starts_fast(self, box: Box) -> None:
-        write_script(box.doubles, {}, default=["exit-at-start"])
+        write_script(BoxPath(box.doubles), {}, default=["exit-at-start"])
         costs_ms = []
         for _ in range(5):
             pid = os.posix_spawn(

@@ -11,6 +11,7 @@ from mutiny.doubles.behaviours import BEHAVIOURS, UnknownBehaviour, behaviour_fo
 from mutiny.doubles.claude import parse_arguments
 from mutiny.doubles.install import Earlier, Received, read_received, write_script
 from mutiny.doubles.prompts import requested_files
+from mutiny.system.files import BoxPath
 
 LLMC_PREAMBLE = """\
 You are working in: /box/llmc/.worktrees/alpha
@@ -169,13 +170,13 @@ class TestBehaviours:
         self, name: str, tmp_path: Path
     ) -> None:
         with pytest.raises(UnknownBehaviour, match=r"valid are: obey, slow:MS, hang") as caught:
-            write_script(tmp_path, {"alpha": ["obey", name]})
+            write_script(BoxPath(tmp_path), {"alpha": ["obey", name]})
         assert repr(name) in str(caught.value)
         assert list(tmp_path.iterdir()) == []
 
     def test_an_empty_list_is_refused(self, tmp_path: Path) -> None:
         with pytest.raises(UnknownBehaviour, match="empty"):
-            write_script(tmp_path, {"alpha": []})
+            write_script(BoxPath(tmp_path), {"alpha": []})
 
     def test_every_behaviour_is_described_by_a_sentence(self) -> None:
         assert parse_behaviour("slow:400") == ("slow", 400)
@@ -243,16 +244,19 @@ class TestReadReceived:
 
     def test_a_half_last_line_waits_for_its_end(self, tmp_path: Path) -> None:
         path = tmp_path / "received.jsonl"
-        assert read_received(path, 0) == ([], 0)
+        assert read_received(BoxPath(path.parent, path.name), 0) == ([], 0)
         path.write_bytes(self.LINE + self.LINE[:40])
-        assert read_received(path, 0) == ([self.RECORD], len(self.LINE))
+        assert read_received(BoxPath(path.parent, path.name), 0) == ([self.RECORD], len(self.LINE))
         path.write_bytes(self.LINE + self.LINE)
-        assert read_received(path, len(self.LINE)) == ([self.RECORD], 2 * len(self.LINE))
+        assert read_received(BoxPath(path.parent, path.name), len(self.LINE)) == (
+            [self.RECORD],
+            2 * len(self.LINE),
+        )
 
     def test_a_line_that_its_writer_did_not_finish_is_told_apart(self, tmp_path: Path) -> None:
         path = tmp_path / "received.jsonl"
         path.write_bytes(self.LINE[:40] + self.LINE)
-        records, offset = read_received(path, 0)
+        records, offset = read_received(BoxPath(path.parent, path.name), 0)
         assert [record.event for record in records] == ["torn", "prompt"]
         assert records[0].detail == self.LINE[:40].decode()
         assert records[1] == self.RECORD

@@ -22,6 +22,7 @@ from mutiny.faults.clock import (
     why_no_shim,
     why_not_affected,
 )
+from mutiny.system.files import BoxPath
 
 PYTHON = str(Path(sys.executable).resolve())
 WAITS = Path(__file__).parents[1] / "acceptance" / "clock_waits.c"
@@ -71,7 +72,7 @@ def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def page(tmp_path: Path) -> Iterator[ClockPage]:
-    made = ClockPage.create(tmp_path / "clock.page")
+    made = ClockPage.create(BoxPath(tmp_path, "clock.page"))
     yield made
     made.close()
 
@@ -98,14 +99,14 @@ def test_every_wait_of_the_c_library_is_shortened(
     program = tmp_path / "waits"
     subprocess.run(["cc", "-O1", "-o", program, WAITS], check=True, timeout=LIMIT_S)
     page.set(rate=600)  # six seconds are ten milliseconds
-    seen = taken(under(shim, page.path, str(program)))
+    seen = taken(under(shim, page.path.host, str(program)))
     assert len(seen) == 29
     assert {name: value for name, value in seen.items() if value < 5.99} == {}, "woken early"
 
 
 def test_every_wait_of_python_is_shortened(shim: Path, page: ClockPage) -> None:
     page.set(rate=600)
-    seen = taken(under(shim, page.path, PYTHON, "-IS", "-c", PYTHON_WAITS))
+    seen = taken(under(shim, page.path.host, PYTHON, "-IS", "-c", PYTHON_WAITS))
     assert len(seen) == 9
     assert {name: value for name, value in seen.items() if value < 5.99} == {}
 
@@ -116,7 +117,7 @@ def test_a_polling_daemon_keeps_its_period_at_rate_60(shim: Path, page: ClockPag
         "import time\nlast = time.monotonic()\nfor _ in range(7):\n    time.sleep(12)\n"
         "    now = time.monotonic()\n    print(now - last)\n    last = now"
     )
-    periods = sorted(map(float, under(shim, page.path, PYTHON, "-IS", "-c", program).split()))
+    periods = sorted(map(float, under(shim, page.path.host, PYTHON, "-IS", "-c", program).split()))
     assert periods[3] == pytest.approx(12, rel=0.05)
 
 
@@ -129,7 +130,7 @@ def test_a_jump_is_seen_by_a_process_that_runs_and_time_never_goes_back(
     )
     with subprocess.Popen(
         [PYTHON, "-IS", "-c", program],
-        env={**os.environ, "LD_PRELOAD": str(shim), PAGE_VARIABLE: str(page.path)},
+        env={**os.environ, "LD_PRELOAD": str(shim), PAGE_VARIABLE: str(page.path.host)},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -169,7 +170,7 @@ def test_the_monotonic_clock_never_goes_back_when_the_rate_falls(
     page.set(rate=1000)
     with subprocess.Popen(
         [PYTHON, "-IS", "-c", program],
-        env={**os.environ, "LD_PRELOAD": str(shim), PAGE_VARIABLE: str(page.path)},
+        env={**os.environ, "LD_PRELOAD": str(shim), PAGE_VARIABLE: str(page.path.host)},
         stdout=subprocess.PIPE,
         text=True,
     ) as process:
@@ -184,7 +185,7 @@ def test_the_monotonic_clock_never_goes_back_when_the_rate_falls(
 def test_each_worker_has_its_own_clock(shim: Path, tmp_path: Path) -> None:
     pages = tmp_path / "pages"
     names = ("default", "alpha", "beta")
-    clocks = {name: ClockPage.create(pages / f"{name}.page") for name in names}
+    clocks = {name: ClockPage.create(BoxPath(pages, f"{name}.page")) for name in names}
     clocks["alpha"].jump(1000)
     clocks["beta"].set(offset_s=-1000)
     (tmp_path / "beta").mkdir()

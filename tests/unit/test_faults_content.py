@@ -9,6 +9,7 @@ import pytest
 
 from mutiny.faults import content
 from mutiny.faults.base import Fault
+from mutiny.system.files import BoxPath
 
 STATE = b'{"workers": {"alpha": "idle"}}'
 FAULTS: dict[str, Callable[[Path, content.Way], Fault]] = {
@@ -28,11 +29,15 @@ def state(tmp_path: Path) -> Path:
     return path
 
 
+def at(path: Path) -> BoxPath:
+    return BoxPath(path.parent, path.name)
+
+
 @pytest.mark.parametrize("way", ["rename", "in place"])
 @pytest.mark.parametrize("name", FAULTS)
 def test_damage_is_proved_named_and_taken_back(state: Path, name: str, way: content.Way) -> None:
     inode = state.stat().st_ino
-    with FAULTS[name](state, way) as fault:
+    with FAULTS[name](at(state), way) as fault:
         assert fault.injected is not None
         assert fault.injected.fired
         assert "place" in fault.technique if way == "in place" else "rename" in fault.technique
@@ -53,7 +58,7 @@ def test_exactly_one_bit_is_flipped_and_the_seed_says_which() -> None:
 
 
 def test_what_the_target_has_written_since_is_not_overwritten(state: Path) -> None:
-    with content.corrupt(state) as fault:
+    with content.corrupt(at(state)) as fault:
         state.write_bytes(b"{}")
     assert state.read_bytes() == b"{}"
     assert not fault.heal().fired
@@ -62,22 +67,27 @@ def test_what_the_target_has_written_since_is_not_overwritten(state: Path) -> No
 def test_nothing_to_damage_is_not_called_fired(tmp_path: Path) -> None:
     missing, empty = tmp_path / "missing", tmp_path / "empty"
     empty.write_bytes(b"")
-    for fault in (content.corrupt(missing), content.DeleteFile(missing), content.flip_bit(empty)):
+    nothing = at(missing)
+    for fault in (
+        content.corrupt(nothing),
+        content.DeleteFile(nothing),
+        content.flip_bit(at(empty)),
+    ):
         assert fault.inject().fired is False
         assert fault.heal().fired is False
 
 
 def test_a_deleted_file_comes_back_unless_there_is_a_new_one(state: Path) -> None:
-    with content.DeleteFile(state):
+    with content.DeleteFile(at(state)):
         assert not state.exists()
     assert (state.read_bytes(), state.stat().st_mode & 0o777) == (STATE, 0o640)
-    with content.DeleteFile(state):
+    with content.DeleteFile(at(state)):
         state.write_bytes(b"new")
     assert state.read_bytes() == b"new"
 
 
 def test_a_stale_copy_is_the_content_of_the_preparation(state: Path) -> None:
-    fault = content.StaleCopy(state)
+    fault = content.StaleCopy(at(state))
     fault.prepare()
     assert fault.inject().fired is False, "nothing has changed yet"
     state.write_bytes(b"newer")

@@ -12,6 +12,7 @@ import pytest
 from mutiny.doubles.install import Earlier, Received
 from mutiny.oracle.probes import doubles, git
 from mutiny.oracle.probes.state import StateReading, StateWords, read_state
+from mutiny.system.files import BoxPath
 
 WORDS = StateWords(
     "data.workers",
@@ -37,7 +38,7 @@ def read(tmp_path: Path, content: object) -> StateReading:
         path.write_bytes(content)
     else:
         path.write_text(content if isinstance(content, str) else json.dumps(content))
-    return read_state(path, WORDS)
+    return read_state(BoxPath(tmp_path, "state.json"), WORDS)
 
 
 def state(workers: object, flag: object = True) -> dict[str, object]:
@@ -74,7 +75,7 @@ def test_empty_fields_are_none(tmp_path: Path) -> None:
 
 
 def test_no_file_is_no_error(tmp_path: Path) -> None:
-    assert read_state(tmp_path / "nowhere.json", WORDS) == StateReading()
+    assert read_state(BoxPath(tmp_path, "nowhere.json"), WORDS) == StateReading()
 
 
 @pytest.mark.parametrize(
@@ -120,7 +121,7 @@ def test_a_flag_that_is_not_there_yet_is_unknown(tmp_path: Path) -> None:
 
 def test_a_directory_in_its_place_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "state.json").mkdir()
-    found = read_state(tmp_path / "state.json", WORDS)
+    found = read_state(BoxPath(tmp_path, "state.json"), WORDS)
     assert found.error is not None
 
 
@@ -146,7 +147,8 @@ def repository(tmp_path: Path) -> Path:
 
 
 def look(repository: Path) -> object:
-    return git.worktree(repository / "tree", lambda text: Path(text.removeprefix("/box")))
+    here = BoxPath(repository)
+    return git.worktree(here / "tree", lambda text: here / text.removeprefix(f"/box{repository}"))
 
 
 def test_a_worktree_on_its_branch(repository: Path) -> None:
@@ -189,17 +191,17 @@ def test_a_worktree_that_is_not_there(repository: Path, gone: str) -> None:
 
 def test_the_fingerprint_changes_with_every_ref(repository: Path) -> None:
     common = repository / "repo" / ".git"
-    seen = {git.fingerprint(common)}
+    seen = {git.fingerprint(BoxPath(common))}
     (common / "refs" / "heads" / "longboat" / "alpha").write_text(OTHER)
-    seen.add(git.fingerprint(common))
+    seen.add(git.fingerprint(BoxPath(common)))
     (common / "refs" / "heads" / "new").write_text(SHA)
-    seen.add(git.fingerprint(common))
+    seen.add(git.fingerprint(BoxPath(common)))
     (common / "packed-refs").write_text("x")
-    seen.add(git.fingerprint(common))
+    seen.add(git.fingerprint(BoxPath(common)))
     (common / "refs" / "heads" / "new").unlink()
-    seen.add(git.fingerprint(common))
+    seen.add(git.fingerprint(BoxPath(common)))
     assert len(seen) == 5
-    assert git.fingerprint(common) in seen
+    assert git.fingerprint(BoxPath(common)) in seen
 
 
 def test_commits_with_their_tokens() -> None:
@@ -288,7 +290,7 @@ def test_who_had_the_prompt_before(earlier: tuple[Earlier, ...], alive: bool, sa
 
 def test_turns_are_counted_by_worker(tmp_path: Path) -> None:
     path = tmp_path / "received.jsonl"
-    log = doubles.ReceivedLog(path)
+    log = doubles.ReceivedLog(BoxPath(tmp_path, "received.jsonl"))
     assert log.refresh() == []
     for event, worker in (("start", "alpha"), ("prompt", "alpha"), ("prompt", "beta")):
         line = {"time": 1.0, "event": event, "pid": 1, "start": 7, "worker": worker, "session": "s"}

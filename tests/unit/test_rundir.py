@@ -18,6 +18,8 @@ import pytest
 
 from mutiny.engine.rundir import RunDirectory, storing
 from mutiny.errors import StoreError
+from mutiny.system.files import BoxPath
+from mutiny.system.keepsakes import Keepsake
 
 
 def test_the_name_is_the_seeds(tmp_path: Path) -> None:
@@ -120,13 +122,15 @@ def test_files_and_directories_are_kept(tmp_path: Path) -> None:
     run.path.mkdir()
     run.keep_copies(
         {
-            "target_logs/logs": source / "logs",
-            "daemon.log": source / "state.json",
-            "missing": source / "missing",
+            "target_logs/logs": Keepsake(BoxPath(source, "logs")),
+            "daemon.log": Keepsake(BoxPath(source, "state.json")),
+            "missing": Keepsake(BoxPath(source, "missing")),
         }
     )
     assert (run.path / "target_logs" / "logs" / "a.log").read_text() == "a"
-    assert (run.path / "target_logs" / "logs" / "link").is_symlink()
+    assert not os.path.lexists(run.path / "target_logs" / "logs" / "link")
+    told = (run.path / "target_logs" / "logs.left_out.txt").read_text()
+    assert told == "logs/link: no regular file\n"
     assert (run.path / "daemon.log").read_text() == "{}"
     assert not (run.path / "missing").exists()
 
@@ -148,7 +152,11 @@ def test_sockets_and_fifos_among_the_evidence_do_no_harm(
     make(Path("control.sock"))
     run = RunDirectory(tmp_path / "run")
     run.path.mkdir()
-    run.keep_copies({"target_logs/home": home, "daemon.log": home / "control.sock"})
+    both = {
+        "target_logs/home": BoxPath(tmp_path, "home"),
+        "daemon.log": BoxPath(home, "control.sock"),
+    }
+    run.keep_copies({name: Keepsake(place) for name, place in both.items()})
     kept = run.path / "target_logs" / "home"
     assert [path.name for path in kept.iterdir()] == ["state.json"]
 

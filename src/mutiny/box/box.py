@@ -28,6 +28,7 @@ from mutiny.box.results import (
     ProcessInfo,
     Spawned,
 )
+from mutiny.system.files import BoxPath
 from mutiny.system.processes import handle_ended
 from mutiny.system.wire import dumps, packed, unpacked
 
@@ -88,7 +89,7 @@ class Box:
         if doubles:
             from mutiny.doubles.install import install
 
-            install(self.directory / "bin", self.directory / "doubles")
+            install(self.files / "bin", self.files / "doubles")
         self._technique.prepare(self._walls)
         self._start_agent()
 
@@ -144,6 +145,11 @@ class Box:
         return self._walls.directory
 
     @property
+    def files(self) -> BoxPath:
+        """The same directory as Mutiny's own hands use it: what is in it belongs to the target."""
+        return BoxPath(self._walls.directory)
+
+    @property
     def inside_root(self) -> str:
         """The directory of the box as its processes see it."""
         return self._inside_root
@@ -176,24 +182,26 @@ class Box:
             "box_id": self.box_id,
         }
 
-    def inside(self, path: Path) -> str:
+    def inside(self, path: Path | BoxPath) -> str:
         """Translate a host path below the box directory to the path that the box sees."""
+        if isinstance(path, BoxPath):
+            path = path.host
         absolute = path.absolute()
         for form in (absolute, absolute.resolve()):
             if is_below(form, self.directory):
                 return str(PurePosixPath(self._inside_root) / form.relative_to(self.directory))
         raise ValueError(f"{path} is not in the box {self.directory}")
 
-    def outside(self, path: str) -> Path:
-        """Translate an absolute path that the box sees to the host path of the same file."""
+    def outside(self, path: str) -> BoxPath:
+        """Translate an absolute path that the box sees to the same file as it is reached from outside."""
         pure = PurePosixPath(os.path.normpath(path))
-        roots = {self._inside_root: self.directory, str(self.directory): self.directory}
+        roots = {self._inside_root: self.files, str(self.directory): self.files}
         if self._technique.walls_off_files:
-            roots |= {"/tmp": self.directory / "tmp", "/var/tmp": self.directory / "tmp"}
+            roots |= {"/tmp": self.files / "tmp", "/var/tmp": self.files / "tmp"}
             del roots[str(self.directory)]  # hidden in there
         for root, place in roots.items():
             if pure.is_relative_to(root):
-                return place / pure.relative_to(root)
+                return place / str(pure.relative_to(root))
         raise ValueError(f"{path} is not a path of the box (they start with {self._inside_root})")
 
     # --- commands

@@ -8,9 +8,9 @@ so that its hash never changes.
 
 from __future__ import annotations
 
-import contextlib
 import os
 
+from mutiny.system.files import BoxPath
 from mutiny.system.programs import find_program
 
 TYPE_CHECKING = False  # the real one would import typing
@@ -49,13 +49,11 @@ def make_layout(
     directory: Path, inside_root: str, *, doubles: bool = True, source: bool = True
 ) -> None:
     """Make the directories and files of a box on the host; what is already there is kept."""
-    root = str(directory)
+    # A box may go on from the files of another one, which a target has left: a link in the place of a
+    # directory would put walls around something else.
+    root = BoxPath(directory)
     for name in DIRECTORIES + OF_DOUBLES if doubles else DIRECTORIES:
-        try:
-            os.mkdir(f"{root}/{name}")  # noqa: PTH102 - every box pays for this
-        except FileExistsError:
-            if not os.path.isdir(f"{root}/{name}"):  # noqa: PTH112
-                raise
+        (root / name).mkdir(exist_ok=True)
     # A login shell (tmux starts one in each pane) resets PATH in /etc/profile; this line wins it
     # back.
     path_line = _path_line(inside_root)
@@ -68,10 +66,7 @@ def make_layout(
         files["source/.gitignore"] = ".claude/\n.serena/\n"
         files["source/README.md"] = "# Source\n\nThe repository that the workers work on.\n"
     for name, text in files.items():
-        with contextlib.suppress(FileExistsError):
-            descriptor = os.open(f"{root}/{name}", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-            with open(descriptor, "wb", buffering=0) as file:
-                file.write(text.encode())
+        (root / name).create(text.encode(), 0o666)
 
 
 def _path_line(inside_root: str) -> str:
@@ -81,14 +76,14 @@ def _path_line(inside_root: str) -> str:
 def forget_path(directory: Path, inside_root: str) -> None:
     """Take back what ``make_layout`` wrote about a root that the box will not have after all."""
     for name in (".bash_profile", ".profile"):
-        path = directory / "home" / name
+        path = BoxPath(directory, "home", name)
         if path.is_file() and path.read_text() == _path_line(inside_root):
             path.unlink()
 
 
 def needs_first_commit(directory: Path) -> bool:
     """Say whether the source repository has still to be made."""
-    return not (directory / "source" / ".git").exists()
+    return not BoxPath(directory, "source", ".git").exists()
 
 
 def box_environment(box_id: str, inside_root: str, extra: Mapping[str, str]) -> dict[str, str]:

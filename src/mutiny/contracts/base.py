@@ -92,8 +92,15 @@ class Evidence:
     """The target's own state, verbatim."""
     daemon_log: str = ""
     panes: Mapping[str, str] = field(default_factory=dict)
-    files: Mapping[str, Path] = field(default_factory=dict)
+    files: Mapping[str, Keepable] = field(default_factory=dict)
     """Name in the run directory -> file or directory to copy."""
+
+
+class Keepable(Protocol):
+    """A file or directory of the target that is worth keeping."""
+
+    def copy_to(self, directory: Path, name: str) -> list[str]:
+        """Copy it; what could not be kept, one text each."""
 
 
 class Live(Protocol):

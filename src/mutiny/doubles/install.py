@@ -15,6 +15,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 from mutiny.doubles.behaviours import (
     BEHAVIOURS,
@@ -23,6 +24,7 @@ from mutiny.doubles.behaviours import (
     check_behaviours,
 )
 from mutiny.doubles.records import RECEIVED_FILE, SCRIPT_FILE
+from mutiny.system.files import BoxPath
 
 __all__ = [
     "BEHAVIOURS",
@@ -99,10 +101,18 @@ class Received:
     detail: str | None = None
 
 
-_FIELDS = frozenset(field.name for field in fields(Received))
+_FIELDS = {field.name: str(field.type) for field in fields(Received)}
+_EARLIER = {field.name: str(field.type) for field in fields(Earlier)}
+_WORDS: dict[str, type | tuple[type, ...]] = {
+    "str": str,
+    "int": int,
+    "float": (int, float),
+    "bool": bool,
+    "None": type(None),
+}
 
 
-def install(bin_dir: Path, doubles_dir: Path, *, python: str | None = None) -> None:
+def install(bin_dir: BoxPath, doubles_dir: BoxPath, *, python: str | None = None) -> None:
     """Write the launcher ``claude`` into ``bin_dir`` and make ``doubles_dir``.
 
     The launcher finds ``doubles_dir`` by MUTINY_DOUBLES, else relative to itself; so the two
@@ -119,11 +129,9 @@ def install(bin_dir: Path, doubles_dir: Path, *, python: str | None = None) -> N
     launcher = _LAUNCHER.format(
         head=_head(python or os.path.realpath(sys.executable)),
         package_root=str(Path(__file__).resolve().parents[2]),
-        relative=os.path.relpath(doubles_dir, bin_dir),
+        relative=os.path.relpath(doubles_dir.host, bin_dir.host),
     )
-    target = bin_dir / "claude"
-    _replace(target, launcher)
-    target.chmod(0o755)
+    (bin_dir / "claude").replace_bytes(launcher.encode(), 0o755)
     _compile_package()
 
 
@@ -151,7 +159,7 @@ def _compile_package() -> None:
 
 
 def write_script(
-    doubles_dir: Path,
+    doubles_dir: BoxPath,
     workers: Mapping[str, Sequence[str]],
     default: Sequence[str] = ("obey",),
 ) -> None:
@@ -171,25 +179,16 @@ def write_script(
         "default": check_behaviours(default),
         "workers": {worker: check_behaviours(names) for worker, names in workers.items()},
     }
-    _replace(doubles_dir / SCRIPT_FILE, json.dumps(script, indent=2) + "\n")
+    (doubles_dir / SCRIPT_FILE).write_text(json.dumps(script, indent=2) + "\n")
 
 
-def _replace(target: Path, text: str) -> None:
-    """Write a file so that a reader sees the old or the new one, never a half."""
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(target)
-
-
-def read_received(path: Path, offset: int = 0) -> tuple[list[Received], int]:
+def read_received(path: BoxPath, offset: int = 0) -> tuple[list[Received], int]:
     """Read the records from a byte offset on; return them and the offset for the next call.
 
     A half last line is left for the next call. A missing file has no records.
     """
     try:
-        with open(path, "rb") as file:
-            file.seek(offset)
-            data = file.read()
+        data = path.read_from(offset)
     except FileNotFoundError:
         return [], offset
     complete = data[: data.rfind(b"\n") + 1]
@@ -201,19 +200,29 @@ def read_received(path: Path, offset: int = 0) -> tuple[list[Received], int]:
             records.append(Received("torn", detail=torn.decode("utf-8", "replace")))
         try:
             records.append(_record(json.loads(line[cut:])))
-        except ValueError:
+        except (ValueError, TypeError, RecursionError):  # no record: somebody else wrote it
             records.append(Received("torn", detail=line[cut:].decode("utf-8", "replace")))
     return records, offset + len(complete)
 
 
-def _record(values: dict[str, object]) -> Received:
+def _record(values: object) -> Received:
     """Build a record from parsed JSON; fields of a newer double are ignored."""
+    if not isinstance(values, dict):
+        raise TypeError("a record is a JSON object")
     known = {name: value for name, value in values.items() if name in _FIELDS}
     for name in ("argv", "tokens"):
-        items = known.get(name)
-        known[name] = tuple(items) if isinstance(items, list) else ()
-    earlier = known.get("earlier")
-    known["earlier"] = tuple(
-        Earlier(**item) for item in (earlier if isinstance(earlier, list) else ())
-    )
-    return Received(**known)  # type: ignore[arg-type]
+        items = known.pop(name, None)
+        known[name] = tuple(_checked({name: "str"}, {name: item})[name] for item in items or ())
+    earlier = [_checked(_EARLIER, item) for item in known.pop("earlier", None) or ()]
+    plain = {name: value for name, value in known.items() if not isinstance(value, tuple)}
+    _checked(_FIELDS, plain)
+    return Received(**known, earlier=tuple(Earlier(**item) for item in earlier))
+
+
+def _checked(kinds: Mapping[str, str], values: dict[str, Any]) -> dict[str, Any]:
+    """The target could write to the record, too: what has another kind than ours is no record."""
+    for name, value in values.items():
+        wanted = [_WORDS[word] for word in kinds[name].split(" | ")]
+        if not any(isinstance(value, kind) for kind in wanted):
+            raise TypeError(f"{name} is {value!r:.80}")
+    return values

@@ -77,7 +77,9 @@ class JournalWriter:
 
     def append(self, step: Step) -> None:
         """Write one line; all of it or nothing."""
-        line = json.dumps(step.as_json(), ensure_ascii=False).encode() + b"\n"
+        text = json.dumps(step.as_json(), ensure_ascii=False)
+        # Half a character of a target's text becomes its escape, which JSON reads again.
+        line = text.encode(errors="backslashreplace") + b"\n"
         before = os.fstat(self._descriptor).st_size
         with storing(self.path):
             try:

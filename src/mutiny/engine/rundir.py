@@ -23,9 +23,12 @@ TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from mutiny.contracts.base import Keepable
+
 FORMAT = 1
 ROOM_BYTES = 256 * 1024
 LINED_LEVELS = 2
+NAME_LIMIT = 80
 
 
 @contextmanager
@@ -87,7 +90,8 @@ class RunDirectory:
             try:
                 if not path.parent.is_dir():
                     path.parent.mkdir(parents=True, exist_ok=True)
-                temporary.write_text(text, encoding="utf-8")
+                # Half a character of a target's text becomes its escape, which JSON reads again.
+                temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
                 temporary.replace(path)
             except OSError:
                 temporary.unlink(missing_ok=True)
@@ -104,22 +108,17 @@ class RunDirectory:
         )
         self.write_json(self.plan_path, {**plan, **facts})
 
-    def keep_copies(self, sources: Mapping[str, Path]) -> None:
+    def keep_copies(self, sources: Mapping[str, Keepable]) -> None:
         """Copy files or directories into the run directory; what does not exist is left out."""
-        if not sources:
-            return
-        import shutil  # it loads three compressors
-
         for name, source in sources.items():
-            destination = self.path / name
-            with storing(destination):
-                if source.is_dir():
-                    shutil.copytree(
-                        source, destination, dirs_exist_ok=True, symlinks=True, ignore=_no_files
-                    )
-                elif source.is_file():
-                    destination.parent.mkdir(parents=True, exist_ok=True)
-                    shutil.copy2(source, destination)
+            left_out = source.copy_to(self.path, name)
+            if left_out:
+                self.write_text(self.path / f"{name}.left_out.txt", "\n".join(left_out) + "\n")
+
+    def write_captures(self, panes: Mapping[str, str]) -> None:
+        """What was on the screens. The names are the target's: they become names of files here."""
+        for session, text in panes.items():
+            self.write_text(self.path / "tmux_captures" / f"{file_name(session)}.txt", text)
 
     def require_room(self) -> None:
         """On a full disk the target fails for want of room, and nothing that it does proves
@@ -137,6 +136,21 @@ class RunDirectory:
     def discard(self) -> None:
         """Throw the whole run away."""
         _remove(self.path)
+
+
+def file_name(text: str) -> str:
+    """A name that somebody else has chosen, as the name of a file: in one directory, short and visible.
+
+    Two names never become one: what was changed gets a mark of its own.
+    """
+    import re
+    from hashlib import sha256
+
+    plain = re.sub(r"[^A-Za-z0-9._@+-]", "_", text)[:NAME_LIMIT]
+    if plain == text and plain and not plain.startswith((".", "-")):
+        return plain
+    mark = sha256(text.encode(errors="backslashreplace")).hexdigest()[:8]
+    return f"{plain.lstrip('.-') or 'unnamed'}~{mark}"
 
 
 def _laid_out(value: object, depth: int = 0) -> str:
@@ -158,16 +172,6 @@ def _laid_out(value: object, depth: int = 0) -> str:
     return f"{opening}\n{inner}{lines}\n{inner[2:]}{closing}"
 
 
-def _no_files(directory: str, names: list[str]) -> list[str]:
-    """Sockets, pipes and devices: there is nothing in them to copy."""
-    paths = {name: Path(directory, name) for name in names}
-    return [
-        name
-        for name, path in paths.items()
-        if not (path.is_symlink() or path.is_file() or path.is_dir())
-    ]
-
-
 def _remove(path: Path) -> None:
     """Take a tree away, as far as it lets itself be taken.
 
@@ -181,10 +185,12 @@ def _remove(path: Path) -> None:
         gone = path
     with suppress(RecursionError):
         _remove_quickly(str(gone))
-    if gone.is_dir():  # something in it is stubborn
-        import shutil
+    if gone.is_dir():  # something in it is stubborn: a mode, or more levels than a path may have
+        from mutiny.system.files import BoxPath
+        from mutiny.system.trees import remove
 
-        shutil.rmtree(gone, ignore_errors=True)
+        with suppress(OSError):
+            remove(BoxPath(gone.parent, gone.name))
 
 
 def _remove_quickly(path: str) -> None:

@@ -27,6 +27,7 @@ from typing import Self
 from mutiny.box.box import Box
 from mutiny.faults.base import Fault, FaultUnavailable
 from mutiny.model.result import OperationResult
+from mutiny.system.files import BoxPath
 
 PAGE_VARIABLE = "MUTINY_CLOCK"
 DEFAULT_PAGE = "default"
@@ -118,18 +119,19 @@ def _cache_directory() -> Path:
 
 
 class ClockPage:
-    """One clock: the file that a process under the shim looks at whenever it asks for the time."""
+    """One clock: the file that a process under the shim looks at whenever it asks for the time.
 
-    def __init__(self, path: Path) -> None:
+    What it says is known here and only written there: who shortens the file under a mapping of ours
+    would end us with it.
+    """
+
+    def __init__(self, path: BoxPath, page: _Page) -> None:
         self.path = path
-        with path.open("r+b") as file:
-            self._memory = mmap.mmap(file.fileno(), _PAGE_BYTES)
-        self._page = _Page.from_buffer(self._memory)
-        if self._page.magic != _MAGIC:
-            raise ValueError(f"{path} is not a clock page")
+        self._page = page
+        self._file = path.open_regular(os.O_RDWR)
 
     @classmethod
-    def create(cls, path: Path) -> Self:
+    def create(cls, path: BoxPath) -> Self:
         """Make a page on which time is as it really is; an existing file is replaced."""
         fresh = _Page(magic=_MAGIC)
         wall, mono = time.time_ns(), time.monotonic_ns()
@@ -138,10 +140,8 @@ class ClockPage:
             half.real_mono = half.faked_mono = mono
             half.real_wall = half.faked_wall = wall
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(path.name + ".new")
-        temporary.write_bytes(bytes(fresh).ljust(_PAGE_BYTES, b"\0"))
-        temporary.replace(path)
-        return cls(path)
+        path.replace_bytes(bytes(fresh).ljust(_PAGE_BYTES, b"\0"))
+        return cls(path, fresh)
 
     @property
     def rate(self) -> float:
@@ -186,8 +186,15 @@ class ClockPage:
 
     def close(self) -> None:
         """Let go of the page; the processes that use it are not affected."""
-        del self._page
-        self._memory.close()
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def _show(self, field: str) -> None:
+        """Let the processes of the box see one field of the page."""
+        place = getattr(_Page, field)
+        data = bytes(self._page)[place.offset : place.offset + place.size]
+        os.pwrite(self._file, data, place.offset)
 
     @property
     def _newest(self) -> _Mapping:
@@ -211,6 +218,7 @@ class ClockPage:
         spare: _Mapping = self._page.mappings[~(self._page.generation >> 1) & 1]
         # Odd: from here on every reader waits, so that no one is ahead of the instant read below.
         self._page.generation += 1
+        self._show("generation")
         try:
             mono, wall = time.monotonic_ns(), time.time_ns()
             gained = round(jump_s * _SECOND)
@@ -223,10 +231,13 @@ class ClockPage:
                 spare.faked_wall = self._wall_at(wall) + gained
             else:
                 spare.faked_wall = wall + round(offset_s * _SECOND)
+            self._show("mappings")
         except BaseException:
             self._page.generation -= 1  # as if nothing had been
+            self._show("generation")
             raise
         self._page.generation += 1
+        self._show("generation")
 
 
 # --- programs that do not listen
@@ -301,10 +312,10 @@ class BoxClocks:
         if reason is not None:
             raise FaultUnavailable(reason)
         self._box = box
-        self._directory = box.directory / "clocks"
+        self._directory = box.files / "clocks"
         self._directory.mkdir(exist_ok=True)
         self._shim = self._directory / "shim.so"
-        shutil.copyfile(build_shim(), self._shim)
+        self._shim.replace_bytes(build_shim().read_bytes())
         self._pages = {
             name: ClockPage.create(self._directory / f"{name}.page")
             for name in (DEFAULT_PAGE, *workers)

@@ -9,13 +9,12 @@ is computed from the content and the arguments alone, so that a replay damages t
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Literal
 
 from mutiny.faults.base import Fault
 from mutiny.model.result import OperationResult
+from mutiny.system.files import BoxPath
 
 Way = Literal["rename", "in place"]
 
@@ -58,7 +57,7 @@ class DamageContent(Fault):
 
     def __init__(
         self,
-        path: Path,
+        path: BoxPath,
         damage: Callable[[bytes], bytes],
         name: str,
         *,
@@ -115,7 +114,7 @@ class DeleteFile(Fault):
     technique = "unlink"
     left: bytes | None = None
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: BoxPath) -> None:
         self._path = path
         self._original: tuple[bytes, int] | None = None
 
@@ -136,15 +135,14 @@ class DeleteFile(Fault):
         (content, mode), self._original = self._original, None
         if self._path.exists():
             return self.not_done(f"{self._path.name} was made again meanwhile")
-        self._path.write_bytes(content)
-        self._path.chmod(mode)
+        self._path.replace_bytes(content, mode)
         return self.done(f"{self._path.name}: restored")
 
 
 class StaleCopy(Fault):
     """Bring back an older version of a file: `prepare` keeps it, `inject` puts it in place."""
 
-    def __init__(self, path: Path, *, way: Way = "rename") -> None:
+    def __init__(self, path: BoxPath, *, way: Way = "rename") -> None:
         self._path = path
         self._way: Way = way
         self._old: bytes | None = None
@@ -171,22 +169,24 @@ class StaleCopy(Fault):
         return self._damage.heal()
 
 
-def truncate(path: Path, part: float = 0.5, *, way: Way = "rename") -> DamageContent:
+def truncate(path: BoxPath, part: float = 0.5, *, way: Way = "rename") -> DamageContent:
     """A file of which the end is missing."""
     return DamageContent(path, lambda content: truncated(content, part), "truncate", way=way)
 
 
-def append_junk(path: Path, size: int = 64, *, seed: int = 1, way: Way = "rename") -> DamageContent:
+def append_junk(
+    path: BoxPath, size: int = 64, *, seed: int = 1, way: Way = "rename"
+) -> DamageContent:
     """A file with rubbish behind its end."""
     return DamageContent(path, lambda content: with_junk(content, size, seed), "junk", way=way)
 
 
-def flip_bit(path: Path, *, seed: int = 1, way: Way = "rename") -> DamageContent:
+def flip_bit(path: BoxPath, *, seed: int = 1, way: Way = "rename") -> DamageContent:
     """A file with one wrong bit."""
     return DamageContent(path, lambda content: with_flipped_bit(content, seed), "bit flip", way=way)
 
 
-def damage(path: Path, how: str, seed: int = 1, *, way: Way = "rename") -> DamageContent:
+def damage(path: BoxPath, how: str, seed: int = 1, *, way: Way = "rename") -> DamageContent:
     """A damage by its word: truncate, empty, append, flip or garbage."""
     changes: dict[str, Callable[[bytes], bytes]] = {
         "truncate": lambda content: truncated(content, 0.5),
@@ -198,19 +198,13 @@ def damage(path: Path, how: str, seed: int = 1, *, way: Way = "rename") -> Damag
     return DamageContent(path, changes[how], how, way=way)
 
 
-def corrupt(path: Path, *, seed: int = 1, way: Way = "rename") -> DamageContent:
+def corrupt(path: BoxPath, *, seed: int = 1, way: Way = "rename") -> DamageContent:
     """A file full of rubbish."""
     return DamageContent(path, lambda content: garbage(content, seed), "garbage", way=way)
 
 
-def _write(path: Path, content: bytes, way: Way) -> None:
+def _write(path: BoxPath, content: bytes, way: Way) -> None:
     if way == "in place":
-        with path.open("r+b") as file:
-            file.write(content)
-            file.truncate()
-        return
-    mode = path.stat().st_mode & 0o7777
-    temporary = path.with_name(f".{path.name}.mutiny-{os.getpid()}")
-    temporary.write_bytes(content)
-    temporary.chmod(mode)
-    temporary.replace(path)
+        path.overwrite(content)
+    else:
+        path.replace_bytes(content, path.stat().st_mode & 0o7777)

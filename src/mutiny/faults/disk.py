@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
-import stat
 import sys
 import time
 from collections.abc import Callable
@@ -25,6 +23,8 @@ from mutiny.faults import namespaces
 from mutiny.faults.base import Fault, FaultUnavailable
 from mutiny.faults.namespaces import MountRefused, MountStep
 from mutiny.model.result import OperationResult
+from mutiny.system import trees
+from mutiny.system.files import BoxPath
 from mutiny.system.inotify import DirectoryWatch
 
 LockKind = Literal["flock", "posix", "sqlite"]
@@ -75,11 +75,11 @@ class SmallDisk:
         step = MountStep("mount", self.inside, source="tmpfs", kind="tmpfs", data=options)
         namespaces.change_mounts(self._box, [step])
         self._mounted = True
-        _copy(covered, self.view)
+        trees.copy(covered, self.view, with_links=True, most=None)
 
     @property
-    def view(self) -> Path:
-        """The host path of the files as the box sees them; valid as long as the box lives."""
+    def view(self) -> BoxPath:
+        """The files as the box sees them; valid as long as the box lives."""
         return namespaces.seen_by_box(self._box, self.inside)
 
     def limit(self, *, size_bytes: int | None = None, inodes: int | None = None) -> None:
@@ -95,22 +95,8 @@ class SmallDisk:
     def collect(self) -> None:
         """Copy the files to the host's directory, so that they stay when the box is gone."""
         covered = self._box.outside(self.inside)
-        for entry in covered.iterdir():
-            if entry.is_dir() and not entry.is_symlink():
-                shutil.rmtree(entry)
-            else:
-                entry.unlink()
-        _copy(self.view, covered)
-
-
-def _copy(source: Path, target: Path) -> None:
-    """Copy a directory's files; a socket or a pipe is nothing without the process that serves it."""
-
-    def special(directory: str, names: list[str]) -> list[str]:
-        modes = {name: (Path(directory) / name).lstat().st_mode for name in names}
-        return [name for name, mode in modes.items() if stat.S_ISSOCK(mode) or stat.S_ISFIFO(mode)]
-
-    shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True, ignore=special)
+        trees.empty(covered)
+        trees.copy(self.view, covered, with_links=True, most=None)
 
 
 def _why_in_use(box: Box, inside: str) -> str | None:
@@ -161,7 +147,7 @@ class FillDisk(Fault):
     def inject(self) -> OperationResult:
         """Shrink it, then try to write into it."""
         for _ in range(_ATTEMPTS):  # a writer may be faster than we are
-            found = os.statvfs(self._disk.view)
+            found = _statvfs(self._disk.view)
             used_pages = found.f_blocks - found.f_bfree
             try:
                 if self._what == "bytes":
@@ -249,22 +235,32 @@ class ReadOnly(Fault):
         return self.done(f"{self._inside}: writable again")
 
 
-def _try_to_write(directory: Path, size: int, files: int, what: str) -> int | None:
+def _statvfs(directory: BoxPath) -> os.statvfs_result:
+    held = directory.open_directory()
+    try:
+        return os.statvfs(held)
+    finally:
+        os.close(held)
+
+
+def _try_to_write(directory: BoxPath, size: int, files: int, what: str) -> int | None:
     """Write for a moment into the directory; return the error number, None when it worked.
 
     The files have no name (O_TMPFILE), so that the target never sees them.
     """
+    flags = os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC
+    held = directory.open_directory()
     made: list[int] = []
     try:
         for _ in range(files if what == "inodes" else 1):
-            made.append(os.open(directory, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+            made.append(os.open(".", flags, 0o600, dir_fd=held))
         left = size if what == "bytes" else 0
         while left > 0:  # a short write is not a refusal yet
             left -= os.write(made[0], b"\0" * min(left, 1 << 20))
     except OSError as error:
         return error.errno
     finally:
-        for descriptor in made:
+        for descriptor in (*made, held):
             os.close(descriptor)
     return None
 
@@ -364,7 +360,7 @@ class HoldLock(Fault):
 
     def inject(self) -> OperationResult:
         """Start the holder, then let a second process try to take the lock."""
-        place = self._box.directory / "tmp"
+        place = self._box.files / "tmp"
         with DirectoryWatch([place]) as watch:
             self._holder = self._box.spawn(self._argv("hold"))
             log = self._box.outside(self._holder.output)
@@ -390,9 +386,11 @@ class HoldLock(Fault):
         return self.done(f"{self._inside}: lock given back")
 
 
-def _wait_for_text(path: Path, watch: DirectoryWatch) -> str:
+def _wait_for_text(path: BoxPath, watch: DirectoryWatch) -> str:
     """The first line of a file that is about to be written."""
-    read: Callable[[], str] = lambda: path.read_text() if path.exists() else ""  # noqa: E731
+    read: Callable[[], str] = (  # noqa: E731
+        lambda: path.read_text(errors="replace") if path.exists() else ""
+    )
     deadline = time.monotonic() + _LOCK_LIMIT_S
     while "\n" not in (text := read()):
         remaining_s = deadline - time.monotonic()

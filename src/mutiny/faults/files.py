@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from mutiny.box.box import Box
 from mutiny.faults import content
 from mutiny.model.result import OperationResult
+from mutiny.system.files import BoxPath
 
 EDIT_MARKER = "an edit of the user that nobody committed"
 EDITED_FILE = "README.md"
 
 
-def corrupt(path: Path, how: str) -> tuple[OperationResult, bytes | None]:
+def corrupt(path: BoxPath, how: str) -> tuple[OperationResult, bytes | None]:
     """Damage a file for good, and what is left of it; fired means that its content really changed."""
     fault = content.DeleteFile(path) if how == "delete" else content.damage(path, how)
     return fault.inject(), fault.left
 
 
-def dirty_source(source: Path) -> tuple[OperationResult, tuple[Path, str]]:
+def dirty_source(source: BoxPath) -> tuple[OperationResult, tuple[BoxPath, str]]:
     """Edit a tracked file of the user's checkout without committing."""
     path = source / EDITED_FILE
-    with path.open("a", encoding="utf-8") as stream:
-        stream.write(EDIT_MARKER + "\n")
+    path.append_text(EDIT_MARKER + "\n")
     return OperationResult(stdout=f"{EDITED_FILE} edited", fired=True, technique="file edited"), (
         path,
         EDIT_MARKER,

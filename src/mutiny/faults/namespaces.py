@@ -22,6 +22,7 @@ from mutiny.box.box import Box
 from mutiny.errors import BoxError
 from mutiny.faults.base import FaultUnavailable
 from mutiny.system import procfs
+from mutiny.system.files import BoxPath
 from mutiny.system.processes import is_alive
 from mutiny.values import dataclass
 
@@ -158,13 +159,12 @@ def agent_pid(box: Box) -> int:
 
 def without_links(box: Box, inside: str) -> str:
     """The same path of the box without the short link that some techniques put in front of it."""
-    return str(box.outside(inside)) if Path(box.inside_root).is_symlink() else inside
+    return str(box.outside(inside).host) if Path(box.inside_root).is_symlink() else inside
 
 
-def seen_by_box(box: Box, inside: str) -> Path:
-    """A host path that leads to what the box itself sees at `inside`, mounts of its own included."""
-    # A link would be followed from the host's root, out of the box's view.
-    return _PROC / str(agent_pid(box)) / "root" / without_links(box, inside).lstrip("/")
+def seen_by_box(box: Box, inside: str) -> BoxPath:
+    """What the box itself sees at `inside`, mounts of its own included."""
+    return BoxPath(f"{_PROC}/{agent_pid(box)}/root") / without_links(box, inside)
 
 
 def host_pid(box: Box, pid: int, start: int) -> int | None:

@@ -63,8 +63,8 @@ def listen_inside(box: Box, port: int, address: str = "127.0.0.1") -> socket.soc
     server can serve many boxes that have no network at all.
     """
     name = f"door-{secrets.token_hex(4)}"
-    directory = box.directory / "tmp"
-    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    directory = box.files / "tmp"
+    handle = directory.open_directory()
     try:
         with socket.socket(socket.AF_UNIX) as door:
             door.bind(f"/proc/self/fd/{handle}/{name}")  # names of sockets have about 100 bytes

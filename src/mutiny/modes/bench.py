@@ -229,8 +229,7 @@ class Bench:
             directory.write_text(
                 directory.path / "state_snapshots" / f"{last:04d}.json", evidence.state
             )
-        for session, text in evidence.panes.items():
-            directory.write_text(directory.path / "tmux_captures" / f"{session}.txt", text)
+        directory.write_captures(evidence.panes)
         directory.keep_copies(evidence.files)
 
 

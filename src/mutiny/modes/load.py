@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
 from mutiny import stopping
 from mutiny.contracts.board import operations as op
@@ -21,6 +20,7 @@ from mutiny.engine.rundir import RunDirectory
 from mutiny.errors import UsageError
 from mutiny.model.operation import Operation
 from mutiny.modes.bench import Assignment, Bench
+from mutiny.system.files import BoxPath
 from mutiny.targets.board.load import PROGRESS
 from mutiny.targets.board.spec import BoardSpec
 from mutiny.values import dataclass
@@ -170,10 +170,13 @@ def _loaded(bench: Bench, plan: Plan, outcome: Outcome) -> Loaded:
     )
 
 
+_PROGRESS_BYTES = 1000
+
+
 @contextmanager
 def _watching(title: str, watch: Watch) -> Iterator[Callable[[RunDirectory], None]]:
     """Tell how far the load in a run's box is, a few times a second."""
-    places: list[Path] = []
+    places: list[BoxPath] = []
     over = threading.Event()
 
     def look() -> None:
@@ -186,15 +189,15 @@ def _watching(title: str, watch: Watch) -> Iterator[Callable[[RunDirectory], Non
     thread = threading.Thread(target=look, daemon=True)
     thread.start()
     try:
-        yield lambda directory: places.append(directory.box_path / "doubles" / PROGRESS)
+        yield lambda directory: places.append(BoxPath(directory.box_path, "doubles", PROGRESS))
     finally:
         over.set()
         thread.join()
 
 
-def _progress(path: Path) -> tuple[int, int] | None:
+def _progress(path: BoxPath) -> tuple[int, int] | None:
     try:
-        done, total = path.read_text(encoding="utf-8").split()
+        done, total = path.read_text(limit=_PROGRESS_BYTES).split()
+        return int(done), int(total)
     except (OSError, ValueError):  # not there yet
         return None
-    return int(done), int(total)

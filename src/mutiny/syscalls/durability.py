@@ -19,6 +19,7 @@ from mutiny.syscalls import tables
 from mutiny.syscalls.calls import Call
 from mutiny.syscalls.memory import real
 from mutiny.syscalls.snapshots import Content, Entry, Snapshots, State
+from mutiny.system.files import BoxPath
 from mutiny.values import dataclass, field
 
 
@@ -212,9 +213,10 @@ class Durability:
         try:
             status = os.lstat(path)
             if modes.S_ISREG(status.st_mode):
-                node.data = Content.of(Path(path).read_bytes())
+                below = path[len(self._directory) + 1 :]
+                node.data = Content.of((BoxPath(self._directory) / below).read_bytes())
                 node.mode = status.st_mode
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return  # synced after it was removed: nobody will ever see it
 
     def _sync_everything(self, node: Node, path: str) -> None:

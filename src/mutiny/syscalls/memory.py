@@ -140,7 +140,7 @@ class PathMap:
         prefixes: list[tuple[str, str]] = []
         for inside in (box.inside_root, "/tmp", "/var/tmp"):
             try:
-                prefixes.append((inside, str(box.outside(inside))))
+                prefixes.append((inside, str(box.outside(inside).host)))
             except ValueError:  # the box shares this directory with the host
                 continue
         return cls(prefixes)

@@ -19,10 +19,13 @@ from pathlib import Path
 from mutiny.syscalls.calls import Call
 from mutiny.syscalls.listeners import DOOR_PREFIX
 from mutiny.syscalls.memory import real
+from mutiny.system.files import BoxPath, UnsafeFile
 from mutiny.values import dataclass
 
 IN_MEMORY_BYTES = 1024 * 1024
 """Larger files are kept in the store directory."""
+LARGEST_BYTES = 512 * 1024 * 1024
+"""A larger one is not kept at all: that would take as much again, for every state that has another."""
 _CHUNK_BYTES = 1024 * 1024
 
 Stamp = tuple[int, int, int, int, int]
@@ -98,6 +101,9 @@ class State:
         made: dict[int, str] = {}
         for name in sorted(self.entries):  # parents come before their children
             entry = self.entries[name]
+            above = name.rpartition("/")[0]
+            if above and not modes.S_ISDIR(self.entries[above].mode):
+                continue  # it has become a link while somebody looked: nothing is written through it
             path = f"{root}/{name}"
             earlier = made.get(entry.link_group) if entry.link_group else None
             if earlier is not None:
@@ -251,19 +257,21 @@ class Snapshots:
         content, target = None, None
         try:
             if modes.S_ISREG(status.st_mode):
-                content = self._content(path, status.st_size)
+                content = self._content(BoxPath(self._root) / name, status.st_size)
             elif modes.S_ISLNK(status.st_mode):
                 target = os.readlink(path)  # noqa: PTH115
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             self._forget(name)
             return
         self._entries[name] = Entry(status.st_mode, content, target, status.st_mtime_ns, group)
         self._stamps[name] = stamp
 
-    def _content(self, path: str, size: int) -> Content:
-        with open(path, "rb", buffering=0) as file:
+    def _content(self, path: BoxPath, size: int) -> Content:
+        if size > LARGEST_BYTES:
+            raise UnsafeFile(f"{path} is too large to be kept: {size} bytes")
+        with open(path.open_regular(os.O_RDONLY), "rb", buffering=0) as file:
             if size <= IN_MEMORY_BYTES:
-                return Content.of(file.read())
+                return Content.of(file.read(IN_MEMORY_BYTES))
             digest = hashlib.blake2b(digest_size=16)
             self._store.mkdir(parents=True, exist_ok=True)
             self._kept += 1

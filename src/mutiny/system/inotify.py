@@ -8,17 +8,19 @@ again", never "this is the state".
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import os
 import select
 import struct
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from mutiny.system.files import BoxPath
 from mutiny.values import dataclass
 
 POLL_INTERVAL_S = 0.05
@@ -44,11 +46,14 @@ _NONBLOCK_AND_CLOEXEC = os.O_NONBLOCK | os.O_CLOEXEC
 _HEADER = struct.Struct("iIII")
 
 
+Watched = Path | BoxPath
+
+
 @dataclass(frozen=True, slots=True)
 class Event:
     """One change below (or of) a watched path."""
 
-    path: Path
+    path: Watched
     """The watched path, as it was given."""
     name: str
     """The entry in it that changed; empty when the watched path itself changed."""
@@ -65,14 +70,14 @@ class DirectoryWatch:
     gap.
     """
 
-    def __init__(self, paths: Iterable[Path], *, use_inotify: bool = True) -> None:
+    def __init__(self, paths: Iterable[Watched], *, use_inotify: bool = True) -> None:
         self._paths = tuple(paths)
         for path in self._paths:
             if not path.exists():
                 raise FileNotFoundError(errno.ENOENT, "cannot watch what does not exist", str(path))
         self._descriptor = -1
-        self._watches: dict[int, Path] = {}
-        self._listings: dict[Path, dict[str, tuple[int, int, int]]] = {}
+        self._watches: dict[int, Watched] = {}
+        self._listings: dict[Watched, dict[str, tuple[int, int, int]]] = {}
         self.polling_because: str | None = None if use_inotify else "asked to poll"
         if use_inotify:
             try:
@@ -93,9 +98,10 @@ class DirectoryWatch:
         if self._descriptor < 0:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
         for path in self._paths:
-            watch = add_watch(self._descriptor, os.fsencode(path), _WATCHED)
-            if watch < 0:
+            with _named(path) as name:
+                watch = add_watch(self._descriptor, os.fsencode(name), _WATCHED)
                 number = ctypes.get_errno()
+            if watch < 0:
                 raise OSError(number, os.strerror(number), str(path))
             self._watches[watch] = path
 
@@ -165,31 +171,44 @@ class DirectoryWatch:
         self.close()
 
 
-def _fingerprint(path: Path) -> tuple[int, int, int] | None:
+@contextlib.contextmanager
+def _named(path: Watched) -> Iterator[str]:
+    """A name for the kernel that leads nowhere else."""
+    if not isinstance(path, BoxPath):
+        yield str(path)
+        return
+    held = path.open_directory()
     try:
-        status = path.lstat()
+        yield f"/proc/self/fd/{held}"
+    finally:
+        os.close(held)
+
+
+def _fingerprint(path: Watched) -> tuple[int, int, int] | None:
+    try:
+        status = path.stat() if isinstance(path, BoxPath) else path.lstat()
     except FileNotFoundError:
         return None
     return (status.st_ino, status.st_size, status.st_mtime_ns)
 
 
-def _listing(path: Path) -> dict[str, tuple[int, int, int]]:
+def _listing(path: Watched) -> dict[str, tuple[int, int, int]]:
     """Fingerprints of what is at ``path``: of its entries, or of itself (name "") when it is a
     file.
     """
     try:
-        entries = list(path.iterdir())
+        names = path.names() if isinstance(path, BoxPath) else os.listdir(path)  # noqa: PTH208
     except NotADirectoryError:
         found = _fingerprint(path)
         return {} if found is None else {"": found}
     except FileNotFoundError:
         return {}
-    pairs = ((entry.name, _fingerprint(entry)) for entry in entries)
+    pairs = ((name, _fingerprint(path / name)) for name in names)
     return {name: found for name, found in pairs if found is not None}
 
 
 def _differences(
-    path: Path,
+    path: Watched,
     before: dict[str, tuple[int, int, int]],
     now: dict[str, tuple[int, int, int]],
 ) -> list[Event]:

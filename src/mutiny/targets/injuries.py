@@ -33,6 +33,7 @@ from mutiny.syscalls import policies
 from mutiny.syscalls.memory import real
 from mutiny.syscalls.supervisor import Supervisor
 from mutiny.syscalls.supervisor import why_not as why_no_engine
+from mutiny.system.files import BoxPath
 from mutiny.values import replace
 
 ENGINE = "seccomp user notification"
@@ -110,16 +111,16 @@ class Injuries:
         """What the target's commands need on top of their own environment."""
         return {} if self._clocks is None else self._clocks.environment
 
-    def outside(self, inside: str) -> Path:
-        """The host path of a file of the box, also when it lies on a disk of the box's own."""
+    def outside(self, inside: str) -> BoxPath:
+        """A file of the box as it is reached from outside, also when it lies on a disk of the box's own."""
         for root in self._disks:
             if PurePosixPath(inside).is_relative_to(root):
                 return namespaces.seen_by_box(self._patient.box, inside)
         return self._patient.box.outside(inside)
 
-    def keep_copy(self, word: str, path: Path) -> None:
+    def keep_copy(self, word: str, path: BoxPath) -> None:
         """Remember the last two contents of a file: an old copy may come back."""
-        with contextlib.suppress(OSError):  # not there yet, or gone
+        with contextlib.suppress(OSError):  # not there yet, or gone, or nothing to be read
             changed = path.stat().st_mtime_ns
             if self._seen_at.get(word) != changed:
                 self._seen_at[word] = changed
@@ -251,9 +252,17 @@ class Injuries:
             if self._disks:
                 with paused(self._patient.box, views(self._patient.box)):
                     for small in self._disks.values():
-                        small.collect()
+                        self._collect(small)
         finally:
             self.forget()
+
+    def _collect(self, small: disk.SmallDisk) -> None:
+        """Save the files of a disk; where the box has no place for them any more, that is told instead."""
+        try:
+            small.collect()
+        except OSError as error:
+            note = BoxPath(self._box.directory.parent, "disks.left_out.txt")
+            note.write_text(f"{small.inside}: {error}\n")
 
     def forget(self) -> None:
         """The box is gone, and with it what was wrong with it; only what is outside is given back."""
@@ -277,7 +286,13 @@ class Injuries:
 
     def _on_calls(self, place: str, policy: Callable[[str], policies.Policy], new: bool) -> Fault:
         inside = self._patient.place(place)
-        return _OnCalls(self, self._box, inside, self.outside(inside), policy, new_name=new)
+        return _OnCalls(self, self._box, inside, self._own(inside), policy, new_name=new)
+
+    def _own(self, inside: str) -> Path:
+        """A directory as the system-call engine compares it; one that leads out of the box is refused."""
+        place = self.outside(inside)
+        place.require_own()
+        return place.host
 
     def _fill(self, operation: op.FillDisk) -> Fault:
         what = cast(Literal["bytes", "inodes"], operation.what)
@@ -472,8 +487,8 @@ def kill_during(
 ) -> tuple[OperationResult, str]:
     """Run a command and kill it, or everything, after some time; its answer, and what was done."""
     argv = tuple(command.argv)
-    given = box.directory / "tmp" / f"stdin-{secrets.token_hex(4)}"
-    given.write_bytes(command.stdin)
+    given = box.files / "tmp" / f"stdin-{secrets.token_hex(4)}"
+    given.replace_bytes(command.stdin)
     spawned = box.spawn(
         ["sh", "-c", 'exec "$@" < "$0"', box.inside(given), *argv], cwd=command.cwd, env=command.env
     )
@@ -488,7 +503,7 @@ def kill_during(
     given.unlink(missing_ok=True)
     if ending is None:
         return OperationResult(None, signal=signal.SIGKILL, argv=argv), text
-    said = box.outside(spawned.output).read_text(encoding="utf-8", errors="replace")
+    said = box.outside(spawned.output).read_said()
     answer = OperationResult(ending.exit_code, said, said, signal=ending.signal, argv=argv)
     return answer, text
 

@@ -8,7 +8,6 @@ them share their contents, until one is asked for.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,6 +15,8 @@ from mutiny.syscalls import policies
 from mutiny.syscalls.calls import Call
 from mutiny.syscalls.durability import Durability
 from mutiny.syscalls.snapshots import Snapshots, State
+from mutiny.system import trees
+from mutiny.system.files import BoxPath
 
 _KEPT: dict[Path, Keeper] = {}
 """By run directory: a trace leaves its states here, and the sweep that asked for them takes them."""
@@ -29,17 +30,17 @@ def take_kept(run: Path) -> Keeper:
 class Keeper:
     """Keeps one state before each call, and one after the last."""
 
-    def __init__(self, box: Path, roots: Sequence[Path], *, synced: bool) -> None:
+    def __init__(self, box: Path, roots: Sequence[BoxPath], *, synced: bool) -> None:
         self._box = box
         store = box.parent / "points"
         self._files = Snapshots(box, store / "large")
         self._durable = {
-            root: Durability(root, store / f"large-{number}")
+            root: Durability(root.host, store / f"large-{number}")
             for number, root in enumerate(roots if synced else ())
         }
         self._states: tuple[State, ...] = ()
-        self._kept: dict[Path, list[State]] = {}
-        self._behind: dict[Path, list[State | None]] = {}
+        self._kept: dict[BoxPath, list[State]] = {}
+        self._behind: dict[BoxPath, list[State | None]] = {}
 
     def policy(self) -> policies.Policy:
         """What the supervisor has to do before each call."""
@@ -67,11 +68,12 @@ class Keeper:
         self._states[index].materialise(place)
         for root, kept in self._kept.items():
             behind = self._behind[root][index] if names_lost else None
-            inside = place / root.relative_to(self._box)
-            shutil.rmtree(inside, ignore_errors=True)
-            (behind or kept[index]).materialise(inside)
+            inside = BoxPath(place, *root.parts)
+            trees.remove(inside)
+            inside.mkdir(parents=True, exist_ok=True)
+            (behind or kept[index]).materialise(inside.host)
 
 
-def keeper_of(keep: str, box: Path, roots: Sequence[Path]) -> Keeper | None:
+def keeper_of(keep: str, box: Path, roots: Sequence[BoxPath]) -> Keeper | None:
     """The keeper that a trace asks for."""
     return Keeper(box, roots, synced=keep == "synced") if keep else None

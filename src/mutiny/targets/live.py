@@ -28,6 +28,8 @@ from mutiny.faults import files as file_faults
 from mutiny.faults import process as process_faults
 from mutiny.model.operation import Operation, walk
 from mutiny.model.result import OperationResult
+from mutiny.system.files import BoxPath
+from mutiny.system.keepsakes import Keepsake, last_words
 from mutiny.targets.daemons import MARK, Daemons
 from mutiny.targets.observer import Observer
 from mutiny.targets.pacing import Pacing
@@ -105,8 +107,8 @@ class WorkersLive(SweptLive):
             pacing=self._pacing,
         )
 
-    def outside(self, inside: str) -> Path:
-        """The host path of a file of the box."""
+    def outside(self, inside: str) -> BoxPath:
+        """A file of the box as it is reached from outside."""
         return self.injuries.outside(inside) if self.injured else self.box.outside(inside)
 
     @property
@@ -166,16 +168,20 @@ class WorkersLive(SweptLive):
 
     def evidence(self) -> Evidence:
         """What is kept of the target when something went wrong."""
-        sessions = self.observe().sessions or frozenset()
-        files = {"target_logs/" + path.name: path for path in self._log_files()}
+        try:
+            sessions = self.observe().sessions or frozenset()
+        except OSError:  # what cannot be looked at has stopped the run already, and is told there
+            sessions = frozenset()
+        files = {"target_logs/" + path.name: Keepsake(path) for path in self._log_files()}
         daemon_log = ""
         if self.spec.logs.daemon:
             path = self.outside(fill(self.spec.logs.daemon, self._values))
-            files["daemon.log"] = path
-            daemon_log = _read(path)
-        return Evidence(_read(self.observer.state_path), daemon_log, self._capture(sessions), files)
+            files["daemon.log"] = Keepsake(path)
+            daemon_log = last_words(path)
+        state = last_words(self.observer.state_path)
+        return Evidence(state, daemon_log, self._capture(sessions), files)
 
-    def _log_files(self) -> list[Path]:
+    def _log_files(self) -> list[BoxPath]:
         return [self.outside(fill(text, self._values)) for text in self.spec.logs.files]
 
     def _capture(self, sessions: frozenset[str]) -> dict[str, str]:
@@ -272,7 +278,7 @@ class WorkersLive(SweptLive):
     def _start_background(self, command: CommandSpec, values: Mapping[str, str]) -> OperationResult:
         """Start a command that stays in the foreground, and wait until it says that it is ready."""
         argv = tuple(fill(word, values) for word in command.argv)
-        log = self.box.directory / "tmp" / f"background-{len(self._background)}.log"
+        log = self.box.files / "tmp" / f"background-{len(self._background)}.log"
         log.unlink(missing_ok=True)  # a kept state has the log of a former daemon
         started = time.perf_counter()
         spawned = self.box.spawn(
@@ -286,14 +292,14 @@ class WorkersLive(SweptLive):
         deadline = time.monotonic() + self._time_limit(command)
         ready = re.compile(command.ready)
         while time.monotonic() < deadline:
-            text = _read(log)
+            text = log.read_said()
             if ready.search(text):
                 return OperationResult(
                     0, text, "", argv=argv, target_ms=(time.perf_counter() - started) * 1000
                 )
             ended = self.box.wait_ended(spawned, 0)
             if ended is not None:
-                text = _read(log)
+                text = log.read_said()
                 return OperationResult(
                     ended.exit_code,
                     text,
@@ -304,7 +310,7 @@ class WorkersLive(SweptLive):
                 )
             self.wait_change(0.05)
         return OperationResult(
-            None, _read(log), "never said that it is ready", timed_out=True, argv=argv
+            None, log.read_said(), "never said that it is ready", timed_out=True, argv=argv
         )
 
     def _details(self, operation: Operation, result: OperationResult) -> dict[str, object]:
@@ -333,9 +339,9 @@ class WorkersLive(SweptLive):
         )
         return command, tokens
 
-    def roots(self) -> tuple[Path, ...]:
+    def roots(self) -> tuple[BoxPath, ...]:
         """The directories whose changes count: the target's state and the user's repository."""
-        return (self.observer.state_path.parent, self.box.directory / "source")
+        return (self.observer.state_path.parent, self.box.files / "source")
 
     # --- what the faults of the library ask for ---------------------------------------------------
 
@@ -386,7 +392,7 @@ class WorkersLive(SweptLive):
         self.observer.received.refresh()
         done = self.observer.received.turns(operation.worker)
         self._script[operation.worker] = ["obey"] * done + list(operation.turns)
-        write_script(self.box.directory / "doubles", self._script)
+        write_script(self.box.files / "doubles", self._script)
         return OperationResult()
 
     def _await(self, find: Callable[[], tuple[ProcessView, ...]]) -> tuple[ProcessView, ...]:
@@ -484,7 +490,7 @@ class WorkersLive(SweptLive):
             self.wait_change(0.05)  # an earlier fault took it away; the target is putting it back
 
     def _dirty_source(self, operation: Any, context: StepContext) -> OperationResult:
-        source = self.box.directory / "source"
+        source = self.box.files / "source"
         if operation.undo:
             self.observer.edit_marker = None
             return file_faults.clean_source(self.box, self._values["source"])
@@ -535,10 +541,3 @@ def _command_name(operation: Operation) -> str:
     if isinstance(operation, op.Doctor) and operation.repair:
         return "repair"
     return _COMMAND_NAMES.get(type(operation), "")
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except FileNotFoundError:
-        return ""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 from mutiny import stopping
 from mutiny.box.box import Box
@@ -27,6 +26,7 @@ from mutiny.contracts.workers.observation import (
 from mutiny.doubles.install import Received
 from mutiny.oracle.probes import doubles, git
 from mutiny.oracle.probes.state import StateReading, StateWords, read_state
+from mutiny.system.files import BoxPath
 from mutiny.system.inotify import DirectoryWatch, Event
 from mutiny.targets.daemons import Daemons
 from mutiny.targets.pacing import Pacing
@@ -51,7 +51,7 @@ class Observer:
         values: Mapping[str, str],
         *,
         double_agents: bool,
-        outside: Callable[[str], Path] | None = None,
+        outside: Callable[[str], BoxPath] | None = None,
         known_daemons: Daemons | None = None,
         pacing: Pacing | None = None,
     ) -> None:
@@ -70,7 +70,7 @@ class Observer:
         self._state_file = fill(spec.state.file, values)
         self._repositories = tuple(fill(text, values) for text in spec.git.repositories)
         self._source = values["source"]
-        self.received = doubles.ReceivedLog(box.directory / "doubles" / "received.jsonl")
+        self.received = doubles.ReceivedLog(box.files / "doubles" / "received.jsonl")
         self.pacing = pacing or Pacing()
         self._watch: DirectoryWatch | None = None
         self._written_in_place = False
@@ -78,12 +78,12 @@ class Observer:
         """What a fault made of the state file (None inside: it is gone), until the target wrote it."""
         self._commit_cache: dict[str, tuple[str, tuple[Commit, ...]]] = {}
         self._default_tokens: frozenset[str] | None = None
-        self.edit_marker: tuple[Path, str] | None = None
+        self.edit_marker: tuple[BoxPath, str] | None = None
         """The user's uncommitted edit: file and a text that must stay in it."""
 
     @property
-    def state_path(self) -> Path:
-        """Where the host finds the state file now."""
+    def state_path(self) -> BoxPath:
+        """Where the state file is now."""
         return self._outside(self._state_file)
 
     # --- waiting -------------------------------------------------------------------------------
@@ -115,7 +115,7 @@ class Observer:
 
     def _watching(self) -> DirectoryWatch | None:
         if self._watch is None and self.state_path.parent.is_dir():
-            self._watch = DirectoryWatch([self.state_path.parent, self._box.directory / "doubles"])
+            self._watch = DirectoryWatch([self.state_path.parent, self._box.files / "doubles"])
         return self._watch
 
     def _note(self, events: list[Event]) -> None:
@@ -316,7 +316,7 @@ class Observer:
             return None
         path, marker = self.edit_marker
         try:
-            return marker in path.read_text(encoding="utf-8", errors="replace")
+            return marker in path.read_text(errors="replace")
         except FileNotFoundError:
             return False
 
@@ -331,7 +331,7 @@ def _view(process: ProcessInfo) -> ProcessView:
     return ProcessView(process.pid, process.start, process.parent_pid, process.argv, process.state)
 
 
-def _content(path: Path) -> bytes | None:
+def _content(path: BoxPath) -> bytes | None:
     try:
         return path.read_bytes()
     except FileNotFoundError:

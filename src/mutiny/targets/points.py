@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +17,8 @@ from mutiny.syscalls.durability import Durability
 from mutiny.syscalls.schedules import Interleaver
 from mutiny.syscalls.starters import CommandEnd, InBox
 from mutiny.syscalls.supervisor import Supervisor
+from mutiny.system import trees
+from mutiny.system.files import BoxPath
 from mutiny.targets.keepers import keeper_of
 from mutiny.values import dataclass
 
@@ -62,32 +63,38 @@ class _PowerLoss:
             follower.follow(call)
 
 
-def break_at(point: op.SweepPoint, box: Box, roots: Sequence[Path], command: Command) -> Broken:
+def break_at(point: op.SweepPoint, box: Box, roots: Sequence[BoxPath], command: Command) -> Broken:
     """Run a command in the box under supervision and break it at its point."""
     if not isinstance(point, op.PowerLossAt):
         after = point.call if isinstance(point, op.CrashAt) else None
         return _run_broken(policy_of(point), box, roots, command, after)
     with tempfile.TemporaryDirectory() as store:
-        followers = {root: Durability(root, Path(store) / root.name) for root in roots}
+        followers = {root: Durability(root.host, Path(store) / root.name) for root in roots}
         policy = _PowerLoss(point.call, tuple(followers.values()))
         broken = _run_broken(policy, box, roots, command, point.call)
         for root, follower in followers.items() if broken.fired else ():
             behind = follower.finish_behind() if point.names == "lost" else None
             durable = behind or follower.finish()
-            shutil.rmtree(root, ignore_errors=True)
-            durable.materialise(root)
+            trees.remove(root)
+            root.mkdir(parents=True, exist_ok=True)
+            durable.materialise(root.host)
     return broken
+
+
+def _named(roots: Sequence[BoxPath]) -> list[Path]:
+    """The directories as the engine compares them with the names in calls."""
+    return [root.host for root in roots]
 
 
 def _run_broken(
     policy: policies.Policy,
     box: Box,
-    roots: Sequence[Path],
+    roots: Sequence[BoxPath],
     command: Command,
     after: int | None,
 ) -> Broken:
     """`after`: so many calls are the whole command; then the world ends after its answer."""
-    with Supervisor(policy, roots=roots) as supervisor:
+    with Supervisor(policy, roots=_named(roots)) as supervisor:
         answer = supervisor.run_in(
             box,
             command.argv,
@@ -120,11 +127,11 @@ class Traced:
     technique: str = TECHNIQUE
 
 
-def trace(operation: op.Trace, box: Box, roots: Sequence[Path], command: Command) -> Traced:
+def trace(operation: op.Trace, box: Box, roots: Sequence[BoxPath], command: Command) -> Traced:
     """Run a command under supervision; keep the box's files before each call when wanted."""
     keeper = keeper_of(operation.keep, box.directory, roots)
     policy: policies.Policy = policies.Record() if keeper is None else keeper.policy()
-    with Supervisor(policy, roots=roots) as supervisor:
+    with Supervisor(policy, roots=_named(roots)) as supervisor:
         answer = supervisor.run_in(
             box,
             command.argv,
@@ -168,13 +175,13 @@ class Interleaved:
 
 
 def interleave(
-    commands: Sequence[Command], schedule: Sequence[int], box: Box, roots: Sequence[Path]
+    commands: Sequence[Command], schedule: Sequence[int], box: Box, roots: Sequence[BoxPath]
 ) -> Interleaved:
     """Run commands at once; the schedule says who moves next, then everybody in turn."""
     first = commands[0]
     interleaver = Interleaver(
         [tuple(command.argv) for command in commands],
-        roots=roots,
+        roots=_named(roots),
         prepare=lambda: InBox(box, timeout_s=first.timeout_s, cwd=first.cwd, env=first.env),
         judge=lambda _: None,
     )

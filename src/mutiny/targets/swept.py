@@ -23,6 +23,7 @@ from mutiny.contracts.workers.observation import ProcessView
 from mutiny.faults import process as process_faults
 from mutiny.model.operation import Operation, walk
 from mutiny.model.result import OperationResult
+from mutiny.system.files import BoxPath
 from mutiny.values import replace
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ class SweptLive(ABC):
         """The command that an operation means, ready for the system-call engine, and its tokens."""
 
     @abstractmethod
-    def roots(self) -> tuple[Path, ...]:
+    def roots(self) -> tuple[BoxPath, ...]:
         """The directories whose changes count."""
 
     @abstractmethod
@@ -202,6 +203,13 @@ class SweptLive(ABC):
             target_ms=max(part.target_ms for part in parts),
         )
 
+    def _own_roots(self) -> tuple[BoxPath, ...]:
+        """The same, after a look that none of them leads out of the box."""
+        found = self.roots()
+        for root in found:
+            root.require_own()
+        return found
+
     def _sweep_point(self, operation: op.SweepPoint, context: StepContext) -> OperationResult:
         """Run a command under the system-call engine and break it at one call."""
         from mutiny.targets.points import break_at
@@ -214,7 +222,7 @@ class SweptLive(ABC):
             self.bystanders(operation.operation) if isinstance(operation, op.PowerLossAt) else ()
         )
         with process_faults.quiesced(self.box, quiet):
-            broken = break_at(operation, self.box, self.roots(), command)
+            broken = break_at(operation, self.box, self._own_roots(), command)
         if not self.box.alive:
             self.reopen()
         argv = tuple(command.argv)
@@ -241,7 +249,7 @@ class SweptLive(ABC):
         command, tokens = ready
         quiet = self.bystanders(operation.operation) if operation.keep == "synced" else ()
         with process_faults.quiesced(self.box, quiet):
-            traced = trace(operation, self.box, self.roots(), command)
+            traced = trace(operation, self.box, self._own_roots(), command)
         answer = replace(as_result(traced.answer, tuple(command.argv)), tokens=tokens)
         return replace(
             answer,
@@ -266,7 +274,7 @@ class SweptLive(ABC):
         # A daemon that takes a lock now and then would make every run another one.
         quiet = needed[0] if all(needed) else ()
         with process_faults.quiesced(self.box, quiet):
-            done = interleave(commands, operation.choices(), self.box, self.roots())
+            done = interleave(commands, operation.choices(), self.box, self._own_roots())
         if not self.box.alive:
             self.reopen()
         details: dict[str, object] = {

@@ -82,7 +82,7 @@ def write_history(path: Path, entries: Sequence[Entry]) -> None:
     """Write entries so that `read_history` gives them back."""
     text = "".join(f"{line}\n" for line in history_lines(entries))
     try:
-        path.write_text(text, encoding="utf-8")
+        path.write_text(text, encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise UsageError(f"{path}: cannot write the history: {error}") from error
 

@@ -6,10 +6,10 @@ Read incrementally: the file only grows, so each look costs what is new.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 
 from mutiny.contracts.workers.observation import AgentView, Receipt
 from mutiny.doubles.install import Received, read_received
+from mutiny.system.files import BoxPath
 from mutiny.values import replace
 
 Identity = tuple[int, int]
@@ -18,7 +18,7 @@ Identity = tuple[int, int]
 class ReceivedLog:
     """The doubles' record, read a little further each time."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: BoxPath) -> None:
         self._path = path
         self._offset = 0
         self.records: list[Received] = []

@@ -11,12 +11,14 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable
-from pathlib import Path
 
 from mutiny.contracts.workers.observation import Commit, WorktreeView
+from mutiny.system.files import BoxPath
 
 TOKEN = re.compile(r"MT-[0-9a-z]+-[0-9]+")
-Outside = Callable[[str], Path]
+_LARGEST = 8 << 20
+"""Of packed refs, the longest of the files that are read here."""
+Outside = Callable[[str], BoxPath]
 
 STATUS_ARGV = ("git", "--no-optional-locks", "status", "--porcelain", "--untracked-files=normal")
 
@@ -41,7 +43,7 @@ def tokens_argv(repository: str, branch: str) -> tuple[str, ...]:
     return ("git", "-C", repository, "grep", "-hoE", pattern, f"refs/heads/{branch}")
 
 
-def worktree(directory: Path, outside: Outside) -> WorktreeView:
+def worktree(directory: BoxPath, outside: Outside) -> WorktreeView:
     """Branch, head and rebase state of a worktree, from its files. One that git has only begun to
     make is none: git itself does not work in it.
     """
@@ -63,7 +65,7 @@ def worktree(directory: Path, outside: Outside) -> WorktreeView:
     )
 
 
-def resolve(git_dir: Path, reference: str) -> str | None:
+def resolve(git_dir: BoxPath, reference: str) -> str | None:
     """The commit that a ref names: loose file first, then packed refs."""
     loose = _read(git_dir / reference)
     if loose:
@@ -76,15 +78,14 @@ def resolve(git_dir: Path, reference: str) -> str | None:
     return None
 
 
-def fingerprint(git_dir: Path) -> str:
+def fingerprint(git_dir: BoxPath) -> str:
     """Changes whenever a ref changes, so that unchanged repositories are not asked again."""
     digest = hashlib.sha256()
     for name in ("HEAD", "packed-refs"):
         digest.update((_read(git_dir / name) or "").encode())
     refs = git_dir / "refs"
-    for path in sorted(refs.rglob("*")):
-        if path.is_file():
-            digest.update(f"{path}={_read(path)}\n".encode())
+    for path in refs.files() if refs.is_dir() else ():
+        digest.update(f"{path}={_read(path)}\n".encode(errors="replace"))
     return digest.hexdigest()
 
 
@@ -103,13 +104,13 @@ def parse_log(output: str, default: frozenset[str]) -> tuple[Commit, ...]:
     return tuple(commits)
 
 
-def repository_dir(repository: Path) -> Path:
+def repository_dir(repository: BoxPath) -> BoxPath:
     """The git directory of a repository, bare or not."""
     nested = repository / ".git"
     return nested if nested.is_dir() else repository
 
 
-def is_begun(git_dir: Path) -> bool:
+def is_begun(git_dir: BoxPath) -> bool:
     """A clone that git has begun and not finished: there is nothing to ask yet."""
     if git_dir.name != ".git":
         return False  # whatever it is, git has to say it
@@ -117,7 +118,7 @@ def is_begun(git_dir: Path) -> bool:
     return not (head and (git_dir / "objects").is_dir() and (git_dir / "refs").is_dir())
 
 
-def _git_dir(directory: Path, outside: Outside) -> Path | None:
+def _git_dir(directory: BoxPath, outside: Outside) -> BoxPath | None:
     pointer = directory / ".git"
     if pointer.is_dir():
         return pointer
@@ -127,17 +128,17 @@ def _git_dir(directory: Path, outside: Outside) -> Path | None:
     return outside(text.removeprefix("gitdir: "))
 
 
-def _half_made(git_dir: Path) -> bool:
+def _half_made(git_dir: BoxPath) -> bool:
     return git_dir.parent.name == "worktrees" and not _read(git_dir / "commondir")
 
 
-def _common_dir(git_dir: Path) -> Path:
+def _common_dir(git_dir: BoxPath) -> BoxPath:
     relative = _read(git_dir / "commondir")
     return (git_dir / relative) if relative else git_dir
 
 
-def _read(path: Path) -> str | None:
+def _read(path: BoxPath) -> str | None:
     try:
-        return path.read_text(encoding="utf-8", errors="replace").strip()
+        return path.read_text(errors="replace", limit=_LARGEST).strip()
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return None

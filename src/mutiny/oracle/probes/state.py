@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from mutiny.contracts.workers.observation import WorkerView
 from mutiny.contracts.workers.operations import STATUSES
+from mutiny.system.files import BoxPath, UnsafeFile
 from mutiny.values import dataclass, field
 
 
@@ -33,12 +33,16 @@ class StateWords:
     statuses: Mapping[str, str]
 
 
-def read_state(path: Path, words: StateWords) -> StateReading:
-    """Read the file; whatever is wrong with it becomes `error`, never an exception."""
+def read_state(path: BoxPath, words: StateWords) -> StateReading:
+    """Read the file; whatever is wrong with it becomes `error`. One that cannot be looked at safely is
+    not wrong but unknown: UnsafeFile.
+    """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text()
     except FileNotFoundError:
         return StateReading()
+    except UnsafeFile:
+        raise
     except (OSError, UnicodeDecodeError) as error:
         return StateReading(exists=True, error=str(error))
     try:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 
 from mutiny.contracts.board.observation import AgentRun
 from mutiny.contracts.workers.observation import ProcessView
 from mutiny.doubles.install import write_script
 from mutiny.oracle.probes.doubles import ReceivedLog, identity
+from mutiny.system.files import BoxPath
 from mutiny.targets.board.spec import AgentsSpec
 from mutiny.values import replace
 
@@ -24,7 +24,7 @@ DEFAULT = "nothing"
 class Agents:
     """The agents of one board."""
 
-    def __init__(self, spec: AgentsSpec, doubles: Path) -> None:
+    def __init__(self, spec: AgentsSpec, doubles: BoxPath) -> None:
         self._prompt = re.compile(spec.prompt)
         self._doubles = doubles
         self._log = ReceivedLog(doubles / "received.jsonl")

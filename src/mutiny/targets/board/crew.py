@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mutiny import stopping
@@ -16,6 +15,7 @@ from mutiny.contracts.workers.observation import ProcessView
 from mutiny.doubles import board_worker
 from mutiny.faults import process as process_faults
 from mutiny.model.result import OperationResult
+from mutiny.system.files import BoxPath
 from mutiny.targets.swept import unable
 
 if TYPE_CHECKING:
@@ -31,13 +31,13 @@ class Crew:
     def __init__(self, live: BoardLive) -> None:
         self._live = live
         self._spawned: dict[str, Spawned] = {}
-        self._files: list[Path] = []
+        self._files: list[BoxPath] = []
 
-    def histories(self) -> list[Path]:
+    def histories(self) -> list[BoxPath]:
         """What the workers wrote down."""
         return [path for path in self._files if path.exists()]
 
-    def remember(self, history: Path) -> None:
+    def remember(self, history: BoxPath) -> None:
         """Somebody else has written down commands, too."""
         self._files.append(history)
 
@@ -65,7 +65,7 @@ class Crew:
 
     def _start(self, name: str, behaviour: str) -> None:
         live = self._live
-        place = live.box.directory / "doubles"
+        place = live.box.files / "doubles"
         place.mkdir(exist_ok=True)
         history = place / f"history-{len(self._files)}-{name}.jsonl"
         templates = {word: live.spec.template(word) for word in WORDS}
@@ -81,7 +81,7 @@ class Crew:
             "history": live.box.inside(history),
         }
         path = place / f"worker-{len(self._files)}-{name}.json"
-        path.write_text(json.dumps(config), encoding="utf-8")
+        path.write_text(json.dumps(config))
         self._files.append(history)
         argv = (str(live.values["python"]), "-IS", board_worker.__file__, live.box.inside(path))
         self._spawned[name] = live.box.spawn(argv, cwd=str(live.values["source"]))

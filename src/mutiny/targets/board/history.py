@@ -17,8 +17,11 @@ from mutiny.errors import MutinyError
 from mutiny.oracle.history.board import BoardModel
 from mutiny.oracle.history.checker import Limits, Verdict, check
 from mutiny.oracle.history.events import Entry, parse_history, write_history
+from mutiny.system.files import BoxPath
 from mutiny.values import dataclass, replace
 
+LONGEST = 256 << 20
+"""Of the histories of a load, in bytes."""
 ENDING = ("restore", "repair")
 """Commands that rewrite every task: the history that can be checked ends before them."""
 _WORDS = {Verdict.LINEARIZABLE: "yes", Verdict.NOT_LINEARIZABLE: "no", Verdict.UNKNOWN: "unknown"}
@@ -69,25 +72,34 @@ class History:
             self._entries.append(entry)
         return returned
 
-    def entries(self, others: Sequence[Path]) -> list[Entry]:
+    def entries(self, others: Sequence[BoxPath]) -> list[Entry]:
         """Everything up to now, with what the workers wrote; a line that is half written ends a file."""
         found = list(self._entries)
         for path in others:
-            lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+            lines = path.read_text(errors="replace", limit=LONGEST).splitlines()
             whole = [line for line in lines if _is_whole(line)]
             found += parse_history(whole, where=str(path))
         found.sort(key=lambda entry: entry.invoked)
         return found
 
-    def write(self, others: Sequence[Path]) -> None:
-        """Keep it in the run directory."""
-        write_history(self.path, self.entries(others))
+    def write(self, others: Sequence[BoxPath]) -> None:
+        """Keep it in the run directory, as far as it can be read."""
+        try:
+            entries = self.entries(others)
+        except (MutinyError, OSError) as error:
+            entries = list(self._entries)
+            left_out = self.path.with_name("history.left_out.txt")
+            left_out.write_text(f"{error}\n", encoding="utf-8", errors="backslashreplace")
+        write_history(self.path, entries)
 
-    def judge(self, profile: BoardProfile, others: Sequence[Path]) -> dict[str, object]:
+    def judge(self, profile: BoardProfile, others: Sequence[BoxPath]) -> dict[str, object]:
         """Is there an order that explains it all? `yes`, `no` or `unknown`, with a text."""
         if not self.complete:
             return {"verdict": "yes", "text": "the board is older than the history"}
-        entries = _before_the_end(self.entries(others))
+        try:
+            entries = _before_the_end(self.entries(others))
+        except (MutinyError, OSError) as error:
+            return {"verdict": "unknown", "text": str(error), "operations": len(self._entries)}
         figures, tolerance_s = profile.figures, profile.limits.tolerance_s
         model = BoardModel.of(
             entries,
@@ -111,7 +123,7 @@ class History:
 def _is_whole(line: str) -> bool:
     try:
         return isinstance(json.loads(line), dict)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
 
 

@@ -33,6 +33,8 @@ from mutiny.errors import TargetMissing
 from mutiny.faults import process as process_faults
 from mutiny.model.operation import Operation, walk
 from mutiny.model.result import OperationResult
+from mutiny.system.files import BoxPath
+from mutiny.system.keepsakes import Keepsake, last_words
 from mutiny.targets.board import drivers
 from mutiny.targets.board.agents import Agents
 from mutiny.targets.board.crew import Crew
@@ -89,7 +91,7 @@ class BoardLive(SweptLive):
         self.server = Server(self)
         self.crew = Crew(self)
         self.loads = Loads(self)
-        doubles = self.box.directory / "doubles"
+        doubles = self.box.files / "doubles"
         self.agents = None if spec.agents is None else Agents(spec.agents, doubles)
         self.observer = BoardObserver(spec, self._state_file, self.ask)
 
@@ -103,22 +105,22 @@ class BoardLive(SweptLive):
             doubles=self.spec.agents is not None,
         )
 
-    def outside(self, inside: str) -> Path:
-        """The host path of a file of the box."""
+    def outside(self, inside: str) -> BoxPath:
+        """A file of the box as it is reached from outside."""
         return self.injuries.outside(inside) if self.injured else self.box.outside(inside)
 
     def filled(self, text: str) -> str:
         """A text of the target's file with its placeholders replaced."""
         return fill(text, {key: str(value) for key, value in self._values.items()})
 
-    def _state_file(self) -> Path:
+    def _state_file(self) -> BoxPath:
         return self.outside(self.filled(self.spec.state.file))
 
     @property
     def has_board(self) -> bool:
         """Whether there are any files of a board."""
         place = self.outside(self.filled(self.spec.state.directory))
-        return place.is_dir() and any(place.iterdir())
+        return place.is_dir() and bool(place.names())
 
     def environment(self, worker: str | None = None) -> dict[str, str]:
         """What the target's commands get."""
@@ -200,14 +202,13 @@ class BoardLive(SweptLive):
     def evidence(self) -> Evidence:
         """What is kept of the target when something went wrong."""
         files = {
-            "target_logs/" + path.name: path
+            "target_logs/" + path.name: Keepsake(path)
             for path in (self.outside(self.filled(text)) for text in self.spec.logs)
-            if path.exists()
         }
         files |= self.server.logs()
         state = ""
-        if self.spec.state.probe == "file" and self._state_file().exists():
-            state = self._state_file().read_text(encoding="utf-8", errors="replace")
+        if self.spec.state.probe == "file":
+            state = last_words(self._state_file())
         return Evidence(state, self.server.log_text(), {}, files)
 
     def close(self) -> None:
@@ -410,8 +411,8 @@ class BoardLive(SweptLive):
 
     def _filed(self, text: str) -> str:
         self._texts += 1
-        path = self.box.directory / "tmp" / f"text-{self._texts}"
-        path.write_text(text, encoding="utf-8")
+        path = self.box.files / "tmp" / f"text-{self._texts}"
+        path.write_text(text)
         return self.box.inside(path)
 
     def _spoken(self, operation: Operation) -> Command | OperationResult:
@@ -452,7 +453,7 @@ class BoardLive(SweptLive):
             spoken = replace(spoken, argv=self.server.once(tuple(spoken.argv)))
         return spoken, ()
 
-    def roots(self) -> tuple[Path, ...]:
+    def roots(self) -> tuple[BoxPath, ...]:
         """The directory whose changes count."""
         return (self.outside(self.filled(self.spec.state.directory)),)
 

@@ -70,7 +70,7 @@ class Loads:
     ) -> dict[str, Any] | OperationResult:
         live = self._live
         self._count += 1
-        place = live.box.directory / "doubles"
+        place = live.box.files / "doubles"
         place.mkdir(exist_ok=True)
         history = place / f"history-load-{self._count}.jsonl"
         result = place / f"load-{self._count}-result.json"
@@ -99,13 +99,13 @@ class Loads:
             **more,
         }
         path = place / f"load-{self._count}.json"
-        path.write_text(json.dumps(config), encoding="utf-8")
+        path.write_text(json.dumps(config))
         argv = (str(live.values["python"]), "-IS", board_load.__file__, live.box.inside(path))
         live.crew.remember(history)
         done = live.box.run(argv, cwd=str(live.values["source"]), timeout_s=LONGEST_S)
         if done.exit_code != 0 or not result.exists():
             return unable(f"the load broke down: {done.stderr.strip()[-500:] or done.exit_code}")
-        found: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
+        found: dict[str, Any] = json.loads(result.read_bytes())
         return found
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 from mutiny.contracts.board.answers import answer_of
 from mutiny.contracts.board.observation import BoardObservation, TaskView
 from mutiny.model.pace import Pace
 from mutiny.model.result import OperationResult
+from mutiny.system.files import BoxPath
 from mutiny.system.machine import crowding
 from mutiny.targets.board.spec import BoardSpec
 from mutiny.values import asdict, dataclass, replace
@@ -42,7 +42,7 @@ class BoardObserver:
     def __init__(
         self,
         spec: BoardSpec,
-        state_file: Callable[[], Path],
+        state_file: Callable[[], BoxPath],
         ask: Callable[[str], OperationResult],
     ) -> None:
         self._spec = spec
@@ -95,7 +95,7 @@ class BoardObserver:
             return Reading(error=str(error))
         except (ValueError, RecursionError) as error:
             return Reading(error=f"the state file is not JSON: {error}")
-        except OSError as error:
+        except OSError as error:  # also what is no file of the box
             return Reading(trouble=f"the state file cannot be looked at: {error}")
         if not isinstance(data, dict):
             return Reading(error="the state file is no JSON object")

@@ -13,6 +13,8 @@ from mutiny.contracts.workers.observation import ProcessView
 from mutiny.doubles import board_speech
 from mutiny.faults import process as process_faults
 from mutiny.model.result import OperationResult
+from mutiny.system.files import BoxPath
+from mutiny.system.keepsakes import Keepsake, last_words
 from mutiny.targets.swept import unable
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ class Server:
 
     def __init__(self, live: BoardLive) -> None:
         self._live = live
-        self._logs: list[Path] = []
+        self._logs: list[BoxPath] = []
         self._made = live.has_board  # of the box whose files this one continues
 
     def processes(self) -> tuple[ProcessView, ...]:
@@ -51,7 +53,7 @@ class Server:
         if spec is None:
             return OperationResult(stdout="the board needs no server")
         argv = tuple(live.filled(word) for word in spec.argv)
-        log = live.box.directory / "tmp" / f"server-{secrets.token_hex(4)}.log"
+        log = live.box.files / "tmp" / f"server-{secrets.token_hex(4)}.log"
         self._logs.append(log)
         started = time.perf_counter()
         spawned = live.box.spawn(
@@ -63,7 +65,7 @@ class Server:
         deadline = time.monotonic() + live.limits.up_s
         ready = re.compile(spec.ready)
         while time.monotonic() < deadline:
-            text = _read(log)
+            text = log.read_said()
             match = ready.search(text)
             took_ms = (time.perf_counter() - started) * 1000
             if match is not None:
@@ -74,11 +76,11 @@ class Server:
                 return OperationResult(0, text, "", argv=argv, target_ms=took_ms)
             ended = live.box.wait_ended(spawned, 0.02)
             if ended is not None:
-                text = _read(log)
+                text = log.read_said()
                 return OperationResult(
                     ended.exit_code, text, text, signal=ended.signal, argv=argv, target_ms=took_ms
                 )
-        return OperationResult(None, _read(log), "never said that it is ready", timed_out=True)
+        return OperationResult(None, log.read_said(), "never said that it is ready", timed_out=True)
 
     def _make_board(self) -> OperationResult | None:
         """Once: the commands that the target's file wants after its first server."""
@@ -129,21 +131,14 @@ class Server:
         python = str(live.values["python"])
         return (python, "-IS", script, spec.ready, str(len(server)), *server, *argv)
 
-    def logs(self) -> dict[str, Path]:
+    def logs(self) -> dict[str, Keepsake]:
         """What the servers printed."""
-        return {f"target_logs/{path.name}": path for path in self._logs if path.exists()}
+        return {f"target_logs/{path.name}": Keepsake(path) for path in self._logs}
 
     def log_text(self) -> str:
         """The last server's words."""
-        return _read(self._logs[-1]) if self._logs else ""
+        return last_words(self._logs[-1]) if self._logs else ""
 
 
 def _refused(error: str) -> dict[str, object]:
     return {"answer": {"ok": False, "error": error}}
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except FileNotFoundError:
-        return ""
