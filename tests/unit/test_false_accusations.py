@@ -239,6 +239,30 @@ def test_worlds_that_were_dropped_mean_inconclusive(monkeypatch: pytest.MonkeyPa
     assert judged.violation is not None
 
 
+# --- switches of the profile -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("prompt", ["", "Create a.txt"])
+def test_where_start_only_takes_the_task_an_idle_worker_may_have_one(prompt: str) -> None:
+    later = Profile(start_is_immediate=False)
+    taken = belief("alpha", "idle", tokens=(TOKEN,), due_at=AT)
+    work = (Work(TOKEN, "task", "alpha"),)
+    seen = picture(view("alpha", "idle", prompt=prompt), at=AT + 5)
+    assert accused(model(taken, work=work, profile=later), seen) == set()
+    assert accused(model(taken, work=work), seen) >= {"workers.nothing_lost"}
+    late = replace(seen, at=AT + 100)
+    assert accused(model(taken, work=work, profile=later), late) == {"workers.nothing_lost"}
+
+
+def test_nobody_hands_out_a_message_while_the_daemon_is_dead() -> None:
+    told = belief("alpha", "needs_review", tokens=(TOKEN,), due_at=AT)
+    work = (Work(TOKEN, "message", "alpha"),)
+    seen = picture(view("alpha", "needs_review"))
+    assert accused(model(told, work=work), seen) == {"workers.nothing_lost"}
+    nobody = model(told, work=work, daemon=frozenset({False}), daemon_killed=True)
+    assert accused(nobody, replace(seen, **DEAD)) == set()
+
+
 # --- slow is not stuck ---------------------------------------------------------------------------
 
 

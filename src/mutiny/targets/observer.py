@@ -134,8 +134,15 @@ class Observer:
         """Mutiny has made this of the state file; until it is something else nobody else wrote it."""
         self._left = (left,)
 
-    def _as_left(self) -> bool:
-        """Asked before the file is read: what is read later is then at least as new as the answer."""
+    def noticed_as_left(self) -> bool:
+        """The state is what a fault made of it, and the target is due to notice that."""
+        return self._spec.profile.notices_damage and self.as_left()
+
+    def as_left(self) -> bool:
+        """Is the state file still what a fault made of it?
+
+        Asked before the file is read: what is read later is then at least as new as the answer.
+        """
         if self._left is not None and _content(self.state_path) != self._left[0]:
             self._left = None
         return self._left is not None
@@ -156,7 +163,7 @@ class Observer:
         watch = self._watching()
         if watch is not None:
             self._note(watch.wait(0))
-        as_left = self._as_left()
+        as_left = self.as_left()
         reading = self.state()
         records = self.received.refresh() if self._double_agents else []
         worktrees = {name: self._worktree(view) for name, view in reading.workers.items()}

@@ -10,6 +10,7 @@ from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.profile import Limits
 from mutiny.model.pace import BOUND, Patience
 from mutiny.model.result import OperationResult
+from mutiny.oracle.probes.state import StateReading
 from mutiny.targets.observer import Observer
 from mutiny.targets.swept import unable
 from mutiny.values import replace
@@ -23,13 +24,13 @@ def wait_status(
 ) -> OperationResult:
     """Until a worker has a status, or had it since the last step."""
     status, worker = operation.status, operation.worker
-    if context.before.status_of(worker) == status and status in op.STATUSES:
+    if context.before.believable().status_of(worker) == status and status in op.STATUSES:
         return OperationResult(stdout=f"{worker} is {status}")
     patience = _patience(observer, operation.timeout_seconds or _limit_for(limits, status))
     looked_at = time.monotonic()
     while True:
-        reading = observer.state()
-        view = reading.workers.get(worker)
+        as_left = observer.noticed_as_left()
+        view = None if as_left else observer.state().workers.get(worker)
         if view is not None and view.status == status:
             return OperationResult(stdout=f"{worker} is {status}", target_ms=0)
         if view is not None and view.status == "error" and status != "error":
@@ -39,6 +40,8 @@ def wait_status(
         if view is not None and context.impossible(worker, view.status):
             return _hopeless(worker, view.status)
         if patience.over:
+            if as_left:
+                return _gave_up(patience, "the state file is still what the fault made of it")
             shown = view.status if view else "missing"
             return _gave_up(patience, f"{worker} is {shown}, not {status}")
         observer.wait_change(min(patience.left_s, LOOK_EVERY_S))
@@ -100,7 +103,7 @@ def settle(
         waiting = context.pending(seen)
         if not waiting:
             return OperationResult(stdout="settled")
-        for name, view in seen.workers.items():
+        for name, view in seen.believable().workers.items():
             if context.impossible(name, view.status):
                 return _hopeless(name, view.status)
         patience.saw(seen.standing())
@@ -114,13 +117,22 @@ def _hopeless(worker: str, status: str) -> OperationResult:
     return OperationResult(1, stderr=f"{worker} is {status}, which nothing explains")
 
 
+def _readable(observer: Observer) -> StateReading | OperationResult:
+    """What the target says now; nothing is asserted of a state that is torn, or a fault's own."""
+    as_left = observer.as_left()
+    reading = observer.state()
+    if reading.error is not None:
+        return unable(f"the state could not be read: {reading.error}")
+    return unable("the state file is what the fault made of it") if as_left else reading
+
+
 def assert_state(
     observer: Observer, limits: Limits, operation: Any, context: StepContext
 ) -> OperationResult:
     """The worker has this status now."""
-    reading = observer.state()
-    if reading.error is not None:
-        return unable(f"the state could not be read: {reading.error}")
+    reading = _readable(observer)
+    if isinstance(reading, OperationResult):
+        return reading
     view = reading.workers.get(operation.worker)
     if view is not None and view.status == operation.status:
         return OperationResult()
@@ -134,9 +146,9 @@ def assert_exists(
     observer: Observer, limits: Limits, operation: Any, context: StepContext
 ) -> OperationResult:
     """The target still knows the worker."""
-    reading = observer.state()
-    if reading.error is not None:
-        return unable(f"the state could not be read: {reading.error}")
+    reading = _readable(observer)
+    if isinstance(reading, OperationResult):
+        return reading
     if operation.worker in reading.workers:
         return OperationResult()
     return OperationResult(1, stderr=f"worker {operation.worker} is not in the state")

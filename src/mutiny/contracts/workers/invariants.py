@@ -122,7 +122,9 @@ def offline_has_no_agent(check: Check) -> Iterator[Violation]:
 @_rule("idle_has_no_prompt", eventual=False)
 def idle_has_no_prompt(check: Check) -> Iterator[Violation]:
     for view in check.seen.workers.values():
-        if view.status == "idle" and view.prompt:
+        belief = check.model.workers.get(view.name)
+        taken = not check.model.profile.start_is_immediate and belief is not None and belief.tokens
+        if view.status == "idle" and view.prompt and not taken:
             yield Violation(
                 "workers.idle_has_no_prompt",
                 f"Worker {view.name!r} is idle but still has the prompt {view.prompt[:60]!r}.",

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.invariants import Check, Unreadable
-from mutiny.contracts.workers.model import Work
+from mutiny.contracts.workers.model import Work, WorkerBelief
 from mutiny.contracts.workers.observation import Commit, Receipt
 from mutiny.model.violation import Violation
 
@@ -124,7 +124,12 @@ def _nothing_lost(check: Check) -> Iterator[Violation]:
         belief = check.model.workers.get(work.worker)
         if work.fate != "open" or view is None or belief is None or belief.disturbed is not None:
             continue
-        if view.status == "idle" and not view.pending_prompt:
+        attended = check.model.daemon_certain is True  # otherwise nobody is there to hand it out
+        if (
+            view.status == "idle"
+            and not view.pending_prompt
+            and not _may_still_begin(check, belief)
+        ):
             yield Violation(
                 "workers.nothing_lost",
                 f"{work.token} was acknowledged, was never merged or given up, "
@@ -134,7 +139,7 @@ def _nothing_lost(check: Check) -> Iterator[Violation]:
             )
         elif (
             isinstance(check.operation, op.Settle)
-            and check.model.daemon_certain is True  # otherwise nobody is there to hand it out
+            and attended
             and belief.will_complete
             and not _received(check, work)
         ):
@@ -145,13 +150,27 @@ def _nothing_lost(check: Check) -> Iterator[Violation]:
                 work.token,
                 {"kind": work.kind},
             )
-        elif view.status == "needs_review" and belief.will_complete and not _received(check, work):
+        elif (
+            view.status == "needs_review"
+            and attended
+            and belief.will_complete
+            and not _received(check, work)
+        ):
             yield Violation(
                 "workers.nothing_lost",
                 f"worker {work.worker!r} is ready for review but never received {work.token}.",
                 work.token,
                 {"kind": work.kind},
             )
+
+
+def _may_still_begin(check: Check, belief: WorkerBelief) -> bool:
+    """Where `start` only takes the task, an idle worker may have one for a while."""
+    profile = check.model.profile
+    if profile.start_is_immediate or belief.due_at is None:
+        return False
+    since = max(belief.due_at, belief.moved_at)
+    return check.seen.at - since <= check.seen.pace.limit(profile.limits.complete_s)
 
 
 def _received(check: Check, work: Work) -> bool:
