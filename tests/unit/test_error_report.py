@@ -20,6 +20,7 @@ from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
 from mutiny.model.violation import Violation
 from mutiny.report.error_report import error_type, render, write_failure
+from mutiny.report.origin import Origin
 from mutiny.report.summary import summary, write_summary
 
 READY = {"workers": {"alpha": {"status": "needs_review", "commit_sha": "abc123"}}}
@@ -32,12 +33,24 @@ VIOLATION = Violation(
 LOG = "\n".join(f"[14:30:{n:02d}] line {n}" for n in range(60))
 REPLAY = Replay((op.Reset(), op.KillDaemon(), op.Accept("alpha")), target="longboat")
 
+ORIGIN = Origin(
+    "longboat",
+    "/opt/x/longboat",
+    "longboat 0.1.0",
+    "sha-dropped-on-daemon-death",
+    7,
+    "scenario review_survives_daemon",
+    "0.1.0",
+    "mutiny replay /runs/run_1/minimal_replay.json",
+)
+
 SEED_SECTIONS = [
     "# Mutiny Error Report",
     "## Summary",
     "## Error Details",
     "## Context",
     "### Last 5 Operations",
+    "### What Changed",
     "### Pre-Operation State",
     "### Post-Operation State",
     "### longboat Command Output",
@@ -79,7 +92,7 @@ def failed(directory: Path, **changes: object) -> Outcome:
 
 @pytest.fixture
 def text(tmp_path: Path) -> str:
-    return render(failed(tmp_path), CONTRACT, REPLAY, "longboat")
+    return render(failed(tmp_path), CONTRACT, REPLAY, ORIGIN)
 
 
 def headings(text: str) -> list[str]:
@@ -107,10 +120,86 @@ def test_the_summary_has_the_seeds_four_lines(text: str) -> None:
     assert "- **Violated Rule**: workers.review_has_commit" in lines
 
 
-def test_the_details_say_what_was_expected_and_what_came(text: str) -> None:
+def test_the_summary_says_what_was_tested_and_how_to_repeat_it(text: str) -> None:
+    lines = section(text, "## Summary").strip().splitlines()
+    assert "- **Target**: longboat, planted: sha-dropped-on-daemon-death" in lines
+    assert "- **Program**: /opt/x/longboat (longboat 0.1.0)" in lines
+    assert "- **Run**: scenario review_survives_daemon, seed 7, Mutiny 0.1.0" in lines
+    assert "- **Replay**: `mutiny replay /runs/run_1/minimal_replay.json`" in lines
+
+
+def test_the_details_say_what_came_and_what_was_promised(text: str) -> None:
     details = section(text, "## Error Details")
     assert VIOLATION.message in details
-    assert "because: worker alpha is needs_review." in details
+    assert f"The promise: {CONTRACT.rules[VIOLATION.rule].promise}" in details
+    assert "What the model knew" not in details, "the answer itself was not wrong"
+
+
+def test_a_wrong_answer_is_told_with_what_the_model_knew(tmp_path: Path) -> None:
+    wrong = Violation("workers.serves_legal", "It was refused.")
+    last = step(op.Up(), Verdict.BUG, 1, wrong, expected="no daemon runs")
+    text = render(outcome(tmp_path, last), CONTRACT, None, ORIGIN)
+    assert "What the model knew: no daemon runs." in section(text, "## Error Details")
+
+
+def test_each_broken_promise_is_told_once(tmp_path: Path) -> None:
+    last = step(op.Up(), Verdict.BUG, 1, VIOLATION, VIOLATION, Violation("workers.completes", "x"))
+    text = render(outcome(tmp_path, last), CONTRACT, None, ORIGIN)
+    assert section(text, "## Error Details").count(VIOLATION.message) == 1
+    assert "- **Also Broken**: workers.completes" in text
+
+
+def test_the_fields_that_changed(text: str) -> None:
+    assert section(text, "### What Changed").strip() == (
+        '- `workers.alpha.commit_sha`: "abc123" -> null'
+    )
+
+
+def test_of_a_long_state_only_what_matters_is_shown(tmp_path: Path) -> None:
+    many = {f"w{n}": {"status": "idle", "commit_sha": None, "branch": f"b{n}"} for n in range(50)}
+    before = {"workers": {**many, **READY["workers"]}, "daemon_running": True}
+    after = {"workers": {**many, **BROKEN["workers"]}, "daemon_running": True}
+    text = render(failed(tmp_path, pre_state=before, post_state=after), CONTRACT, None, ORIGIN)
+    for heading, state in (("Pre", READY), ("Post", BROKEN)):
+        block = section(text, f"### {heading}-Operation State")
+        shown = json.loads(block.split("```json\n")[1].split("\n```")[0])
+        assert shown == {**state, "daemon_running": True}
+        assert "50 entries that did not change are left out" in block
+
+
+@pytest.mark.parametrize(
+    ("verdict", "word"),
+    [
+        (Verdict.BUG, "FAILED"),
+        (Verdict.RECOVERY_BUG, "FAILED"),
+        (Verdict.TIMEOUT, "TIMEOUT"),
+        (Verdict.INCONCLUSIVE, "INCONCLUSIVE"),
+    ],
+)
+def test_only_a_broken_promise_is_called_a_failure(
+    tmp_path: Path, verdict: Verdict, word: str
+) -> None:
+    text = render(outcome(tmp_path, step(op.Up(), verdict)), CONTRACT, None, ORIGIN)
+    assert f"| 1 | Up() | **{word}** |" in text
+
+
+def test_a_schedule_is_told_in_calls(tmp_path: Path) -> None:
+    turns = [
+        {"command": 0, "calls": 3, "first": "start", "last": "openat state.json"},
+        {"command": 1, "calls": 6, "first": "start", "last": "rename state.tmp -> state.json"},
+        {"command": 0, "calls": 2, "first": "rename x.tmp -> state.json", "last": "openat log"},
+    ]
+    result = OperationResult(inner=(ok(), ok()), details={"turns": turns})
+    both = op.Interleave((op.Accept("a"), op.Nuke("b")), "0x3 1x6 0x2")
+    last = step(both, Verdict.BUG, 1, VIOLATION, result=result)
+    text = render(outcome(tmp_path, last), CONTRACT, None, ORIGIN)
+    told = section(text, "### Order of the Calls in Step 1")
+    assert 'Accept(worker="a")  ###......##\nNuke(worker="b")    ...######..' in told
+    assert "is stopped before `rename x.tmp -> state.json`." in told
+    assert '2. `Nuke(worker="b")` begins, makes 6 calls' in told
+    hints = section(text, "## Suggested Investigation")
+    assert "was stopped before `rename x.tmp -> state.json`" in hints
+    assert "No fault" not in hints
 
 
 def test_the_last_five_operations_as_the_seed_tabulates_them(text: str) -> None:
@@ -154,29 +243,31 @@ def test_the_replay_as_the_seed_prints_it(text: str) -> None:
         "```python\n# To reproduce, run these operations:\nReset()\nKillDaemon()\n"
         'Accept(worker="alpha")  # <- Error occurs here\n```' in block
     )
-    assert "mutiny replay minimal_replay.json" in block
+    assert f"`{ORIGIN.again}` runs it again." in block
 
 
 def test_the_investigation_is_a_numbered_list(text: str) -> None:
     lines = section(text, "## Suggested Investigation").strip().splitlines()
-    assert [line.split(". ")[0] for line in lines] == [str(n) for n in range(1, len(lines) + 1)]
-    assert lines
+    hints, evidence = lines[::2], lines[1::2]
+    assert [line.split(". ")[0] for line in hints] == [str(n) for n in range(1, len(hints) + 1)]
+    assert len(hints) == len(evidence) > 0
+    assert all(line.startswith("   - Evidence: ") for line in evidence)
 
 
 def test_without_a_replay_its_section_is_left_out(tmp_path: Path) -> None:
-    text = render(failed(tmp_path), CONTRACT, None, "longboat")
+    text = render(failed(tmp_path), CONTRACT, None, ORIGIN)
     assert headings(text) == [item for item in SEED_SECTIONS if "Replay" not in item]
 
 
 @pytest.mark.parametrize("rubbish", ["```\n# no heading\n```", "````\n# no heading\n````", "`" * 9])
 def test_no_output_of_a_target_breaks_out_of_its_block(tmp_path: Path, rubbish: str) -> None:
     run = failed(tmp_path, result=OperationResult(1, stdout=rubbish, stderr=rubbish))
-    assert headings(render(run, CONTRACT, REPLAY, "longboat")) == SEED_SECTIONS
+    assert headings(render(run, CONTRACT, REPLAY, ORIGIN)) == SEED_SECTIONS
 
 
 def test_a_bar_in_an_operation_stays_in_its_cell(tmp_path: Path) -> None:
     last = step(op.Nuke("a|b"), Verdict.BUG, 1, VIOLATION)
-    text = render(outcome(tmp_path, last), CONTRACT, None, "longboat")
+    text = render(outcome(tmp_path, last), CONTRACT, None, ORIGIN)
     assert '| 1 | Nuke(worker="a\\|b") | **FAILED** |' in text
 
 
@@ -185,7 +276,7 @@ def test_combined_operations_show_every_output(tmp_path: Path) -> None:
     last = step(
         op.Parallel((op.Accept("a"), op.Accept("a"))), Verdict.BUG, 1, VIOLATION, result=both
     )
-    text = render(outcome(tmp_path, last), CONTRACT, None, "longboat")
+    text = render(outcome(tmp_path, last), CONTRACT, None, ORIGIN)
     assert "$ x one\ndone\n$ x two\nError: no" in section(text, "### longboat Command Output")
 
 
@@ -197,7 +288,7 @@ def test_what_could_not_be_tested_is_told_as_that(tmp_path: Path) -> None:
         inconclusive=("no daemon to kill",),
         result=refused("x"),
     )
-    text = render(outcome(tmp_path, last), CONTRACT, None, "longboat")
+    text = render(outcome(tmp_path, last), CONTRACT, None, ORIGIN)
     assert "- **Error Type**: Inconclusive" in text
     assert "Could not be tested: no daemon to kill" in section(text, "## Error Details")
 
@@ -220,9 +311,9 @@ def test_the_seeds_word_for_the_kind_of_error(
 
 
 def test_the_report_is_written_only_for_a_run_that_stopped(tmp_path: Path) -> None:
-    write_failure(outcome(tmp_path, step(op.Up())), CONTRACT, None, "longboat")
+    write_failure(outcome(tmp_path, step(op.Up())), CONTRACT, None, ORIGIN)
     assert list(tmp_path.iterdir()) == []
-    write_failure(failed(tmp_path), CONTRACT, REPLAY, "longboat")
+    write_failure(failed(tmp_path), CONTRACT, REPLAY, ORIGIN)
     assert (tmp_path / "error_report.md").read_text().startswith("# Mutiny Error Report\n")
 
 

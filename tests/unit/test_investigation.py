@@ -1,31 +1,45 @@
-"""Suggestions follow from what was seen in this run; nothing is canned."""
+"""Hints follow from what was seen in this run, and carry it; nothing is canned."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from builders import CONTRACT, ok, outcome, refused, step
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from builders import CONTRACT, TRACEBACK, ok, outcome, step
 from mutiny.contracts.base import Evidence
 from mutiny.contracts.workers import operations as op
 from mutiny.engine.journal import Step
+from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
 from mutiny.model.violation import Violation
-from mutiny.report.investigation import suggestions
+from mutiny.report.investigation import Hint, suggestions
+from mutiny.report.story import disturbances
 
 LOST = Violation("workers.nothing_lost", "It is gone.", "MT-7f3a-1")
+ABOUT = Violation("workers.review_has_commit", "It names no commit.", "alpha")
+FIRED = ok(technique="SIGKILL by handle", fired=True)
 
 
-def suggest(tmp_path: Path, *steps: Step, log: str = "") -> list[str]:
+def suggest(tmp_path: Path, *steps: Step, log: str = "") -> list[Hint]:
     return suggestions(outcome(tmp_path, *steps, evidence=Evidence(daemon_log=log)), CONTRACT.rules)
 
 
-def failing(result: OperationResult | None = None, **states: dict[str, object]) -> Step:
+def texts(hints: list[Hint]) -> str:
+    return "\n".join(hint.text for hint in hints)
+
+
+def failing(
+    result: OperationResult | None = None, violation: Violation = LOST, **states: dict[str, object]
+) -> Step:
     return step(
         op.Accept("alpha"),
         Verdict.BUG,
         9,
-        LOST,
+        violation,
         result=result,
         pre_state={"workers": states.get("before", {})},
         post_state={"workers": states.get("after", {})},
@@ -41,115 +55,160 @@ def test_a_failed_run_always_has_somewhere_to_look(tmp_path: Path) -> None:
         assert suggest(tmp_path, step(op.Up(), verdict))
 
 
-def test_the_last_frame_of_a_traceback_comes_first(tmp_path: Path) -> None:
-    text = (
-        'Traceback (most recent call last):\n  File "/x/cli.py", line 3, in main\n'
-        '  File "/x/state.py", line 142, in load\nKeyError: 1\n'
-    )
-    found = suggest(tmp_path, failing(refused(text)))
-    assert found[0].startswith("Look at /x/state.py:142 in load: ")
-    assert "the command's output" in found[0]
+def test_the_place_of_a_crash_comes_first(tmp_path: Path) -> None:
+    found = suggest(tmp_path, failing(OperationResult(1, stderr=TRACEBACK)))
+    assert found[0].text.startswith("Look at /opt/tool/store.py:31 in save: ")
+    assert "the command's output: OSError" in found[0].evidence
 
 
 def test_a_panic_in_the_daemons_log_is_a_place_too(tmp_path: Path) -> None:
-    log = "all fine\nthread 'main' panicked at src/state.rs:142: called unwrap on None"
+    log = "all fine\nthread 'main' (7) panicked at src/state.rs:142:9:\ncalled unwrap on None"
     found = suggest(tmp_path, failing(), log=log)
-    assert found[0].startswith("Look at src/state.rs:142: ")
-    assert "the daemon's log" in found[0]
+    assert found[0].text.startswith("Look at src/state.rs:142: ")
+    assert "the daemon's log" in found[0].evidence
 
 
-def test_frames_of_parallel_commands_are_found(tmp_path: Path) -> None:
-    crash = refused('Traceback\n  File "/x/lock.py", line 7, in take\n')
+def test_a_place_that_no_crash_names_is_no_hint(tmp_path: Path) -> None:
+    found = suggest(tmp_path, failing(OperationResult(1, stderr="see notes.py:3 for help")))
+    assert "notes.py" not in texts(found)
+
+
+def test_crashes_of_parallel_commands_are_found(tmp_path: Path) -> None:
     both = step(
         op.Parallel((op.Up(), op.Up())),
         Verdict.BUG,
         2,
         LOST,
-        result=OperationResult(inner=(ok(), crash)),
+        result=OperationResult(inner=(ok(), OperationResult(1, stderr=TRACEBACK))),
     )
-    assert suggest(tmp_path, both)[0].startswith("Look at /x/lock.py:7 in take")
+    assert suggest(tmp_path, both)[0].text.startswith("Look at /opt/tool/store.py:31")
 
 
-def test_what_changed_during_the_operation_is_shown(tmp_path: Path) -> None:
+def test_what_changed_about_whom_it_is_about_is_shown(tmp_path: Path) -> None:
     found = suggest(
         tmp_path,
         failing(
-            before={
-                "alpha": {"status": "needs_review", "commit_sha": "abc"},
-                "beta": {"status": "idle"},
-            },
-            after={
-                "alpha": {"status": "needs_review", "commit_sha": None},
-                "beta": {"status": "idle"},
-            },
+            violation=ABOUT,
+            before={"alpha": {"commit_sha": "abc"}, "beta": {"status": "idle"}},
+            after={"alpha": {"commit_sha": None}, "beta": {"status": "working"}},
         ),
     )
-    assert (
-        "During Accept worker 'alpha' changed: commit_sha 'abc' -> None. Is that one atomic step?"
-        in found
+    (hint,) = [hint for hint in found if "changed" in hint.text]
+    assert '`workers.alpha.commit_sha`: "abc" -> null' in hint.text
+    assert "beta" not in hint.text
+    assert "step 9" in hint.evidence
+
+
+def test_what_nothing_changed_in_is_told_with_its_last_change(tmp_path: Path) -> None:
+    idle, working = ({"workers": {"alpha": {"status": word}}} for word in ("idle", "working"))
+    start = step(op.Start("alpha", "x"), sequence_id=6, pre_state=idle, post_state=working)
+    wait = step(
+        op.WaitForIdle("alpha"), Verdict.BUG, 7, ABOUT, pre_state=working, post_state=working
     )
-    assert not any("beta" in line for line in found)
+    told = texts(suggest(tmp_path, start, wait))
+    assert "the last change was in step 6" in told
+    assert '`workers.alpha.status`: "idle" -> "working"' in told
 
 
-def test_workers_that_come_and_go_are_shown(tmp_path: Path) -> None:
-    found = suggest(
-        tmp_path, failing(before={"alpha": {"status": "idle"}}, after={"beta": {"status": "idle"}})
-    )
-    assert any("'alpha' vanished from the state during Accept" in line for line in found)
-    assert any("'beta' appeared in the state during Accept" in line for line in found)
-
-
-def test_the_last_fault_and_the_state_it_met(tmp_path: Path) -> None:
-    fault = step(
-        op.KillDaemon(),
-        sequence_id=6,
-        result=ok(technique="SIGKILL by handle", fired=True),
-        pre_state={"workers": {"alpha": {"status": "working"}}},
-    )
-    early = step(op.KillAgent("alpha"), sequence_id=3, result=ok(technique="x", fired=True))
+def test_the_last_fault_that_fired_and_its_distance(tmp_path: Path) -> None:
+    early = step(op.KillAgent("alpha"), sequence_id=3, result=FIRED)
+    fault = step(op.KillDaemon(), sequence_id=6, result=FIRED)
     found = suggest(tmp_path, early, fault, failing())
-    (line,) = [line for line in found if "The last fault" in line]
-    assert "KillDaemon() at step 6 (3 steps before, SIGKILL by handle), with alpha working" in line
+    (hint,) = [hint for hint in found if "The last fault" in hint.text]
+    assert "`KillDaemon` (SIGKILL by handle), 3 steps before" in hint.text
+    assert "step 6" in hint.evidence
+
+
+def test_a_fault_that_did_not_fire_is_not_counted_as_one(tmp_path: Path) -> None:
+    nothing = ok(fired=False, stderr="no daemon to kill")
+    told = texts(suggest(tmp_path, step(op.KillDaemon(), sequence_id=2, result=nothing), failing()))
+    assert "did not happen" in told
+    assert "The last fault" not in told
+    assert "No fault" not in told, "one was asked for"
 
 
 def test_without_a_fault_that_is_said(tmp_path: Path) -> None:
-    assert any(line.startswith("No fault was injected") for line in suggest(tmp_path, failing()))
+    assert "No fault and no forced order" in texts(suggest(tmp_path, failing()))
 
 
-def test_the_last_troubled_line_of_the_log(tmp_path: Path) -> None:
+@pytest.mark.parametrize("gone", [True, False])
+def test_durability_is_asked_about_only_where_the_death_took_it(tmp_path: Path, gone: bool) -> None:
+    there: dict[str, object] = {"workers": {"alpha": {"status": "idle"}}}
+    after: dict[str, object] = {"workers": {}} if gone else there
+    add = step(op.Add("alpha"), sequence_id=4)
+    kill = step(op.KillDaemon(), sequence_id=5, result=FIRED, pre_state=there, post_state=after)
+    lost = Violation("workers.worker_kept", "Worker 'alpha' has vanished.", "alpha")
+    up = step(op.Up(), Verdict.RECOVERY_BUG, 6, lost, pre_state=after, post_state={"workers": {}})
+    told = texts(suggest(tmp_path, add, kill, up))
+    assert ("synced before its answer" in told) is gone
+
+
+def test_durability_is_not_asked_about_after_unrelated_faults(tmp_path: Path) -> None:
+    dirty = step(op.DirtySource(), sequence_id=5, result=FIRED)
+    told = texts(suggest(tmp_path, step(op.Add("alpha"), sequence_id=4), dirty, failing()))
+    assert "synced" not in told
+    assert "durable" not in told
+
+
+def test_the_last_troubled_line_of_the_log_is_evidence(tmp_path: Path) -> None:
     log = "[1] ERROR first\n[2] warn: second\n[3] accepted alpha\n"
     found = suggest(tmp_path, failing(), log=log)
-    assert "The daemon's log says: '[2] warn: second'." in found
-    assert not any("daemon's log says" in line for line in suggest(tmp_path, failing(), log="fine"))
-
-
-def test_the_promise_and_whom_it_was_about(tmp_path: Path) -> None:
-    (line,) = [line for line in suggest(tmp_path, failing()) if "broken promise" in line]
-    assert "(about MT-7f3a-1)" in line
-    assert CONTRACT.rules["workers.nothing_lost"].promise in line
+    assert "[2] warn: second" in [hint.evidence for hint in found]
+    assert "log" not in texts(suggest(tmp_path, failing(), log="fine"))
 
 
 def test_doubts_are_told(tmp_path: Path) -> None:
     doubtful = step(op.KillDaemon(), Verdict.INCONCLUSIVE, 2, inconclusive=("no daemon to kill",))
-    assert "It could not be tested: no daemon to kill." in suggest(tmp_path, doubtful)
-
-
-def test_six_are_enough_and_none_comes_twice(tmp_path: Path) -> None:
-    before = {f"w{n}": {"status": "idle"} for n in range(20)}
-    found = suggest(tmp_path, failing(before=before, after={}))
-    assert len(found) == len(set(found)) == 6
-
-
-def test_different_evidence_gives_different_suggestions(tmp_path: Path) -> None:
-    first = suggest(tmp_path, failing(before={"alpha": {"status": "idle"}}, after={}))
-    second = suggest(tmp_path, failing(), log="fatal: index.lock exists")
-    assert set(first) != set(second)
+    assert "It could not be tested: no daemon to kill" in texts(suggest(tmp_path, doubtful))
 
 
 def test_long_values_are_shortened(tmp_path: Path) -> None:
     found = suggest(
         tmp_path,
-        failing(before={"alpha": {"prompt": "x" * 900}}, after={"alpha": {"prompt": "y" * 900}}),
+        failing(
+            violation=ABOUT,
+            before={"alpha": {"prompt": "x" * 900}},
+            after={"alpha": {"prompt": "y" * 900}},
+        ),
         log="error " + "z" * 900,
     )
-    assert all(len(line) < 320 for line in found)
+    assert all(len(hint.text) < 320 and len(hint.evidence) < 320 for hint in found)
+
+
+# --- the class: nothing is said that was not seen -----------------------------------------------------
+
+DEEDS: list[tuple[Operation, OperationResult]] = [
+    (op.Up(), ok()),
+    (op.Start("alpha", "x"), ok()),
+    (op.KillDaemon(), FIRED),
+    (op.KillDaemon(), ok(fired=False)),
+    (op.DirtySource(), FIRED),
+    (op.Behave("alpha", ("crash",)), ok()),
+    (op.Behave("alpha", ("slow:100",)), ok()),
+    (op.Parallel((op.Up(), op.Status())), ok(inner=(ok(), ok()))),
+    (op.Interleave((op.Up(), op.Status()), "0x1 1x2"), ok(inner=(ok(), ok()))),
+    (op.CrashAt(op.Start("alpha", "x"), 3), ok(fired=True, inner=(ok(),))),
+    (op.FailAt(op.Start("alpha", "x"), 3), ok(fired=False, inner=(ok(),))),
+]
+
+
+@settings(max_examples=150, deadline=None)
+@given(deeds=st.lists(st.sampled_from(DEEDS), max_size=6), verdict=st.sampled_from(list(Verdict)))
+def test_no_fault_is_claimed_only_where_nothing_fired_and_every_hint_has_evidence(
+    tmp_path_factory: pytest.TempPathFactory,
+    deeds: list[tuple[Operation, OperationResult]],
+    verdict: Verdict,
+) -> None:
+    steps = [step(one, sequence_id=n, result=result) for n, (one, result) in enumerate(deeds, 1)]
+    steps.append(step(op.Accept("alpha"), verdict, len(steps) + 1, LOST))
+    found = suggest(tmp_path_factory.getbasetemp(), *steps)
+    told = texts(found)
+    fired = any(result.fired for _, result in deeds)
+    forced = any(isinstance(one, op.Parallel | op.Interleave) for one, _ in deeds)
+    if fired or forced:
+        assert "No fault" not in told
+        assert disturbances(steps)
+    if not fired and not any(isinstance(one, op.Behave) for one, _ in deeds):
+        assert "The last fault" not in told
+    assert all(hint.evidence.strip() and hint.text.strip() for hint in found)
+    assert len(found) == len({hint.text for hint in found}) <= 6

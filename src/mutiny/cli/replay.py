@@ -90,12 +90,10 @@ def command(
         shown = wanted if again else outcome.rule
         rules[shown or outcome.verdict.value] += 1
         verdicts.append(outcome.verdict)
-        place = str(outcome.directory.path)
-        results.append({"verdict": outcome.verdict.value, "rule": shown, "directory": place})
+        place, verdict = str(outcome.directory.path), outcome.verdict.value
+        results.append({"verdict": verdict, "rule": shown, "directory": place})
         if not as_json and times > 1:
-            words.echo(
-                f"{len(results):3d}/{times}  {outcome.verdict.value:<14} {shown or ''}".rstrip()
-            )
+            words.echo(f"{len(results):3d}/{times}  {verdict:<14} {shown or ''}".rstrip())
     if as_json:
         told = {"file": str(file), "times": times, "expect": wanted, "same": same, "runs": results}
         words.echo_json(told)

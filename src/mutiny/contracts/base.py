@@ -67,6 +67,10 @@ class Answered:
     model: Model
     violation: Violation | None = None
     expected: str = ""
+    beliefs_hold: bool = True
+    """False: the answer was so wrong that nobody knows what it did, and the state cannot be held against
+    the beliefs.
+    """
 
 
 @dataclass(frozen=True)
@@ -94,6 +98,8 @@ class Evidence:
     panes: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, Keepable] = field(default_factory=dict)
     """Name in the run directory -> file or directory to copy."""
+    version: str = ""
+    """What the target's program says of itself, or the hash of its file."""
 
 
 class Keepable(Protocol):

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 MOST_AT_ONCE = 4
 ERRNOS = ("ENOSPC", "EIO", "EACCES", "EROFS", "EMFILE", "EINTR")
 TEARS = ("kill", "short", "lie")
+_CALM = ("healthy", "slow", "obey", "resolve", "dirty")
+"""What an agent or a worker may be told to do without being a disturbance."""
 
 
 def check_seconds(seconds: float) -> None:
@@ -221,3 +223,19 @@ class Parallel(Operation):
 
     def children(self) -> tuple[Operation, ...]:
         return self.operations
+
+
+# --- what an operation does to the world ------------------------------------------------------------
+
+
+def disturbs(operation: Operation) -> bool:
+    """Is it a fault, or a worker that is told to misbehave?"""
+    if operation.kind is Kind.FAULT:
+        return True
+    turns = getattr(operation, "turns", ()) or (getattr(operation, "behaviour", "healthy"),)
+    return any(str(turn).partition(":")[0] not in _CALM for turn in turns)
+
+
+def competes(operation: Operation) -> bool:
+    """Are commands run at once, so that their order matters?"""
+    return isinstance(operation, Parallel | Interleave)

@@ -416,6 +416,8 @@ class Engine:
             seen = later
             model = self.contract.see(model, seen)
         broken = checked.broken or (checked.settling if over else ())
+        if answered.violation is not None and not answered.beliefs_hold:
+            broken = ()
         if answered.verdict is Verdict.INCONCLUSIVE:
             why = (
                 result.harness_error

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from mutiny.contracts.common import disturbs
 from mutiny.contracts.experiment import Probe, SteadyState, Watch
 from mutiny.contracts.language import availability, language_of, median
 from mutiny.experiments.experiment import CHAOS_TOOLKIT
-from mutiny.experiments.recorder import disturbs
 from mutiny.model.operation import Kind
 from mutiny.model.verdict import Verdict
 from mutiny.report.advice import advice

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from mutiny.contracts.common import disturbs
 from mutiny.contracts.experiment import DEFAULT_RATE_HZ
-from mutiny.experiments.recorder import disturbs
 from mutiny.model.operation import Operation, walk
 from mutiny.values import dataclass, field
 

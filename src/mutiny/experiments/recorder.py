@@ -9,28 +9,18 @@ from __future__ import annotations
 import threading
 from collections import deque
 
+from mutiny.contracts.common import disturbs
 from mutiny.contracts.sentences import Deed, Look, Sample, Spoken, Witness
-from mutiny.model.operation import Kind, Operation
 from mutiny.values import dataclass, field
 
 TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     from typing import Any
 
+    from mutiny.model.operation import Operation
     from mutiny.model.result import OperationResult
 
 MOST_LOOKS = 20_000
-
-
-_CALM = ("healthy", "slow", "obey", "resolve", "dirty")
-
-
-def disturbs(operation: Operation) -> bool:
-    """Is it a fault, or a worker that is told to misbehave?"""
-    if operation.kind is Kind.FAULT:
-        return True
-    turns = getattr(operation, "turns", ()) or (getattr(operation, "behaviour", "healthy"),)
-    return any(str(turn).partition(":")[0] not in _CALM for turn in turns)
 
 
 @dataclass

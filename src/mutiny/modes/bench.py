@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from mutiny.engine.loop import Listener, Outcome
     from mutiny.engine.minimise import Budget, Progress
     from mutiny.engine.replay import Replay
+    from mutiny.report.origin import Origin
     from mutiny.targets.live import LiveOptions
 else:
     Protocol = object
@@ -128,7 +129,8 @@ class Bench:
         else:
             from mutiny.report.error_report import write_failure
 
-            write_failure(outcome, self.target.contract(), replay, self.target.name)
+            origin = self._origin(assignment, outcome)
+            write_failure(outcome, self.target.contract(), replay, origin)
 
     def engine(self, directory: RunDirectory, seed: int) -> Engine:
         """The loop, ready to run in a directory."""
@@ -220,6 +222,25 @@ class Bench:
         finally:
             RunDirectory(scratch).discard()
         return replace(whole, techniques=_techniques(outcome, found.operations), **found.told())
+
+    def _origin(self, assignment: Assignment, outcome: Outcome) -> Origin:
+        """What was tested, and the command that repeats it: the replay where there is one, else the run."""
+        from mutiny.report.origin import Origin, replay_command
+        from mutiny.targets.registry import spoken_again
+
+        target, directory = self.target, outcome.directory
+        title, mode = assignment.title, assignment.mode
+        again = directory.replay_path if directory.replay_path.exists() else directory.path
+        return Origin(
+            target.name,
+            str(target.program),
+            outcome.evidence.version,
+            target.options.plant,
+            assignment.seed,
+            title if title.startswith(mode) else f"{mode} {title}",
+            __version__,
+            replay_command(again, spoken_again(target.origin, target.spec, target.program)),
+        )
 
     def _snapshot(self, outcome: Outcome) -> None:
         """The target's state and logs as they were when the run stopped."""

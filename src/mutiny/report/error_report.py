@@ -11,12 +11,28 @@ from mutiny.contracts.base import Contract
 from mutiny.engine.journal import Step
 from mutiny.engine.loop import Outcome
 from mutiny.engine.replay import Replay, python_form
+from mutiny.model.verdict import Verdict
 from mutiny.model.violation import Rule
-from mutiny.report.investigation import suggestions
+from mutiny.report.changes import changes, excerpt
+from mutiny.report.investigation import subjects, suggestions
+from mutiny.report.origin import Origin
+from mutiny.report.story import lanes, schedule_lines, turns_of
 
 LAST_OPERATIONS = 5
 LOG_LINES = 50
 PANE_LINES = 100
+MOST_CHANGES = 30
+_STOPPED = {
+    Verdict.BUG: "**FAILED**",
+    Verdict.RECOVERY_BUG: "**FAILED**",
+    Verdict.TIMEOUT: "**TIMEOUT**",
+    Verdict.INCONCLUSIVE: "**INCONCLUSIVE**",
+}
+_ANSWERS = (
+    *("serves_legal", "accepts_legal", "rejects_illegal", "rejects_truthfully", "fails_clearly"),
+    *("parallel_is_serial", "no_crash"),
+)
+"""Rules about what a command answered."""
 
 
 def error_type(step: Step, rules: Mapping[str, Rule]) -> str:
@@ -30,43 +46,28 @@ def error_type(step: Step, rules: Mapping[str, Rule]) -> str:
     )
 
 
-def render(outcome: Outcome, contract: Contract, replay: Replay | None, target: str) -> str:
+def render(outcome: Outcome, contract: Contract, replay: Replay | None, origin: Origin) -> str:
     """The report as Markdown."""
     step = outcome.failed_step
     assert step is not None, "a report is written only for a run that stopped"
-    return "\n".join(_lines(outcome, step, contract, replay, target)) + "\n"
+    return "\n".join(_lines(outcome, step, contract, replay, origin)) + "\n"
 
 
 def _lines(
-    outcome: Outcome, step: Step, contract: Contract, replay: Replay | None, target: str
+    outcome: Outcome, step: Step, contract: Contract, replay: Replay | None, origin: Origin
 ) -> Iterator[str]:
     yield "# Mutiny Error Report"
     yield ""
-    yield "## Summary"
-    yield f"- **Error Type**: {error_type(step, contract.rules)}"
-    yield f"- **Violated Rule**: {outcome.rule or 'none'}"
-    yield f"- **Operation**: {step.operation}"
-    yield f"- **Sequence ID**: {step.sequence_id}"
-    yield f"- **Timestamp**: {time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(step.timestamp_unix))}"
-    yield f"- **Classification**: {step.verdict.value}"
-    yield ""
+    yield from _summary(outcome, step, contract, origin)
     yield "## Error Details"
-    for violation in step.violations:
-        yield f"{violation.message} (`{violation.rule}`)"
-    for doubt in step.inconclusive:
-        yield f"Could not be tested: {doubt}"
-    if not step.violations and not step.inconclusive:
-        yield step.result.stderr or f"{step.operation} ended as {step.verdict.value}."
-    if step.expected:
-        yield ""
-        yield f"The model expected this outcome because: {step.expected}."
+    yield from _details(step, contract)
     yield ""
     yield "## Context"
     yield ""
     yield from _last_operations(outcome)
-    yield from _json_block("Pre-Operation State", step.pre_state)
-    yield from _json_block("Post-Operation State", step.post_state)
-    yield from _output(step, target)
+    yield from _orders(outcome)
+    yield from _states(step)
+    yield from _output(step, origin.target)
     yield from _logs(outcome)
     if replay is not None:
         yield f"## {replay.title} Sequence"
@@ -80,11 +81,92 @@ def _lines(
         yield ""
         yield f"{len(replay.operations)} of {len(outcome.steps)} operations; {replay.standing}."
         yield ""
-        yield f"`mutiny replay {outcome.directory.replay_path.name}` repeats it."
+    if origin.again:
+        yield f"`{origin.again}` runs it again."
         yield ""
     yield "## Suggested Investigation"
-    for number, line in enumerate(suggestions(outcome, contract.rules), 1):
-        yield f"{number}. {line}"
+    for number, hint in enumerate(suggestions(outcome, contract.rules, origin.names), 1):
+        yield f"{number}. {hint.text}"
+        yield f"   - Evidence: {hint.evidence}"
+
+
+def _summary(outcome: Outcome, step: Step, contract: Contract, origin: Origin) -> Iterator[str]:
+    yield "## Summary"
+    yield f"- **Error Type**: {error_type(step, contract.rules)}"
+    yield f"- **Violated Rule**: {outcome.rule or 'none'}"
+    others = [rule for rule in dict.fromkeys(outcome.rules) if rule != outcome.rule]
+    if others:
+        yield f"- **Also Broken**: {', '.join(others)}"
+    plant = f", planted: {origin.plant}" if origin.plant else ""
+    yield f"- **Target**: {origin.target}{plant}"
+    if origin.program:
+        yield f"- **Program**: {origin.program} ({origin.version or 'version unknown'})"
+    by = f", Mutiny {origin.mutiny}" if origin.mutiny else ""
+    yield f"- **Run**: {origin.title or 'one sequence'}, seed {origin.seed}{by}"
+    yield f"- **Operation**: {step.operation}"
+    yield f"- **Sequence ID**: {step.sequence_id}"
+    yield f"- **Timestamp**: {time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(step.timestamp_unix))}"
+    yield f"- **Classification**: {step.verdict.value}"
+    if origin.again:
+        yield f"- **Replay**: `{origin.again}`"
+    yield ""
+
+
+def _details(step: Step, contract: Contract) -> Iterator[str]:
+    distinct = {violation.key: violation for violation in reversed(step.violations)}
+    for violation in reversed(distinct.values()):
+        rule = contract.rules.get(violation.rule)
+        yield f"{violation.message} (`{violation.rule}`)"
+        if rule is not None:
+            yield f"The promise: {rule.promise}"
+    for doubt in step.inconclusive:
+        yield f"Could not be tested: {doubt}"
+    if not step.violations and not step.inconclusive:
+        yield step.result.stderr or f"{step.operation} ended as {step.verdict.value}."
+    if step.expected and any(_about_answer(violation.rule) for violation in step.violations):
+        yield ""
+        yield f"What the model knew: {step.expected}."
+
+
+def _about_answer(rule: str) -> bool:
+    """Is it the answer that was wrong? Only then the reason of what was due is worth reading."""
+    return rule.rpartition(".")[2] in _ANSWERS
+
+
+def _orders(outcome: Outcome) -> Iterator[str]:
+    """Commands that ran in one exact order, a lane for each and a sentence for each turn."""
+    for step in outcome.steps:
+        turns = turns_of(step.result)
+        if turns:
+            yield f"### Order of the Calls in Step {step.sequence_id}"
+            yield from _fenced("", "\n".join(lanes(step.operation, turns)))
+            yield ""
+            for number, line in enumerate(schedule_lines(step.operation, turns), 1):
+                yield f"{number}. {line}"
+            yield ""
+
+
+def _states(step: Step) -> Iterator[str]:
+    """What changed, then both states: whole when they are short, else the part that matters."""
+    names = subjects(step)
+    found = list(changes(step.pre_state, step.post_state))
+    yield "### What Changed"
+    for change in found[:MOST_CHANGES]:
+        yield f"- {change}"
+    if len(found) > MOST_CHANGES:
+        yield f"- and {len(found) - MOST_CHANGES} more fields"
+    if not found:
+        yield "Nothing that can be seen from outside."
+    yield ""
+    for title, state in (
+        ("Pre-Operation State", step.pre_state),
+        ("Post-Operation State", step.post_state),
+    ):
+        shown, left_out = excerpt(state, found, names)
+        yield from _json_block(title, shown)
+        if left_out:
+            yield f"{left_out} entries that did not change are left out; `operations.jsonl` has them all."
+            yield ""
 
 
 def _last_operations(outcome: Outcome) -> Iterator[str]:
@@ -92,7 +174,7 @@ def _last_operations(outcome: Outcome) -> Iterator[str]:
     yield "| Seq | Operation | Result |"
     yield "|-----|-----------|--------|"
     for step in outcome.steps[-LAST_OPERATIONS:]:
-        result = "**FAILED**" if step.verdict.stops_run else step.verdict.value
+        result = _STOPPED.get(step.verdict, step.verdict.value)
         yield f"| {step.sequence_id} | {_cell(step.operation.short())} | {result} |"
     yield ""
 
@@ -143,9 +225,11 @@ def _fenced(language: str, text: str) -> Iterator[str]:
     yield fence
 
 
-def write_failure(outcome: Outcome, contract: Contract, replay: Replay | None, target: str) -> None:
+def write_failure(
+    outcome: Outcome, contract: Contract, replay: Replay | None, origin: Origin
+) -> None:
     """Write `error_report.md` into the run directory."""
     if outcome.failed_step is None:
         return
     directory = outcome.directory
-    directory.write_text(directory.report_path, render(outcome, contract, replay, target))
+    directory.write_text(directory.report_path, render(outcome, contract, replay, origin))

@@ -1,113 +1,219 @@
-"""Where to look: suggestions that follow from the evidence of one failure.
+"""Where to look: hints that follow from the evidence of one failure.
 
-Nothing here is canned by rule alone. Each line is built from something that was seen: the
-transition of the state, a line of a log, the fault that came last, what the ledger knows about a
-token, a stack frame in the output.
+Each hint is a function of something that was seen, and carries it: a crash in an output, a field that
+changed, a fault that fired, the turns of a schedule, a line of a log. What was not seen gives no hint.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
+from mutiny.contracts.common import SweepPoint
 from mutiny.engine.journal import Step
 from mutiny.engine.loop import Outcome
-from mutiny.model.operation import Kind
+from mutiny.model.operation import Kind, walk
 from mutiny.model.violation import Rule
+from mutiny.oracle.crash import Crash, crash_in
+from mutiny.report.changes import Change, changes, last_change
+from mutiny.report.story import disturbances, missed, turns_of
+from mutiny.values import dataclass
 
-_FRAME = re.compile(r'File "([^"]+)", line (\d+), in (\S+)|([\w/.-]+\.(?:rs|go|ts|js|py)):(\d+)')
-_TROUBLE = re.compile(r"error|panic|traceback|exception|fail|fatal|warn", re.IGNORECASE)
+MOST = 6
+MOST_CHANGES = 3
+_TROUBLE = re.compile(
+    r"\b(error|panic\w*|traceback|exception|fail\w*|fatal|warn\w*)\b", re.IGNORECASE
+)
+_DATA = ("Lost work", "State corruption", "Corrupted state", "Git corruption")
+"""Classes of rules about what was written down."""
 
 
-def suggestions(outcome: Outcome, rules: Mapping[str, Rule]) -> list[str]:
-    """Ordered, most telling first; never empty for a failed run."""
+@dataclass(frozen=True)
+class Hint:
+    """Something to look at, and what was seen that says so."""
+
+    text: str
+    evidence: str
+
+
+def suggestions(
+    outcome: Outcome, rules: Mapping[str, Rule], own_names: Sequence[str] = ()
+) -> list[Hint]:
+    """Ordered, most telling first; never empty for a failed run. `own_names`: how the target's code is
+    called, to tell its frames from those of libraries.
+    """
     step = outcome.failed_step
     if step is None:
         return []
     found = [
-        *_frames(step, outcome.evidence.daemon_log),
-        *_transitions(step),
-        *_after_fault(outcome, step),
+        *_crashes(step, outcome.evidence.daemon_log, own_names),
+        *_orders(outcome.steps),
+        *_changes(outcome.steps, step),
+        *_faults(outcome.steps, step),
+        *_durability(outcome.steps, step, rules),
+        *_undisturbed(outcome.steps),
         *_log_lines(outcome.evidence.daemon_log),
-        *_rule_lines(step, rules),
+        *_doubts(step),
     ]
-    return list(dict.fromkeys(found))[:6]
+    distinct = {hint.text: hint for hint in reversed(found)}
+    return list(reversed(distinct.values()))[:MOST] or [_nothing_more(step)]
 
 
-def _frames(step: Step, log: str) -> Iterator[str]:
-    said = "\n".join(part.stderr for part in (step.result, *step.result.inner))
-    for where, text in (
-        ("the command's output", said),
-        ("the daemon's log", log[-4000:]),
-    ):
-        frames = _FRAME.findall(text)
-        if frames:
-            file, line, function, other, other_line = frames[-1]
-            place = f"{file}:{line} in {function}" if file else f"{other}:{other_line}"
-            yield f"Look at {place}: it is the last place named in {where}."
+def subjects(step: Step) -> tuple[str, ...]:
+    """Whom a failure is about: what its violations name, else whom its operation names."""
+    named = [violation.subject for violation in step.violations if violation.subject]
+    parts = (
+        getattr(part, word, None) for part in walk(step.operation) for word in ("worker", "task")
+    )
+    return tuple(dict.fromkeys(named)) or tuple(
+        dict.fromkeys(name for name in parts if isinstance(name, str) and name)
+    )
 
 
-def _transitions(step: Step) -> Iterator[str]:
-    """What changed in the state over the failing operation."""
-    noun, before = _subjects(step.pre_state)
-    _, after = _subjects(step.post_state)
-    for name in sorted({*before, *after}):
-        old, new = before.get(name), after.get(name)
-        if old is None or new is None:
-            word = "appeared in" if old is None else "vanished from"
-            who = f"{noun.capitalize()} {name!r}"
-            yield f"{who} {word} the state during {step.operation.type}: find what writes that."
+def _crashes(step: Step, log: str, own_names: Sequence[str]) -> Iterator[Hint]:
+    """The place of a crash in the target's own code."""
+    parts = (step.result, *step.result.inner)
+    texts = [("the command's output", text) for p in parts for text in (p.stderr, p.stdout)]
+    for where, text in (*texts, ("the daemon's log", log[-20_000:])):
+        crash = crash_in(text, tuple(word for part in parts for word in part.argv))
+        if crash is not None:
+            yield _crash(crash, where, own_names)
+
+
+def _crash(crash: Crash, where: str, own_names: Sequence[str]) -> Hint:
+    place = crash.place(own_names)
+    seen = f"{where}: {crash.line}"
+    if place is None:
+        return Hint(f"It crashed ({crash.language}); no place in its code is named.", seen)
+    whose = "innermost place, in a library" if place.foreign else "innermost place in its own code"
+    return Hint(f"Look at {place}: the {whose} that the crash names.", seen)
+
+
+def _orders(steps: Sequence[Step]) -> Iterator[Hint]:
+    """Commands that ran at once: what happened between which calls."""
+    for step in reversed(steps):
+        turns = turns_of(step.result)
+        back = [
+            (place, turn)
+            for place, turn in enumerate(turns)
+            if any(earlier.command == turn.command for earlier in turns[:place])
+        ]
+        if not back:
             continue
-        changed = [key for key in sorted({*old, *new}) if old.get(key) != new.get(key)]
-        if changed:
-            shown = ", ".join(
-                f"{key} {_short(old.get(key))} -> {_short(new.get(key))}" for key in changed
-            )
-            yield f"During {step.operation.type} {noun} {name!r} changed: {shown}. Is that one atomic step?"
-
-
-def _after_fault(outcome: Outcome, failed: Step) -> Iterator[str]:
-    faults = [step for step in outcome.steps if step.operation.kind is Kind.FAULT]
-    if not faults:
-        yield "No fault was injected: the plain sequence of commands is enough to break it."
+        place, turn = back[0]
+        names = [part.short() for part in step.operation.children()]
+        between = sorted({names[one.command] for one in turns[:place]} - {names[turn.command]})
+        calls = sum(one.calls for one in turns[:place] if one.command != turn.command)
+        yield Hint(
+            f"The order makes it: `{names[turn.command]}` was stopped before `{turn.first}`, and "
+            f"{' and '.join(f'`{name}`' for name in between) or 'the other command'} made {calls} calls "
+            "in between. Is what it had read before still true when it goes on?",
+            f"step {step.sequence_id}: {turns[0].calls} calls, then the other one, then `{turn.first}`",
+        )
         return
-    last = faults[-1]
-    distance = failed.sequence_id - last.sequence_id
-    noun, state = _subjects(last.pre_state)
-    shown = (
-        ", ".join(f"{name} {fields.get('status')}" for name, fields in sorted(state.items()))
-        or f"no {noun}s"
-    )
-    yield (
-        f"The last fault was {last.operation} at step {last.sequence_id} ({distance} steps before, "
-        f"{last.result.technique or 'unknown technique'}), with {shown}: "
-        "what had been acknowledged by then but was not yet durable?"
+
+
+def _changes(steps: Sequence[Step], step: Step) -> Iterator[Hint]:
+    """What changed about whom it is about, in the failing step or the last time before it."""
+    names = subjects(step)
+    now = list(changes(step.pre_state, step.post_state))
+    about = [change for change in now if change.about(names)] if names else now
+    if about:
+        yield _changed(f"During `{step.operation.short()}` this changed", about, step)
+        return
+    earlier = last_change(steps[:-1], names) if names else None
+    if earlier is not None:
+        when, found = earlier
+        text = (
+            f"Nothing about {_named(names)} changed in the failing step; the last change was in step "
+            f"{when.sequence_id}, `{when.operation.short()}`"
+        )
+        yield _changed(text, found, when)
+
+
+def _changed(text: str, found: Sequence[Change], step: Step) -> Hint:
+    shown = "; ".join(str(change) for change in found[:MOST_CHANGES])
+    more = f"; and {len(found) - MOST_CHANGES} more" if len(found) > MOST_CHANGES else ""
+    return Hint(f"{text}: {shown}{more}.", f"the states before and after step {step.sequence_id}")
+
+
+def _named(names: Sequence[str]) -> str:
+    return " or ".join(repr(name) for name in names[:3])
+
+
+def _faults(steps: Sequence[Step], failed: Step) -> Iterator[Hint]:
+    """The last fault that fired, and how far it is from the failure."""
+    fired = [one for one in disturbances(steps) if not one.forced_order]
+    if fired:
+        last = fired[-1]
+        distance = failed.sequence_id - last.step.sequence_id
+        near = {0: "in the failing step itself", 1: "one step before"}
+        yield Hint(
+            f"The last fault was {last.text}, {near.get(distance, f'{distance} steps before')}.",
+            f"step {last.step.sequence_id} of the journal: fired",
+        )
+    for step in missed(steps):
+        yield Hint(
+            f"`{step.operation.short()}` was asked for and did not happen: do not count on it.",
+            f"step {step.sequence_id}: {step.result.stderr.strip() or 'did not fire'}",
+        )
+
+
+def _durability(steps: Sequence[Step], failed: Step, rules: Mapping[str, Rule]) -> Iterator[Hint]:
+    """Something acknowledged is gone after a death: was it written and synced before the answer?"""
+    rule = rules.get(failed.violations[0].rule) if failed.violations else None
+    deaths = [one.step for one in disturbances(steps) if _kills(one.step)]
+    if rule is None or rule.category not in _DATA or not deaths:
+        return
+    death = deaths[-1]
+    lost = last_change(steps, subjects(failed))
+    if lost is None or lost[0] is not death:
+        return  # it was still there after the death: something else took it
+    done = [
+        step
+        for step in steps
+        if step.sequence_id < death.sequence_id
+        and step.operation.kind is Kind.COMMAND
+        and step.result.succeeded
+        and set(subjects(step)) & {*subjects(failed)}
+    ]
+    if done:
+        yield Hint(
+            f"What `{done[-1].operation.short()}` (step {done[-1].sequence_id}) had acknowledged did not "
+            f"outlive step {death.sequence_id}: see what it had written and synced before its answer, and "
+            "what the next start reads.",
+            f"exit 0 in step {done[-1].sequence_id}, and in step {death.sequence_id} {lost[1][0]}",
+        )
+
+
+def _kills(step: Step) -> bool:
+    operation = step.operation
+    if isinstance(operation, SweepPoint):
+        return operation.ends_world or operation.type == "KillAt"
+    return operation.type.startswith("Kill")
+
+
+def _undisturbed(steps: Sequence[Step]) -> Iterator[Hint]:
+    if disturbances(steps) or missed(steps):
+        return
+    commands = sum(1 for step in steps if step.operation.kind is Kind.COMMAND)
+    yield Hint(
+        "No fault and no forced order was needed: the plain sequence of commands breaks it.",
+        f"{commands} commands, no fault in {len(steps)} steps",
     )
 
 
-def _log_lines(log: str) -> Iterator[str]:
+def _log_lines(log: str) -> Iterator[Hint]:
     lines = [line.strip() for line in log.splitlines()[-200:] if _TROUBLE.search(line)]
     if lines:
-        yield f"The daemon's log says: {lines[-1][:200]!r}."
+        yield Hint("The daemon's log tells of trouble.", lines[-1][:200])
 
 
-def _rule_lines(step: Step, rules: Mapping[str, Rule]) -> Iterator[str]:
-    for violation in step.violations:
-        rule = rules.get(violation.rule)
-        if rule is not None:
-            subject = f" (about {violation.subject})" if violation.subject else ""
-            yield f"The broken promise{subject}: {rule.promise} Class: {rule.category}."
+def _doubts(step: Step) -> Iterator[Hint]:
     for doubt in step.inconclusive:
-        yield f"It could not be tested: {doubt}."
+        yield Hint(f"It could not be tested: {doubt}", f"step {step.sequence_id}")
 
 
-def _subjects(state: Mapping[str, object]) -> tuple[str, dict[str, dict[str, object]]]:
-    """What the state of a contract is about: workers, or the tasks of a board."""
-    noun = "task" if "tasks" in state else "worker"
-    found = state.get(f"{noun}s")
-    return noun, dict(found) if isinstance(found, dict) else {}
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else text[:37] + "..."
+def _nothing_more(step: Step) -> Hint:
+    seen = step.violations[0].message if step.violations else f"it ended as {step.verdict.value}"
+    return Hint(f"See what `{step.operation.short()}` does here; nothing else was seen.", seen)

@@ -35,6 +35,7 @@ from mutiny.targets.observer import Observer
 from mutiny.targets.pacing import Pacing
 from mutiny.targets.spec import CommandSpec, TargetSpec, fill
 from mutiny.targets.swept import SweptLive, as_result, unable
+from mutiny.targets.version import program_version
 from mutiny.targets.waits import WAITS
 from mutiny.values import dataclass, replace
 
@@ -179,7 +180,8 @@ class WorkersLive(SweptLive):
             files["daemon.log"] = Keepsake(path)
             daemon_log = last_words(path)
         state = last_words(self.observer.state_path)
-        return Evidence(state, daemon_log, self._capture(sessions), files)
+        version = program_version(self.box, self.options.program)
+        return Evidence(state, daemon_log, self._capture(sessions), files, version)
 
     def _log_files(self) -> list[BoxPath]:
         return [self.outside(fill(text, self._values)) for text in self.spec.logs.files]

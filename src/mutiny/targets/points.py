@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -14,7 +15,7 @@ from mutiny.contracts import common as op
 from mutiny.syscalls import policies
 from mutiny.syscalls.calls import Call
 from mutiny.syscalls.durability import Durability
-from mutiny.syscalls.schedules import Interleaver
+from mutiny.syscalls.schedules import Interleaver, Step
 from mutiny.syscalls.starters import CommandEnd, InBox
 from mutiny.syscalls.supervisor import Supervisor
 from mutiny.system import trees
@@ -171,6 +172,8 @@ class Interleaved:
     equivalence: str = ""
     """Equal for schedules that nobody can tell apart."""
     problem: str = ""
+    turns: tuple[dict[str, object], ...] = ()
+    """Who moved when: the command, how many calls it made then, the first and the last of them."""
     technique: str = "seccomp user notification, one command at a time"
 
 
@@ -193,4 +196,12 @@ def interleave(
         tuple(interleaver.alternatives(outcome, len(schedule))),
         outcome.equivalence,
         problem or "",
+        tuple(_turns(outcome.steps)),
     )
+
+
+def _turns(steps: Sequence[Step]) -> Iterator[dict[str, object]]:
+    """A schedule for people: what each command did until it was stopped."""
+    for command, group in itertools.groupby(steps, key=lambda step: step.command):
+        made = [step.operation for step in group]
+        yield {"command": command, "calls": len(made), "first": made[0], "last": made[-1]}

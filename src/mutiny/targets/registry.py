@@ -125,6 +125,19 @@ def find_program(spec: TargetSpec | BoardSpec, given: str | None) -> Path:
     return Path(found).absolute()
 
 
+def spoken_again(origin: str, spec: TargetSpec | BoardSpec, program: Path) -> tuple[str, ...]:
+    """The options that name a target once more, from any directory: none for one that ships with Mutiny
+    and whose program is found without help.
+    """
+    known = {str(path) for path in shipped().values()}
+    target = () if origin in known else ("--target", str(Path(origin).absolute()))
+    try:
+        found = find_program(spec, None) == program
+    except TargetMissing:
+        found = False
+    return target if found else (*target, "--bin", str(program))
+
+
 def find_target(
     name: str,
     *,

@@ -281,6 +281,7 @@ class SweptLive(ABC):
             "schedule": list(done.schedule),
             "alternatives": [[cost, list(other)] for cost, other in done.alternatives],
             "equivalence": done.equivalence,
+            "turns": list(done.turns),
         }
         if done.ending == "diverged":
             return replace(unable("the commands did not follow the schedule"), details=details)

@@ -16,12 +16,14 @@ from mutiny.contracts.board.profile import BoardProfile
 from mutiny.contracts.board.rules import RULES
 from mutiny.contracts.board.sayable import sayable
 from mutiny.contracts.board.scenarios import scenarios_of
-from mutiny.contracts.common import Choice, ExpectError, Reset, SweepPoint
+from mutiny.contracts.common import Choice, ExpectError, Reset, SweepPoint, competes
 from mutiny.model.operation import Kind, Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
 from mutiny.model.violation import Rule, Violation
 from mutiny.values import dataclass, field, replace
+
+_DIED = ("board.no_crash", "board.answers_in_time")
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,10 @@ class BoardContract:
         first = chosen[0]
         if first.violation is not None and first.violation.rule in self.not_applicable:
             return Answered(Verdict.SUCCESS, after, None, first.reason)
-        return Answered(first.verdict, after, first.violation, first.reason)
+        # A wait changes nothing, and of a command that died both courses are believed.
+        died = first.violation is not None and first.violation.rule in _DIED
+        known = operation.kind in (Kind.WAIT, Kind.ASSERTION) or (died and not competes(operation))
+        return Answered(first.verdict, after, first.violation, first.reason, known)
 
     def check(
         self,

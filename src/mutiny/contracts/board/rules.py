@@ -12,6 +12,7 @@ _STATE = "Corrupted state"
 _LEADER = "Leadership"
 _GUARD = "Guards"
 _ANSWER = "Wrong answer"
+_CRASH = "Crashes"
 
 
 def _rules(*rows: tuple[str, str, str]) -> dict[str, Rule]:
@@ -58,8 +59,8 @@ RULES: dict[str, Rule] = _rules(
     ("accepts_legal", _ANSWER, "A command that is possible is served."),
     ("rejects_illegal", _ANSWER, "A command that is not possible is refused."),
     ("rejects_truthfully", _ANSWER, "A refusal is true, and has changed nothing."),
-    ("fails_clearly", _ANSWER, "A failure says what it is, in a known word."),
-    ("no_crash", _ANSWER, "No command crashes."),
+    ("fails_clearly", _CRASH, "A failure says what it is, in a known word."),
+    ("no_crash", _CRASH, "No command crashes."),
     ("answers_in_time", _ANSWER, "Every command ends within its time."),
     ("assertion", _ANSWER, "What a scenario asserts is so."),
 )

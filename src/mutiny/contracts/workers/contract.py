@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from mutiny.contracts import faults
 from mutiny.contracts.base import Answered, Checked
+from mutiny.contracts.common import competes
 from mutiny.contracts.workers import generate, judge, operations, simplify
 from mutiny.contracts.workers.keepers import KEEPERS, Keeper
 from mutiny.contracts.workers.model import WorkersModel
@@ -95,7 +96,7 @@ class WorkersContract:
         violation, reason = judgement.violation, chosen[0].expectation.reason
         if violation is not None and violation.rule in self.not_applicable:
             return Answered(Verdict.SUCCESS, after, None, reason)
-        return Answered(judgement.verdict, after, violation, reason)
+        return Answered(judgement.verdict, after, violation, reason, not competes(operation))
 
     def check(
         self,

@@ -47,6 +47,7 @@ from mutiny.targets.board.waits import WAITS
 from mutiny.targets.live import LiveOptions
 from mutiny.targets.spec import fill
 from mutiny.targets.swept import SweptLive, as_result, unable
+from mutiny.targets.version import program_version
 from mutiny.values import asdict, replace
 
 _COMMAND_OF = {operation: name for name, operation in COMMANDS.items()}
@@ -209,7 +210,8 @@ class BoardLive(SweptLive):
         state = ""
         if self.spec.state.probe == "file":
             state = last_words(self._state_file())
-        return Evidence(state, self.server.log_text(), {}, files)
+        version = program_version(self.box, self.options.program)
+        return Evidence(state, self.server.log_text(), {}, files, version)
 
     def close(self) -> None:
         """Kill everything in the box; its files stay."""
