@@ -16,14 +16,22 @@ from mutiny.contracts.workers.generate import generate
 from mutiny.contracts.workers.profile import Profile
 from mutiny.engine.tested import why_untested
 from mutiny.experiments.compile import compile_experiment
-from mutiny.model.operation import Operation
+from mutiny.model.operation import Kind, Operation
+from mutiny.model.result import OperationResult
 from mutiny.modes.experiment_files import library, load
 from mutiny.targets.registry import find_target, shipped
 
 
 def untested(*operations: Operation, repeats: bool = False) -> tuple[str, ...]:
-    steps: Any = [SimpleNamespace(operation=operation) for operation in operations]
+    steps: Any = [
+        SimpleNamespace(operation=operation, result=OperationResult(fired=_fired(operation)))
+        for operation in operations
+    ]
     return why_untested(steps, repeats=repeats)
+
+
+def _fired(operation: Operation) -> bool | None:
+    return True if operation.kind is Kind.FAULT else None
 
 
 LASTING = faults.StarveCpu(0.2, lasting=True)
@@ -70,6 +78,9 @@ def test_a_command_is_a_command_wherever_it_stands(operation: Operation) -> None
 def test_a_lasting_fault_that_nobody_could_feel(end: tuple[Operation, ...]) -> None:
     (reason, *_) = untested(op.Init(), LASTING, Sleep(1.0), *end)
     assert reason == f"nothing was asked of the target while {LASTING.short()} was on"
+    assert untested(op.Init(), LASTING, *end, repeats=True) == (), (
+        "a replay has only what is needed"
+    )
 
 
 @pytest.mark.parametrize(
@@ -101,6 +112,19 @@ def test_after_the_last_fault_the_target_is_asked_again(fault: Operation) -> Non
 
 def test_a_command_under_a_fault_has_answered() -> None:
     assert untested(op.Init(), faults.FillDisk(during=op.Status())) == ()
+
+
+def test_faults_of_which_none_happened_have_tested_nothing() -> None:
+    missed = OperationResult(fired=False, stderr="the command had ended before")
+    fault = faults.KillDuring(op.Init(), 60_000, whole=False)
+    steps: Any = [
+        SimpleNamespace(operation=fault, result=missed),
+        SimpleNamespace(operation=op.Status(), result=OperationResult()),
+    ]
+    (reason,) = why_untested(steps)
+    assert reason == f"no fault happened: {fault.short()}: the command had ended before"
+    hit = SimpleNamespace(operation=op.KillDaemon(), result=OperationResult(fired=True))
+    assert why_untested([hit, *steps]) == ()
 
 
 # --- what ships tests something ----------------------------------------------------------------------

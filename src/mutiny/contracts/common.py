@@ -22,6 +22,17 @@ def check_seconds(seconds: float) -> None:
         raise ValueError(f"seconds must not be negative, got {seconds:g}")
 
 
+LEAST_S = 0.05
+"""A fault that is on for less than this is over before anybody can notice it."""
+
+
+def check_noticeable(seconds: float) -> None:
+    """Refuse a length that a target cannot notice."""
+    check_seconds(seconds)
+    if not seconds >= LEAST_S:  # nor is what is no number
+        raise ValueError(f"seconds must be at least {LEAST_S:g} to be noticed, got {seconds:g}")
+
+
 # --- control -------------------------------------------------------------------------------------
 
 

@@ -9,12 +9,26 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from mutiny.contracts.common import check_seconds
+from mutiny.contracts.common import check_noticeable, check_seconds
 from mutiny.model.operation import Kind, Operation
 from mutiny.values import dataclass
 
 ROLES = ("daemon", "agent", "tmux")
 _LENGTHS = ("during", "seconds", "lasting")
+LEAST_DELAY_MS = 1.0
+LEAST_OFFSET_S, LEAST_DRIFT = 0.1, 0.01
+LEAST_LOSS = 0.001
+WIDEST_KILOBITS = 100_000
+MOST_SHARE = 0.5
+MOST_SPARE = {
+    "descriptors": 16,
+    "memory": 16 * 1024 * 1024,
+    "file_size": 64 * 1024,
+    "processes": 16,
+}
+"""How weak a fault may be. What is weaker than this changes nothing that could be measured, and a run
+under it would only look as if it had survived something.
+"""
 DAMAGES = ("truncate", "append", "flip", "garbage", "empty", "stale", "delete")
 
 
@@ -23,9 +37,10 @@ def _one_of(name: str, value: str, known: tuple[str, ...]) -> None:
         raise ValueError(f"{name} {value!r} is none of {', '.join(known)}")
 
 
-def _more_than_nothing(name: str, value: float) -> None:
-    if value <= 0:
-        raise ValueError(f"{name} must be more than 0, got {value:g}")
+def _within(name: str, value: float, least: float, most: float) -> None:
+    """A number outside these is no fault: nobody could feel it."""
+    if not least <= value <= most:
+        raise ValueError(f"{name} must be between {least:g} and {most:g}, got {value:g}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +61,8 @@ class Injury(Operation):
     """It may also simply happen, without any length."""
 
     def __post_init__(self) -> None:
-        check_seconds(self.seconds)
+        if self.seconds != 0:
+            check_noticeable(self.seconds)
         if self.during is not None and self.during.kind is not Kind.COMMAND:
             raise ValueError(f"during must be a command; {self.during.type} is none")
         if self.lasting and (self.during is not None or self.seconds):
@@ -109,7 +125,7 @@ class SlowFiles(Injury):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _more_than_nothing("delay_ms", self.delay_ms)
+        _within("delay_ms", self.delay_ms, LEAST_DELAY_MS, 3_600_000)
 
 
 @dataclass(frozen=True)
@@ -165,9 +181,18 @@ class SkewClock(Injury):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _more_than_nothing("rate", self.rate)
         if self.offset_s == 0 and self.rate == 1:
             raise ValueError("give offset_s, or rate, or both")
+        if self.rate <= 0:
+            raise ValueError(f"rate must be more than 0, got {self.rate:g}")
+        if self.offset_s != 0 and not abs(self.offset_s) >= LEAST_OFFSET_S:
+            raise ValueError(
+                f"offset_s must be {LEAST_OFFSET_S:g} s or more either way, got {self.offset_s:g}"
+            )
+        if self.rate != 1 and not abs(self.rate - 1) >= LEAST_DRIFT:
+            raise ValueError(
+                f"rate must differ from 1 by {LEAST_DRIFT:g} or more, got {self.rate:g}"
+            )
 
 
 # --- network --------------------------------------------------------------------------------------
@@ -186,8 +211,7 @@ class Partition(Injury):
         super().__post_init__()
         _one_of("direction", self.direction, ("both", "to", "from"))
         _one_of("how", self.how, ("drop", "reject"))
-        if not 0 < self.loss <= 1:
-            raise ValueError(f"loss must be between 0 and 1, got {self.loss:g}")
+        _within("loss", self.loss, LEAST_LOSS, 1)
 
 
 @dataclass(frozen=True)
@@ -201,6 +225,8 @@ class SlowLink(Injury):
         super().__post_init__()
         if (self.kilobits_per_s > 0) == (self.delay_ms > 0):
             raise ValueError("give either kilobits_per_s or delay_ms")
+        _within("kilobits_per_s", self.kilobits_per_s, 0, WIDEST_KILOBITS)
+        _within("delay_ms", self.delay_ms, 0, 3_600_000)
 
 
 # --- resources ------------------------------------------------------------------------------------
@@ -219,6 +245,7 @@ class LowerLimit(Injury):
         super().__post_init__()
         _one_of("role", self.role, ROLES)
         _one_of("what", self.what, ("descriptors", "memory", "file_size"))
+        _within(f"spare of {self.what}", self.spare, 0, MOST_SPARE[self.what])
         if self.role == "agent" and self.worker is None:
             raise ValueError("the limit of an agent needs its worker")
 
@@ -229,6 +256,10 @@ class LimitProcesses(Injury):
 
     spare: int = 0
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _within("spare", self.spare, 0, MOST_SPARE["processes"])
+
 
 @dataclass(frozen=True)
 class StarveCpu(Injury):
@@ -238,8 +269,7 @@ class StarveCpu(Injury):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0.01 <= self.share <= 1:
-            raise ValueError(f"share must be between 0.01 and 1, got {self.share:g}")
+        _within("share", self.share, 0.01, MOST_SHARE)
 
 
 INJURIES: tuple[type[Injury], ...] = (

@@ -128,7 +128,7 @@ class Engine:
         """Run until the list ends or a step must stop it.
 
         `always` runs at the end in any case: after a bug, after an error of Mutiny, after Ctrl-C.
-        `repeats`: it is a failure that is tried again, which may end with a fault.
+        `repeats`: it is a failure that is tried again, so that nothing is left out of it or asked after it.
         """
         started = time.monotonic()
         listed, last = tuple(operations), tuple(always)

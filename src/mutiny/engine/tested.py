@@ -30,12 +30,22 @@ def looks(operation: Operation) -> bool:
 def why_untested(steps: Sequence[Step], *, repeats: bool = False) -> tuple[str, ...]:
     """Why steps without a failure prove nothing.
 
-    `repeats`: they repeat a failure, whose last step is the end whatever it is.
+    `repeats`: they repeat a failure that was made shorter, so that only its own steps are left.
     """
     operations = [step.operation for step in steps]
     if not any(asks(operation) for operation in operations):
         return ("no command of the target ran",)
-    return (*_unfelt(operations), *(() if repeats else _unasked(operations)))
+    if repeats:
+        return ()
+    return (*_unfired(steps), *_unfelt(operations), *_unasked(operations))
+
+
+def _unfired(steps: Sequence[Step]) -> Iterator[str]:
+    """Faults were planned, and none of them happened."""
+    faults = [step for step in steps if step.result.fired is not None]
+    if faults and not any(step.result.fired for step in faults):
+        why = faults[0].result.stderr.strip() or "it did not happen"
+        yield f"no fault happened: {faults[0].operation.short()}: {why}"
 
 
 def _unfelt(operations: Sequence[Operation]) -> Iterator[str]:

@@ -64,6 +64,12 @@ class Fault(ABC):
         injection.
         """
 
+    def unfelt(self) -> str | None:
+        """Why nobody can have felt it since it was injected; None when somebody can. Asked before it is
+        healed, of faults that can count what they did.
+        """
+        return None
+
     def refuse_if_unavailable(self) -> None:
         """Raise FaultUnavailable with the reason."""
         reason = self.why_not()

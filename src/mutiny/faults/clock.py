@@ -394,6 +394,13 @@ class SkewClock(Fault):
             page.jump(self._jump_s)
         return self._look(page)
 
+    def unfelt(self) -> str | None:
+        """Another speed is noticed only when the clock has gone a measurable way."""
+        gone = abs(self._clocks[self._worker].offset_s)
+        if gone >= self._TOLERANCE_S:
+            return None
+        return f"the clock of {self._worker} was never more than {gone * 1000:.0f} ms wrong"
+
     def heal(self) -> OperationResult:
         """The real time again."""
         page = self._clocks[self._worker]

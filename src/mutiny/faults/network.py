@@ -12,6 +12,7 @@ from __future__ import annotations
 import ipaddress
 import json
 import os
+import re
 import secrets
 import shutil
 import socket
@@ -133,6 +134,8 @@ class Partition(Fault):
         self._regular = regular
         self._table = f"mutiny_{secrets.token_hex(4)}"
         self._active = False
+        self._own = 0
+        """Packets that the proof itself lost."""
         self.technique = "nftables in the network namespace of the box"
 
     def why_not(self) -> str | None:
@@ -178,9 +181,11 @@ class Partition(Fault):
             return self.not_done(f"nft refused the rules: {_last_line(done.stderr)}")
         self._active = True
         what = f"{self._party.name} ({self._party.address}, port {self._party.port or 'any'})"
-        if self._loss is None:
-            self._poke()
-            if self.packets() == 0:
+        # Of regular losses one is due after so many packets; of random ones nobody can say.
+        if self._loss is None or self._regular:
+            self._poke(1 if self._loss is None else _small_ratio(self._loss)[1])
+            self._own = self.packets()
+            if self._own == 0:
                 return self.not_done(f"no packet to or from {what} meets the rules")
         return self.done(f"{self._how} {self._direction} {what}, loss {self._loss or 1:.0%}")
 
@@ -196,6 +201,12 @@ class Partition(Fault):
             if "counter" in expression
         )
 
+    def unfelt(self) -> str | None:
+        """No packet of the target was lost."""
+        if self.packets() > self._own:
+            return None
+        return f"no packet to or from {self._party.name} was lost meanwhile"
+
     def heal(self) -> OperationResult:
         """Take the rules away."""
         if not self._active:
@@ -210,13 +221,14 @@ class Partition(Fault):
     def _nft(self, arguments: list[str], stdin: str = "") -> subprocess.CompletedProcess[str]:
         return execute_in(self._box, ["net"], ["nft", *arguments], stdin)
 
-    def _poke(self) -> None:
-        """Begin a connection from inside and give it up at once: one packet, and maybe an answer."""
+    def _poke(self, times: int) -> None:
+        """Begin connections from inside and give them up at once: a packet each, and maybe an answer."""
         port = self._party.port or 9
         program = (
-            "import socket,sys;a=sys.argv[1];"
-            "s=socket.socket(socket.AF_INET6 if ':' in a else socket.AF_INET);"
-            "s.setblocking(False);s.connect_ex((a,int(sys.argv[2])))"
+            "import socket,sys\na=sys.argv[1]\n"
+            f"for _ in range({times}):\n"
+            "  s=socket.socket(socket.AF_INET6 if ':' in a else socket.AF_INET)\n"
+            "  s.setblocking(False);s.connect_ex((a,int(sys.argv[2])));s.close()\n"
         )
         python = str(Path(sys.executable).resolve())
         argv = [python, "-IS", "-c", program, self._party.address, str(port)]
@@ -259,6 +271,7 @@ class SlowLink(Fault):
         self._box = box
         self._device = device
         self._active = False
+        self._before = 0
         if delay_ms is not None:
             self._discipline = ["netem", "delay", f"{delay_ms}ms"]
         else:
@@ -289,7 +302,20 @@ class SlowLink(Fault):
         shown = execute_in(self._box, ["net"], ["tc", "qdisc", "show", "dev", self._device])
         if self._discipline[0] not in shown.stdout:
             return self.not_done(f"{self._device} has no {self._discipline[0]}: {shown.stdout}")
+        self._before = self.packets()
         return self.done(f"{self._device}: {' '.join(self._discipline)}")
+
+    def packets(self) -> int:
+        """How many packets went through it so far."""
+        shown = execute_in(self._box, ["net"], ["tc", "-s", "qdisc", "show", "dev", self._device])
+        sent = re.search(r"Sent \d+ bytes (\d+) pkt", shown.stdout)
+        return int(sent[1]) if sent else 0
+
+    def unfelt(self) -> str | None:
+        """Nothing went through it."""
+        if self.packets() > self._before:
+            return None
+        return f"no packet went over {self._device} meanwhile"
 
     def heal(self) -> OperationResult:
         """Full speed again."""

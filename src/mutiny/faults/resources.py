@@ -84,6 +84,8 @@ class LowerLimit(Fault):
         wanted = self._to if self._to is not None else self._used(number) + self._spare
         self._soft = wanted if before[1] == resource.RLIM_INFINITY else min(wanted, before[1])
         self._hit = _Hit(number, self._start, handle, before)
+        if before[0] != resource.RLIM_INFINITY and self._soft >= before[0]:
+            return self.not_done(f"pid {self._pid} has no more than that already: {before[0]}")
         resource.prlimit(number, self._number, (self._soft, before[1]))
         now = resource.prlimit(number, self._number)
         if now[0] != self._soft or procfs.start_ticks(number) != self._start:
@@ -274,6 +276,12 @@ class StarveCpu(Fault):
         if self._group is not None:
             return self._group.times_throttled()
         return 0 if self._cycle is None else self._cycle.stops
+
+    def unfelt(self) -> str | None:
+        """The duty cycle counts; how a quota was felt depends on what else runs on the machine."""
+        if self._cycle is None or self._cycle.stops:
+            return None
+        return "no process of the box was ever stopped"
 
     def heal(self) -> OperationResult:
         """Full speed again."""

@@ -34,7 +34,7 @@ from mutiny.syscalls.memory import real
 from mutiny.syscalls.supervisor import Supervisor
 from mutiny.syscalls.supervisor import why_not as why_no_engine
 from mutiny.system.files import BoxPath
-from mutiny.values import replace
+from mutiny.values import dataclass, replace
 
 ENGINE = "seccomp user notification"
 KILL_ALL, KILL_COMMAND = "SIGKILL to the whole box", "SIGKILL to the command's processes"
@@ -156,6 +156,9 @@ class Injuries:
         """Inject a fault for as long as its operation says."""
         fault = self._make(operation)
         fault.refuse_if_unavailable()
+        alone = operation.during is None and not operation.lasting and not views(self._box)
+        if alone and operation.seconds:
+            return fault.not_done("nothing of the target is running that could feel it")
         try:
             fault.prepare()
             injected = fault.inject()
@@ -199,10 +202,10 @@ class Injuries:
             try:
                 stopping.sleep(operation.seconds)
             finally:
-                trouble = self._heal_one(fault)
-            return _with_trouble(injected, trouble)
-        healed: list[str | None] = []
-        release = threading.Timer(operation.seconds, lambda: healed.append(self._heal_one(fault)))
+                ended = self._end(fault)
+            return ended.told(injected)
+        early: list[_Ended] = []
+        release = threading.Timer(operation.seconds, lambda: early.append(self._end(fault)))
         if operation.seconds:
             release.start()
         try:
@@ -211,7 +214,7 @@ class Injuries:
             if operation.seconds:
                 release.cancel()
                 release.join()
-            trouble = healed[0] if healed else self._heal_one(fault)
+            ended = early[0] if early else self._end(fault)
         felt = {"felt": fault.felt} if isinstance(fault, _OnCalls) else {}
         together = replace(
             inner,
@@ -220,7 +223,12 @@ class Injuries:
             fired=True,
             details={**inner.details, "injected": injected.stdout, **felt},
         )
-        return _with_trouble(together, trouble)
+        return ended.told(together)
+
+    def _end(self, fault: Fault) -> _Ended:
+        """Take a fault back, having asked whether it was felt."""
+        unfelt = fault.unfelt() if self._box.alive else None
+        return _Ended(self._heal_one(fault), unfelt)
 
     def _heal_one(self, fault: Fault) -> str | None:
         """Take a fault back; what then is still wrong."""
@@ -233,14 +241,13 @@ class Injuries:
 
     def heal(self) -> OperationResult:
         """Take back everything that is on, the newest first."""
-        troubles = []
-        healed = 0
+        ended = []
         while self._active:
-            trouble = self._heal_one(self._active.pop())
-            healed += 1
-            troubles += [trouble] if trouble else []
-        done = OperationResult(stdout=f"{healed} healed")
-        return _with_trouble(done, "; ".join(troubles) or None)
+            ended.append(self._end(self._active.pop()))
+        done = OperationResult(stdout=f"{len(ended)} healed")
+        troubles = [one.trouble for one in ended if one.trouble]
+        unfelt = [one.unfelt for one in ended if one.unfelt]
+        return _Ended("; ".join(troubles) or None, "; ".join(unfelt) or None).told(done)
 
     def close(self) -> None:
         """Heal, and save the files of the box's own disks; the box is about to end."""
@@ -407,11 +414,24 @@ _MAKERS: dict[type[op.Injury], Maker] = {
 }
 
 
-def _with_trouble(result: OperationResult, trouble: str | None) -> OperationResult:
-    """A world that could not be healed proves nothing any more."""
-    if trouble is None:
-        return result
-    return replace(result, harness_error=f"the fault could not be healed: {trouble}")
+@dataclass(frozen=True)
+class _Ended:
+    """How a fault came to its end."""
+
+    trouble: str | None
+    """It could not be healed: why."""
+    unfelt: str | None
+    """Nobody can have felt it: why."""
+
+    def told(self, result: OperationResult) -> OperationResult:
+        """A world that could not be healed proves nothing any more, nor does a fault that nobody felt."""
+        if self.trouble is not None:
+            return replace(result, harness_error=f"the fault could not be healed: {self.trouble}")
+        if self.unfelt is None:
+            return result
+        text = f"the fault was not felt: {self.unfelt}"
+        fired = None if result.fired is None else False
+        return replace(result, exit_code=1, stderr=text, fired=fired)
 
 
 class _OnCalls(Fault):
@@ -459,6 +479,12 @@ class _OnCalls(Fault):
         self._injuries.engine = supervisor
         return self.done(f"{self._inside}: {_text_of(self._policy)}")
 
+    def unfelt(self) -> str | None:
+        """No call of the target was hit."""
+        if self._supervisor is None or self._supervisor.fired:
+            return None
+        return f"nothing was changed below {self._inside} meanwhile"
+
     def heal(self) -> OperationResult:
         """Decide nothing more; what still runs under the engine is let through."""
         supervisor, self._supervisor = self._supervisor, None
@@ -497,9 +523,13 @@ def kill_during(
         box.kill()
         text = f"everything was killed {_when(ending is None, after_s)}"
     else:
-        text = f"the command was killed {_when(ending is None, after_s)}"
+        text = f"the command was killed after {after_s * 1000:g} ms"
         if ending is None:
             _kill_tree(box, spawned.pid, spawned.start)
+        else:
+            text = (
+                f"the command had ended before {after_s * 1000:g} ms were over: nothing was killed"
+            )
     given.unlink(missing_ok=True)
     if ending is None:
         return OperationResult(None, signal=signal.SIGKILL, argv=argv), text

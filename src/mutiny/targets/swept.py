@@ -165,9 +165,11 @@ class SweptLive(ABC):
         )
         if not self.box.alive:
             self.reopen()
+        fired = operation.whole or answer.signal is not None
         return OperationResult(
-            stdout=text,
-            fired=True,
+            stdout=text if fired else "",
+            stderr="" if fired else text,
+            fired=fired,
             technique=injuries.KILL_ALL if operation.whole else injuries.KILL_COMMAND,
             inner=(replace(answer, tokens=tokens),),
             tokens=tokens,

@@ -276,7 +276,9 @@ FULL_STORE: Sequence = (
     *BEGIN,
     AddTask("a"),
     Down(),
-    FillDisk(seconds=0.01),
+    FillDisk(lasting=True),  # from here on the board is on a disk of its own
+    ExpectError(AddTask("nobody-hears")),
+    Heal(),
     Up(),
     FillDisk(lasting=True),
     AddTask("b", size=50000),

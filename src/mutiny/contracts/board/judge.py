@@ -367,6 +367,8 @@ def _broken_off(
     An answer of success is an acknowledgement: then it has happened.
     """
     inner = operation.operation
+    if isinstance(operation, faults.KillDuring) and result.fired is False:
+        return _inner(model, inner, result, look)  # it had ended before: a command like any other
     if not result.fired or not result.inner:
         return Judged(Verdict.INCONCLUSIVE, (model,))
     answer, when = result.inner[0], look.span(result.inner[0])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from mutiny.contracts import common
-from mutiny.contracts.common import check_seconds
+from mutiny.contracts.common import check_noticeable, check_seconds
 from mutiny.contracts.faults import DAMAGES, INJURIES, Heal, KillDuring
 from mutiny.model.operation import Kind, Operation
 from mutiny.values import dataclass
@@ -456,7 +456,7 @@ class PauseWorker(Operation):
     kind: ClassVar[Kind] = Kind.FAULT
 
     def __post_init__(self) -> None:
-        check_seconds(self.seconds)
+        check_noticeable(self.seconds)
 
 
 @dataclass(frozen=True)
@@ -514,7 +514,7 @@ class HoldBoardLock(Operation):
     kind: ClassVar[Kind] = Kind.FAULT
 
     def __post_init__(self) -> None:
-        check_seconds(self.seconds)
+        check_noticeable(self.seconds)
         if self.during is not None and self.during.kind is not Kind.COMMAND:
             raise ValueError(f"during must be a command; {self.during.type} is none")
 

@@ -72,6 +72,10 @@ def judge_answer(
             return Answer(Judgement(Verdict.INCONCLUSIVE), model, Expectation(True))
         traced = result.inner[0]
         return judge_answer(model, operation.operation, traced, before, seen, patterns, now)
+    if isinstance(operation, faults.KillDuring) and result.fired is False and result.inner:
+        # It had ended before it could be killed: a command like any other.
+        ended = result.inner[0]
+        return judge_answer(model, operation.operation, ended, before, seen, patterns, now)
     if isinstance(operation, op.SweepPoint | faults.KillDuring):
         return _judge_sweep_point(model, operation, result, moment)
     if isinstance(operation, faults.Injury) and operation.during is not None:

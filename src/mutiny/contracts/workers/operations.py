@@ -57,7 +57,7 @@ from mutiny.contracts.common import (
 from mutiny.contracts.common import (
     Trace as Trace,
 )
-from mutiny.contracts.common import check_seconds
+from mutiny.contracts.common import check_noticeable
 from mutiny.contracts.faults import FAULTS
 from mutiny.model.operation import Kind, Operation
 from mutiny.values import dataclass
@@ -350,7 +350,7 @@ class PauseProcess(Operation):
             raise ValueError(f"role {self.role!r} is none of {', '.join(PAUSABLE)}")
         if self.role == "agent" and self.worker is None:
             raise ValueError("pausing an agent needs its worker")
-        check_seconds(self.seconds)
+        check_noticeable(self.seconds)
 
     def children(self) -> tuple[Operation, ...]:
         return () if self.during is None else (self.during,)
