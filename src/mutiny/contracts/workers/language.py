@@ -66,7 +66,7 @@ def _all_reach(witness: Witness, values: Mapping[str, Value]) -> Finding:
 
 def _none_stuck(witness: Witness, values: Mapping[str, Value]) -> Finding:
     statuses = _statuses((values["status"],))
-    limit = float(values["limit"])
+    limit = witness.seen.pace.limit(float(values["limit"]))
     longest, who = _longest(witness.looks, statuses)
     text = f"longest {longest:.1f} s" + (f" ({who})" if who else "")
     return (
@@ -82,7 +82,8 @@ def _longest(looks: Sequence[Look], statuses: frozenset[str]) -> tuple[float, st
     longest, who = 0.0, ""
     for look in looks:
         seen: Observation = look.seen
-        inside = {name for name, view in seen.workers.items() if view.status in statuses}
+        told = seen.believable().workers.items()
+        inside = {name for name, view in told if view.status in statuses}
         for name in inside:
             start = since.setdefault(name, look.at)
             if look.at - start > longest:
@@ -106,7 +107,12 @@ def _daemon_runs(witness: Witness, values: Mapping[str, Value]) -> Finding:
     return holds() if witness.seen.daemon_alive else pending("the daemon does not run")
 
 
+_NOT_ITS_OWN = "the state file is what a fault made of it"
+
+
 def _no_error(witness: Witness, values: Mapping[str, Value]) -> Finding:
+    if witness.seen.state_as_left:
+        return unknown(_NOT_ITS_OWN)
     for view in witness.seen.workers.values():
         if view.status == "error":
             return broken(f"{view.name}: {view.error_reason or 'error'}", view.name)
@@ -162,6 +168,8 @@ def _nothing_lost(witness: Witness, values: Mapping[str, Value]) -> Finding:
     receipts, commits = witness.seen.receipts, witness.seen.commits
     if receipts is None or commits is None:
         return unknown("the record or the commits could not be read")
+    if witness.seen.state_as_left:
+        return unknown(_NOT_ITS_OWN)
     alternatives = witness.model.alternatives
     open_tokens = {
         token
