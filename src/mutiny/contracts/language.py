@@ -25,6 +25,7 @@ from mutiny.values import dataclass, field
 TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     from mutiny.contracts.sentences import (
+        Deed,
         Finding,
         Sample,
         Value,
@@ -55,6 +56,32 @@ def availability(samples: Sequence[Sample]) -> float | None:
     return 100.0 * sum(sample.slots for sample in samples if sample.ok) / known
 
 
+def of_chaos(
+    samples: Sequence[Sample], deeds: Sequence[Deed], until: float = float("inf")
+) -> tuple[Sample, ...]:
+    """The samples that availability counts: those of the chaos, without the times for which the method
+    itself had stopped the target.
+    """
+    stopped: list[tuple[float, float]] = []
+    down: float | None = None
+    for deed in deeds:
+        if deed.operation.type == "Down" and down is None:
+            down = deed.began
+        elif deed.operation.type == "Up" and down is not None and deed.result.succeeded:
+            stopped.append((down, deed.ended))
+            down = None
+    if down is not None:
+        stopped.append((down, float("inf")))
+    return tuple(
+        sample
+        for sample in samples
+        if sample.at <= until
+        and not any(
+            a <= sample.at + sample.latency_ms / 1000 and sample.at <= b for a, b in stopped
+        )
+    )
+
+
 def _settles(witness: Witness, values: Mapping[str, Value]) -> Finding:
     if witness.pending:
         return pending("; ".join(witness.pending))
@@ -62,12 +89,13 @@ def _settles(witness: Witness, values: Mapping[str, Value]) -> Finding:
 
 
 def _available(witness: Witness, values: Mapping[str, Value]) -> Finding:
-    if len(witness.samples) < FEW_SAMPLES:
-        return pending(f"only {len(witness.samples)} samples so far")
-    share = availability(witness.samples)
+    samples = of_chaos(witness.samples, witness.deeds, witness.chaos_until)
+    if len(samples) < FEW_SAMPLES:
+        return pending(f"only {len(samples)} samples so far")
+    share = availability(samples)
     if share is None:
         return unknown("the probe could not be asked")
-    text = f"available at {share:.1f} % of {sum(s.slots for s in witness.samples)} ticks"
+    text = f"available at {share:.1f} % of {sum(s.slots for s in samples)} ticks"
     return holds(text) if share >= values["share"] else broken(text)
 
 

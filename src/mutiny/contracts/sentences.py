@@ -127,6 +127,8 @@ class Witness:
     """When a fault fired, and which."""
     recoveries: Sequence[float | None] = ()
     """For each shock: seconds until nothing was pending and the probe answered; None: not yet."""
+    chaos_until: float = float("inf")
+    """When method and recovery were over; what the probe says later is about calm times."""
 
 
 Value: TypeAlias = "Any"

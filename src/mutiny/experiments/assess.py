@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from mutiny.contracts.common import disturbs
 from mutiny.contracts.experiment import Probe, SteadyState, Watch
-from mutiny.contracts.language import availability, language_of, median
+from mutiny.contracts.language import availability, language_of, median, of_chaos
 from mutiny.experiments.experiment import CHAOS_TOOLKIT
 from mutiny.model.operation import Kind
 from mutiny.model.verdict import Verdict
@@ -20,6 +20,7 @@ from mutiny.report.experiment import (
     SteadyRecord,
     StepRecord,
 )
+from mutiny.report.story import cause_of, disturbances, missed
 
 TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from mutiny.experiments.compile import Placed, Plan
     from mutiny.experiments.experiment import Experiment
     from mutiny.experiments.recorder import Recorder, Shock
-    from mutiny.model.violation import Rule
+    from mutiny.model.violation import Rule, Violation
 
 CAUSE_STEPS = 4
 
@@ -46,11 +47,12 @@ def assess(
     target: str,
     plant: str,
     seed: int,
+    again: str = "",
 ) -> ExperimentReport:
-    """The whole report of one run."""
+    """The whole report of one run; `again` is the command that repeats it."""
     placed = dict(enumerate(plan.steps, 1))
     zero = outcome.steps[0].timestamp_unix if outcome.steps else 0.0
-    findings = tuple(_findings(experiment, outcome, rules))
+    findings = tuple(_findings(outcome, rules, again))
     verdict = outcome.verdict
     return ExperimentReport(
         experiment.name,
@@ -97,40 +99,41 @@ def _reason(outcome: Outcome, placed: Mapping[int, Placed]) -> str:
     return text + where
 
 
-def _findings(
-    experiment: Experiment, outcome: Outcome, rules: Mapping[str, Rule]
-) -> list[FindingRecord]:
+def _findings(outcome: Outcome, rules: Mapping[str, Rule], again: str) -> list[FindingRecord]:
     step = outcome.failed_step
     if step is None:
         return []
-    again = f"mutiny replay {outcome.directory.replay_path}"
-    if experiment.contract == "plain":  # the file itself is all that there is to repeat
-        again = f"mutiny experiment run {experiment.path}"
     found = []
     distinct = {violation.rule: violation for violation in reversed(step.violations)}
     for violation in reversed(distinct.values()):
         rule = rules.get(violation.rule)
-        said = advice(violation.rule, rule)
-        impact, recommendation = said.impact, said.recommendation
+        said = advice(violation.rule, rule, cause_of(outcome.steps))
         found.append(
             FindingRecord(
-                rule.promise if rule is not None else violation.rule,
+                _title(violation, rule),
                 said.severity,
                 violation.rule,
                 violation.message,
                 _root_cause(outcome, step),
-                impact,
-                recommendation,
+                said.impact,
+                said.recommendation,
                 again,
             )
         )
     return found
 
 
+def _title(violation: Violation, rule: Rule | None) -> str:
+    """The promise that was broken; a sentence of the experiment itself is its own title."""
+    if rule is None:
+        return violation.rule
+    own = violation.rule.startswith("experiment.")
+    return violation.message.partition(": ")[0] if own else rule.promise
+
+
 def _root_cause(outcome: Outcome, failed: Step) -> str:
-    """As far as the evidence goes: the fault before it, and what was done since."""
+    """As far as the evidence goes: what fired before it, and what was done since."""
     before = [step for step in outcome.steps if step.sequence_id < failed.sequence_id]
-    faults = [step for step in before if disturbs(step.operation)]
     done = [
         step
         for step in before
@@ -139,16 +142,17 @@ def _root_cause(outcome: Outcome, failed: Step) -> str:
     ]
     tail = ", ".join(step.operation.short() for step in done[-CAUSE_STEPS:])
     shown = f"seen at `{failed.operation.short()}`, step {failed.sequence_id}"
-    if failed.operation.kind is Kind.FAULT:
-        return f"The fault itself led to it ({shown}); before it: {tail or 'nothing'}."
-    if not faults:
-        return f"No fault was needed; before it: {tail or 'nothing'} ({shown})."
-    last = faults[-1]
-    elapsed = failed.timestamp_unix - last.timestamp_unix
+    fired = disturbances(outcome.steps)
+    if not fired:
+        asked = "happened, though one was asked for" if missed(outcome.steps) else "was needed"
+        return f"No fault {asked}; before it: {tail or 'nothing'} ({shown})."
+    last = fired[-1]
+    if last.step is failed:
+        return f"Seen at once: {last.text} (step {failed.sequence_id}); before it: {tail or 'nothing'}."
+    elapsed = failed.timestamp_unix - last.step.timestamp_unix
     return (
-        f"The last fault before it was `{last.operation.short()}` ({last.result.technique or 'done'}), "
-        f"{elapsed:.1f} s earlier; the operations before it: {tail} ({shown}). "
-        "The evidence shows this order, not the line of code."
+        f"The last disturbance before it was {last.text}, {elapsed:.1f} s earlier; the operations "
+        f"before it: {tail} ({shown}). The evidence shows this order, not the line of code."
     )
 
 
@@ -156,7 +160,7 @@ def _faults(
     outcome: Outcome, placed: Mapping[int, Placed], recorder: Recorder, zero: float
 ) -> list[FaultRecord]:
     shocks = {id(shock.operation): shock for shock in recorder.shocks}
-    broken_at = _broken_at(outcome)
+    took = dict(zip(map(id, recorder.shocks), _recoveries(outcome, recorder), strict=True))
     found = []
     for step in outcome.steps:
         where = placed.get(step.sequence_id)
@@ -170,7 +174,7 @@ def _faults(
                 step.operation.short(),
                 step.result.technique or "",
                 shock is not None,
-                None if shock is None else _recovered(shock, broken_at),
+                None if shock is None else took[id(shock)],
                 None if until is None else round(until - zero, 3),
             )
         )
@@ -257,12 +261,12 @@ def _score(
     outcome: Outcome, recorder: Recorder, rules: Mapping[str, Rule], placed: Mapping[int, Placed]
 ) -> Score:
     judged = any(not rule.startswith("experiment.") for rule in rules)
-    broken_at = _broken_at(outcome)
-    took = [_recovered(shock, broken_at) for shock in recorder.shocks] if judged else []
+    took = _recoveries(outcome, recorder) if judged else []
     recovered = None if not took else all(value is not None for value in took)
     known = [value for value in took if value is not None]
     window = _chaos_window(outcome, placed)
-    samples = [s for s in recorder.samples if window[0] <= s.at <= window[1]]
+    begun = [sample for sample in recorder.samples if sample.at >= window[0]]
+    samples = of_chaos(begun, recorder.deeds, window[1])
     return Score(
         round(max(known), 3) if recovered and known else None,
         recovered,
@@ -273,10 +277,16 @@ def _score(
     )
 
 
-def _broken_at(outcome: Outcome) -> float:
-    """When the run was stopped by a broken promise: from then on nothing counts as recovered."""
+def _recoveries(outcome: Outcome, recorder: Recorder) -> list[float | None]:
+    """For each shock how long the recovery took; None: it was not seen to recover.
+
+    When a promise was broken, nothing counts as recovered from then on, nor from the last shock before.
+    """
     step = outcome.failed_step
-    return float("inf") if step is None else step.timestamp_unix
+    broken_at = float("inf") if step is None else step.timestamp_unix
+    before = [shock for shock in recorder.shocks if shock.at <= broken_at]
+    guilty = before[-1] if before and step is not None and step.violations else None
+    return [None if shock is guilty else _recovered(shock, broken_at) for shock in recorder.shocks]
 
 
 def _recovered(shock: Shock, broken_at: float) -> float | None:

@@ -62,6 +62,8 @@ class Recorder:
     shocks: list[Shock] = field(default_factory=list)
     breaches: list[Breach] = field(default_factory=list)
     watched: tuple[tuple[str, Spoken], ...] = ()
+    chaos_until: float = float("inf")
+    """When the method and the recovery were over."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def forget(self) -> None:
@@ -70,6 +72,7 @@ class Recorder:
         for part in (self.deeds, self.samples, self.shocks, self.breaches):
             part.clear()
         self.watched = ()
+        self.chaos_until = float("inf")
 
     def did(
         self, operation: Operation, result: OperationResult, began: float, ended: float
@@ -88,15 +91,20 @@ class Recorder:
     def looked(self, at: float, seen: Any, pending: tuple[str, ...]) -> None:
         """The target was looked at."""
         self.looks.append(Look(at, seen, pending))
-        if pending or not self._answering():
+        if pending:
             return
         for shock in self.shocks:
-            if shock.recovered_s is None and shock.since is not None and at >= shock.since:
-                shock.recovered_s = max(at - shock.since, 0.0)
+            over = shock.since is not None and at >= shock.since
+            if shock.recovered_s is None and over and self._answering(shock.since or 0.0):
+                shock.recovered_s = max(at - (shock.since or 0.0), 0.0)
 
-    def _answering(self) -> bool:
+    def _answering(self, since: float) -> bool:
+        """Has the probe answered again? What it said before the fault proves nothing."""
         with self.lock:
-            return not self.samples or self.samples[-1].ok is not False
+            if not self.samples:
+                return True
+            last = self.samples[-1]
+            return last.ok is True and last.at >= since
 
     def sampled(self, sample: Sample) -> None:
         """The probe answered, or did not."""
@@ -117,4 +125,5 @@ class Recorder:
             samples,
             tuple((shock.at, shock.text) for shock in self.shocks),
             tuple(shock.recovered_s for shock in self.shocks),
+            self.chaos_until,
         )

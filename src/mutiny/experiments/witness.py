@@ -321,6 +321,8 @@ class WitnessedLive:
             return self._ask((operation.sentence,), operation.within_s, context, patient=True)
         if isinstance(operation, SteadyState):
             patient = operation.when == "after"
+            if patient:
+                self._recorder.chaos_until = min(self._recorder.chaos_until, time.time())
             return self._ask(operation.sentences, operation.within_s, context, patient=patient)
         if isinstance(operation, Watch):
             return self._watch(operation, context)

@@ -135,6 +135,19 @@ def run(
         return _told(experiment, plan, outcome, target, seed)
 
 
+def _again(experiment: Experiment, outcome: Outcome, target: WitnessedTarget) -> str:
+    """The command that repeats it, from any directory."""
+    import shlex
+
+    if experiment.contract == "plain":  # the file itself is all that there is to repeat
+        return shlex.join(["mutiny", "experiment", "run", str(Path(experiment.path).absolute())])
+    from mutiny.report.origin import replay_command
+    from mutiny.targets.registry import spoken_again
+
+    options = spoken_again(target.origin, target.spec, target.program)
+    return replay_command(outcome.directory.replay_path, options)
+
+
 def _told(
     experiment: Experiment, plan: Plan, outcome: Outcome, target: WitnessedTarget, seed: int
 ) -> Ran:
@@ -152,6 +165,7 @@ def _told(
         target=target.name,
         plant=target.options.plant,
         seed=seed,
+        again=_again(experiment, outcome, target),
     )
     directory = outcome.directory
     directory.write_json(directory.path / "experiment.json", report.as_json())

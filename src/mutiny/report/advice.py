@@ -5,7 +5,7 @@ A rule may say more exactly itself; what stands here is what is true of its whol
 
 from __future__ import annotations
 
-from mutiny.values import dataclass
+from mutiny.values import dataclass, replace
 
 TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
@@ -30,8 +30,23 @@ _RACE = Advice(
 _STUCK = Advice(
     "High",
     "Work stands still without anybody being told; whoever waits for it waits for ever.",
-    "Give every claim a lease, look for expired leases regularly, and bound every wait.",
+    "Find what it waits for and who was to give it; bound the wait, and say when it is over.",
 )
+_REFUSED = Advice(
+    "High",
+    "A command that is right is refused; somebody has to repair the system by hand first.",
+    "Compare the reason that the command gave with what was true at that moment.",
+)
+_BY_CAUSE = {
+    "death": "Write and sync before the answer is given, and account for every acknowledged piece at the "
+    "next start.",
+    "damage": "Tell a damaged or missing file from an empty one: stop and say so, or take the last good "
+    "copy.",
+    "refused call": "Check the result of every write before the answer is given.",
+    "order": "Hold one lock from the read to the write, or refuse what was read before another change.",
+}
+"""What helps against lost or torn data depends on what happened to it."""
+_LOST = "Follow the piece that is missing from its acknowledgement on: which step drops it?"
 _VERIFY = Advice(
     "High",
     "After this fault the system does not do what its hypothesis says.",
@@ -48,14 +63,13 @@ _BY_CLASS = {
         "Critical",
         "Work that was acknowledged disappears; nobody retries it, because everybody believes that it is "
         "safe.",
-        "Write and sync before the answer is given, and account for every acknowledged piece at recovery.",
+        _LOST,
         touches_data=True,
     ),
     "state corruption": Advice(
         "Critical",
         "The state no longer says what is true; every later decision is made on it.",
-        "Write to a temporary file, sync, rename, sync the directory; check what is read, and keep backups "
-        "of valid states only.",
+        "Find who wrote the last state, and whether it was ever whole; check what is read.",
         touches_data=True,
     ),
     "git corruption": Advice(
@@ -99,8 +113,7 @@ _BY_CLASS = {
     "corrupted state": Advice(
         "Critical",
         "The board no longer says what is true; every later decision is made on it.",
-        "Write to a temporary file, sync, rename, sync the directory; check what is read, and keep backups "
-        "of valid states only.",
+        "Find who wrote the last state, and whether it was ever whole; check what is read.",
         touches_data=True,
     ),
     "leadership": _SPLIT,
@@ -128,6 +141,8 @@ _BY_RULE = {
         "Find what is kept for every command, and bound it or let it go.",
     ),
     "answers_in_time": _STUCK,
+    "serves_legal": _REFUSED,
+    "accepts_legal": _REFUSED,
     "verified": _VERIFY,
 }
 """Names of rules about which more is known than about their class."""
@@ -143,8 +158,15 @@ _OTHERWISE = Advice(
 )
 
 
-def advice(rule_id: str, rule: Rule | None) -> Advice:
-    """What to say about a broken rule."""
+def advice(rule_id: str, rule: Rule | None, cause: str = "") -> Advice:
+    """What to say about a broken rule; `cause`: the kind of disturbance that came last before it."""
+    said = _of_rule(rule_id, rule)
+    known = said.touches_data and rule_id.rpartition(".")[2] not in _BY_RULE
+    better = _BY_CAUSE.get(cause) if known and cause else None
+    return said if better is None else replace(said, recommendation=better)
+
+
+def _of_rule(rule_id: str, rule: Rule | None) -> Advice:
     name = rule_id.rpartition(".")[2]
     if name in _BY_RULE:
         return _BY_RULE[name]

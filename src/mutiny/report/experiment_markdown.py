@@ -9,7 +9,7 @@ TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mutiny.report.experiment import ExperimentReport, Score
+    from mutiny.report.experiment import ExperimentReport, FaultRecord, Score
 
 VERDICT_WORDS = {
     "success": "PASSED",
@@ -29,6 +29,13 @@ def recovery_text(report: ExperimentReport) -> str:
     if score.recovery_s is None:
         return f"did not recover {target}"
     return f"{score.recovery_s:.1f} seconds {target}"
+
+
+def recovered_text(report: ExperimentReport, fault: FaultRecord) -> str:
+    """How long the recovery from one fault took; what never recovered has no time."""
+    if fault.recovered_s is not None:
+        return f"{fault.recovered_s:.1f} s"
+    return "not measured" if report.score.recovered is None else "did not recover"
 
 
 def availability_text(score: Score) -> str:
@@ -93,8 +100,7 @@ def _faults(report: ExperimentReport) -> Iterator[str]:
     yield "| at | fault | technique | recovered after |"
     yield "|---:|---|---|---:|"
     for fault in report.faults:
-        took = "" if fault.recovered_s is None else f"{fault.recovered_s:.1f} s"
-        took = took if fault.fired else "**did not fire**"
+        took = recovered_text(report, fault) if fault.fired else "**did not fire**"
         yield f"| {fault.at_s:.1f} s | `{fault.text}` | {fault.technique or '-'} | {took} |"
 
 

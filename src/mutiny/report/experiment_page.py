@@ -8,7 +8,12 @@ import time
 
 from mutiny.model.duration import show_duration
 from mutiny.report.escape import escape
-from mutiny.report.experiment_markdown import VERDICT_WORDS, availability_text, recovery_text
+from mutiny.report.experiment_markdown import (
+    VERDICT_WORDS,
+    availability_text,
+    recovered_text,
+    recovery_text,
+)
 from mutiny.report.experiment_style import STYLE
 from mutiny.report.timeline import timeline
 
@@ -184,12 +189,12 @@ def _faults(report: ExperimentReport) -> str:
         return ""
     rows = ""
     for fault in report.faults:
-        took = "" if fault.recovered_s is None else f"{fault.recovered_s:.2f} s"
+        took = escape(recovered_text(report, fault))
         took = took if fault.fired else '<span class="doubt">did not fire</span>'
         rows += (
             f'<tr><td class="number">{fault.at_s:.2f} s</td>'
             f"<td><code>{escape(fault.text)}</code></td>"
-            f"<td>{escape(fault.technique)}</td><td>{took or 'not recovered'}</td></tr>"
+            f"<td>{escape(fault.technique)}</td><td>{took}</td></tr>"
         )
     return (
         '<h2>Faults</h2><div class="sheet"><table><tr><th class="number">at</th><th>fault</th>'

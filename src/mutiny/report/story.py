@@ -7,7 +7,7 @@ stopped before which system call on which file, and who went on in between.
 from __future__ import annotations
 
 from mutiny.contracts.common import SweepPoint, competes, disturbs
-from mutiny.model.operation import Kind
+from mutiny.model.operation import Kind, walk
 from mutiny.values import dataclass
 
 TYPE_CHECKING = False  # the real one would import typing
@@ -20,6 +20,14 @@ if TYPE_CHECKING:
 
 LANE = 60
 """Columns of a lane; longer schedules are drawn smaller."""
+
+
+_KINDS = {
+    "death": ("Kill", "CrashAt", "PowerLossAt"),
+    "damage": ("Corrupt", "Damage", "TearAt"),
+    "refused call": ("FailAt", "FillDisk", "ReadOnlyDisk", "Forbid", "LowerLimit"),
+}
+"""Kinds of faults by the beginning of their names."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +72,22 @@ def _fault(operation: Operation, result: OperationResult) -> str:
         where = result.stdout.strip() or f"call {operation.call}"
         return f"`{operation.type}` of `{operation.operation.short()}` at {where}{how}"
     return f"`{operation.short()}`{how}"
+
+
+def cause_of(steps: Sequence[Step]) -> str:
+    """What kind of thing came last before a failure: `death`, `damage`, `refused call`, `order`, another
+    kind of fault, or nothing at all.
+    """
+    fired = disturbances(steps)
+    if not fired:
+        return ""
+    if fired[-1].forced_order:
+        return "order"
+    name = next(
+        part.type for part in walk(fired[-1].step.operation) if disturbs(part) or competes(part)
+    )
+    kinds = (kind for kind, words in _KINDS.items() if name.startswith(words))
+    return next(kinds, "other")
 
 
 # --- schedules --------------------------------------------------------------------------------------
