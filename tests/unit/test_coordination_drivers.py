@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import subprocess
 import sys
+import threading
 from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
 from mutiny.contracts.board import operations as op
+from mutiny.contracts.board.explain import KNOWN
 from mutiny.contracts.board.sayable import sayable
 from mutiny.contracts.board.scenarios import scenarios_of
 from mutiny.contracts.common import ExpectError
@@ -37,7 +40,11 @@ def target(name: str) -> Path:
         ("add", "✓ Added task task-2026-ab12\n", {"ok": True, "task": "task-2026-ab12"}),
         ("claim", "Claimed task t-1\n  Description: x\n", {"ok": True, "task": "t-1"}),
         ("claim", "No available tasks with satisfied dependencies", {"error": "nothing_to_claim"}),
-        ("start", "✗ Cannot start task t-1 - not claimed by w2", {"error": "not_owner"}),
+        (
+            "start",
+            "✗ Cannot start task t-1 - not claimed by w2",
+            {"error": "not_owner|unknown_task"},
+        ),
         ("complete", "X Task t-1 not claimed by w2", {"error": "not_owner"}),
         ("complete", "✗ Task nobody not found", {"error": "unknown_task"}),
         ("fail", "✗ Task t-1 marked as failed: it broke", {"ok": True, "task": "t-1"}),
@@ -82,9 +89,13 @@ def test_a_counts_completions_in_the_boards_logs(
     ("tool", "said", "answer"),
     [
         ("claim_task", {"ok": True, "success": False}, {"ok": False, "error": "nothing_to_claim"}),
-        ("complete_task", {"ok": True, "success": False}, {"ok": False, "error": "not_owner"}),
+        (
+            "complete_task",
+            {"ok": True, "success": False},
+            {"ok": False, "error": "not_owner|unknown_task|wrong_status"},
+        ),
         ("start_task", {"ok": True, "success": True}, {"ok": True}),
-        ("nonsense", {"ok": True, "error": "Unknown tool"}, {"ok": False, "error": "bad_input"}),
+        ("nonsense", {"ok": True, "error": "Unknown tool"}, {"ok": False, "error": ""}),
         ("claim_task", {"ok": False, "error": "server_down"}, {"error": "server_down"}),
     ],
 )
@@ -228,3 +239,85 @@ def test_findings_can_be_said_to_their_target(path: Path) -> None:
     assert json.loads(path.read_text())["expect"] == replay.expect
     text = (FINDINGS.parent / "coordination.md").read_text(encoding="utf-8")
     assert f"coordination/{path.name}" in text
+
+
+# --- what is the driver's own is not held against the target ----------------------------------------
+
+
+@pytest.fixture
+def board_a(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory with the state of option A in it: one task, `task-1`, which we call a."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".coordination").mkdir()
+    state = tmp_path / coordination_a.STATE
+    state.write_text(json.dumps({"tasks": [{"id": "task-1", "description": "a"}]}))
+    (tmp_path / coordination_a.LOCK).touch()
+    return state
+
+
+def test_a_second_task_of_one_name_is_never_asked_for(board_a: Path) -> None:
+    said = coordination_a.Driver("nothing").speak("add", ["a", "5"])
+    assert "unable" in said
+    assert "error" not in said
+
+
+@pytest.mark.parametrize("verb", ["complete", "start", "fail"])
+def test_a_name_that_cannot_be_looked_up_is_no_unknown_task(board_a: Path, verb: str) -> None:
+    board_a.write_text("{")
+    assert "unable" in coordination_a.Driver("nothing").speak(verb, ["w", "a", "x"])
+
+
+def test_a_state_is_read_under_the_lock_of_its_target(board_a: Path) -> None:
+    """Somebody writes: what is there meanwhile is no state."""
+    whole = board_a.read_text()
+    board_a.write_text("")
+    with open(coordination_a.LOCK, "rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        found: list[dict[str, object]] = []
+        reader = threading.Thread(
+            target=lambda: found.append(common.state_in(coordination_a.STATE, coordination_a.LOCK))
+        )
+        reader.start()
+        board_a.write_text(whole)
+        fcntl.flock(lock, fcntl.LOCK_UN)
+    reader.join(30)
+    assert found[0]["ok"] is True
+
+
+def test_a_lock_that_nobody_gives_back_is_no_unreadable_board(
+    board_a: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(common, "READ_WITHIN_S", 0.05)
+    board_a.write_text("")
+    with open(coordination_a.LOCK, "rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert "unable" in common.state_in(coordination_a.STATE, coordination_a.LOCK)
+    assert common.state_in(coordination_a.STATE, coordination_a.LOCK)["error"] == "unreadable"
+
+
+def test_an_error_of_the_system_leaves_open_what_has_happened() -> None:
+    for number in (errno.ENOSPC, errno.EIO):
+        said = common.hindered(OSError(number, "x"))
+        assert said is not None
+        assert said["happened"] == "unknown"
+
+
+def test_a_restore_takes_completions_back(board_a: Path) -> None:
+    logs = board_a.parent / "logs"
+    logs.mkdir()
+    log = logs / "w1.log"
+    log.write_text("[x] COMPLETED: task-1\n")
+    assert coordination_a.completions(["task-1"]) == [1]
+    coordination_a.begin_counting()
+    assert coordination_a.completions(["task-1"]) == [0]
+    log.write_text("[x] COMPLETED: task-1\n[x] COMPLETED: task-1\n")
+    assert coordination_a.completions(["task-1"]) == [1]
+
+
+def test_every_refusal_of_a_driver_is_a_word_of_the_contract() -> None:
+    words = {
+        *(word for phrase in coordination_a.PHRASES.values() for word in phrase.refusals),
+        *coordination_b.REFUSED.values(),
+        *coordination_c.REFUSALS,
+    }
+    assert {part for word in words for part in word.split("|")} <= KNOWN

@@ -76,7 +76,7 @@ class Worker:
         if answer is None or done.returncode < 0 or answer.get("happened") == "unknown":
             self._note("info", operation, time=returned)
             return {"ok": False, "error": "no_answer"}
-        if answer.get("error") in ("system", "server_down", "no_space"):
+        if "unable" in answer or answer.get("error") in ("system", "server_down", "no_space"):
             self._note("fail", operation, time=returned)  # it has not happened, and tells nothing
             return answer
         self._note("ok" if answer.get("ok") else "fail", operation, answer=answer, time=returned)

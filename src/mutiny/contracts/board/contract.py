@@ -9,13 +9,14 @@ from mutiny.contracts.base import Answered, Checked
 from mutiny.contracts.board import generate, judge, operations, simplify
 from mutiny.contracts.board.answers import Words
 from mutiny.contracts.board.background import pending
-from mutiny.contracts.board.invariants import INVARIANTS, Check
+from mutiny.contracts.board.invariants import OF_BELIEFS, Check, healing, rules_for
 from mutiny.contracts.board.model import BoardModel
 from mutiny.contracts.board.observation import BoardObservation
 from mutiny.contracts.board.profile import BoardProfile
 from mutiny.contracts.board.rules import RULES
 from mutiny.contracts.board.sayable import sayable
 from mutiny.contracts.board.scenarios import scenarios_of
+from mutiny.contracts.board.worlds import GIVEN_UP, distinct
 from mutiny.contracts.common import Choice, ExpectError, Reset, SweepPoint, competes
 from mutiny.model.operation import Kind, Operation
 from mutiny.model.result import OperationResult
@@ -31,6 +32,11 @@ class Beliefs:
     """What may be the case. More than one after a command whose outcome nobody learned."""
 
     alternatives: tuple[BoardModel, ...]
+
+    @property
+    def guessed(self) -> bool:
+        """Some possibilities were given up."""
+        return any(one.guessed for one in self.alternatives)
 
 
 @dataclass(frozen=True)
@@ -90,12 +96,12 @@ class BoardContract:
         look = judge.Look(before, seen, self.words)
         judged = [judge.judge(one, operation, result, look) for one in model.alternatives]
         right = [one for one in judged if not one.verdict.stops_run]
-        chosen = right or judged[:1]
-        found: list[BoardModel] = []
-        for one in chosen:
-            found += [each for each in one.models if each not in found]
-        after = Beliefs(tuple(found[: judge.MOST_MODELS]))
+        unsure = [one for one in judged if one.verdict is Verdict.INCONCLUSIVE]
+        chosen = right or unsure[:1] or judged[:1]
+        after = Beliefs(distinct(each for one in chosen for each in one.models))
         first = chosen[0]
+        if model.guessed and not right and judge.depends_on_beliefs(first.violation):
+            return Answered(Verdict.INCONCLUSIVE, after, None, GIVEN_UP)
         if first.violation is not None and first.violation.rule in self.not_applicable:
             return Answered(Verdict.SUCCESS, after, None, first.reason)
         # A wait changes nothing, and of a command that died both courses are believed.
@@ -116,21 +122,27 @@ class BoardContract:
             (self._check_one(Check(one, seen, before, operation)), one)
             for one in model.alternatives
         ]
-        clean = [pair for pair in results if not pair[0].broken]
+        clean = [pair for pair in results if not pair[0].broken and not pair[0].unreadable]
         chosen = clean or results[:1]
         return replace(chosen[0][0], model=Beliefs(tuple(one for _, one in chosen)))
 
     def _check_one(self, check: Check) -> Checked:
         broken: list[Violation] = []
+        settling: list[Violation] = []
         unreadable: list[str] = []
-        for invariant in INVARIANTS:
+        for invariant in rules_for(check):
             try:
-                broken += [
-                    found for found in invariant(check) if found.rule not in self.not_applicable
-                ]
+                found = [one for one in invariant(check) if one.rule not in self.not_applicable]
             except Exception as error:  # noqa: BLE001  a broken rule is inconclusive, never a dead run
                 unreadable.append(f"{invariant.__name__}: the rule itself failed with {error!r}")
-        return Checked(tuple(broken), (), tuple(unreadable))
+                continue
+            if found and check.model.guessed and invariant in OF_BELIEFS:
+                unreadable.append(f"{found[0].message} But {GIVEN_UP}.")
+            elif invariant in healing(check):
+                settling += found
+            else:
+                broken += found
+        return Checked(tuple(broken), tuple(settling), tuple(unreadable))
 
     def see(self, model: Beliefs, seen: BoardObservation) -> Beliefs:
         """Narrow the beliefs by a new picture."""

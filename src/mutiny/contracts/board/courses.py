@@ -10,12 +10,13 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from mutiny.contracts.board import leaders
 from mutiny.contracts.board import operations as op
+from mutiny.contracts.board.course import Course, no, ok
 from mutiny.contracts.board.guards import breaker_courses, fails, pays, succeeds
 from mutiny.contracts.board.model import (
     ANYTIME,
     BoardModel,
-    Leader,
     Span,
     Task,
     Tasks,
@@ -26,34 +27,20 @@ from mutiny.contracts.board.model import (
 )
 from mutiny.contracts.board.observation import Answer
 from mutiny.model.operation import Operation
-from mutiny.values import dataclass, replace
+from mutiny.values import replace
 
-MOST_DOUBTFUL = 3
-"""Of so many claims that may or may not be stale every combination is tried."""
+MOST_DOUBTFUL = 5
+"""Of so many claims that may or may not be stale every combination is tried; of more not all."""
+BROKEN_OFF = "broken_off"
+"""No refusal that anybody says: how far a command may have come when it was killed."""
 NOT_SERVING = ("server_down", "not_initialised")
-
-
-@dataclass(frozen=True)
-class Course:
-    """One way in which a command may go."""
-
-    after: BoardModel
-    refusals: frozenset[str] = frozenset()
-    """Classes of refusals that would be true; none: it succeeds."""
-    task: str | None = None
-    """The task that a success must name."""
-    reason: str = ""
-
-    @property
-    def success(self) -> bool:
-        return not self.refusals
 
 
 def courses(model: BoardModel, operation: Operation, when: Span) -> tuple[Course, ...]:
     """All right courses of one command."""
     found = _served(model, operation, when)
     if model.damaged and not isinstance(operation, op.Repair | op.Up | op.Down):
-        found = (*found, _no(model, "the state was damaged", "unreadable"))
+        found = (*found, no(model, "the state was damaged", "unreadable"))
     return found
 
 
@@ -61,15 +48,15 @@ def _served(model: BoardModel, operation: Operation, when: Span) -> tuple[Course
     if isinstance(operation, op.Up | op.Down | op.RestartServer | op.StartSecondServer):
         return _LIFE[type(operation)](model)
     serving = model.serving
-    down = _no(model, "no server runs", *NOT_SERVING)
+    down = no(model, "no server runs", *NOT_SERVING)
     if isinstance(operation, op.Init):
-        again = _no(model, "there is a board already", "already_initialised")
+        again = no(model, "there is a board already", "already_initialised")
         made = Course(replace(model, initialised=True), reason="nothing is there yet")
         return (made, again) if model.initialised else (made,)
     if serving is False:
         return (down,)
     if not model.initialised:
-        return (_no(model, "there is no board yet", "not_initialised", "server_down"),)
+        return (no(model, "there is no board yet", "not_initialised", "server_down"),)
     found = tuple(_limited(model, operation, when))
     return (*found, down) if serving is None else found
 
@@ -95,26 +82,18 @@ def learn(model: BoardModel, operation: Operation, answer: Answer) -> BoardModel
     return model
 
 
-def _ok(after: BoardModel, reason: str, task: str | None = None) -> Course:
-    return Course(after, frozenset(), task, reason)
-
-
-def _no(after: BoardModel, reason: str, *classes: str) -> Course:
-    return Course(after, frozenset(classes), None, reason)
-
-
 # --- the server -----------------------------------------------------------------------------------
 
 
 def _up(model: BoardModel) -> tuple[Course, ...]:
     if not model.profile.server:
-        return (_ok(model, "it needs no server"),)
+        return (ok(model, "it needs no server"),)
     if model.serving is True:
-        return (_no(model, "a server runs already", "server_running", "busy"),)
+        return (no(model, "a server runs already", "server_running", "busy"),)
     up = replace(model, initialised=True, up=frozenset({True}), undecided=_open_after_start(model))
-    started = _ok(up, "no server runs")
+    started = ok(up, "no server runs")
     if model.serving is None:
-        return (started, _no(model, "a server may run already", "server_running", "busy"))
+        return (started, no(model, "a server may run already", "server_running", "busy"))
     return (started,)
 
 
@@ -125,11 +104,11 @@ def _open_after_start(model: BoardModel) -> tuple[Tasks, ...]:
 
 def _down(model: BoardModel) -> tuple[Course, ...]:
     if not model.profile.server:
-        return (_ok(model, "it needs no server"),)
-    stopped = _ok(_stopped(model), "a server runs")
+        return (ok(model, "it needs no server"),)
+    stopped = ok(_stopped(model), "a server runs")
     if model.serving is True:
         return (stopped,)
-    return (stopped, _no(model, "nothing may be running", "server_down"))
+    return (stopped, no(model, "nothing may be running", "server_down"))
 
 
 def _stopped(model: BoardModel) -> BoardModel:
@@ -140,15 +119,15 @@ def _stopped(model: BoardModel) -> BoardModel:
 
 def _restart(model: BoardModel) -> tuple[Course, ...]:
     if not model.profile.server:
-        return (_ok(model, "it needs no server"),)
+        return (ok(model, "it needs no server"),)
     back = replace(_stopped(model), up=frozenset({True}), undecided=_open_after_start(model))
-    return (_ok(back, "the server comes back"),)
+    return (ok(back, "the server comes back"),)
 
 
 def _second(model: BoardModel) -> tuple[Course, ...]:
     if model.serving is True and model.profile.server:
-        return (_no(model, "a server runs already", "server_running", "busy"),)
-    return (_ok(model, "no server runs"),)
+        return (no(model, "a server runs already", "server_running", "busy"),)
+    return (ok(model, "no server runs"),)
 
 
 _LIFE: dict[type[Operation], Callable[[BoardModel], tuple[Course, ...]]] = {
@@ -182,9 +161,7 @@ def _limited(model: BoardModel, operation: Operation, when: Span) -> Iterator[Co
             buckets = {**course.after.buckets, worker: bucket}
             yield replace(course, after=replace(course.after, buckets=buckets))
     if allowed is not True:
-        yield _no(
-            model.spoke(worker, when, sure=False), "the worker asks too often", "rate_limited"
-        )
+        yield no(model.spoke(worker, when, sure=False), "the worker asks too often", "rate_limited")
 
 
 # --- tasks come -----------------------------------------------------------------------------------
@@ -196,10 +173,25 @@ def _add(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
 
 
 def _add_batch(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
-    names = [op.split_new_task(text)[0] for text in operation.tasks]
+    pairs = [op.split_new_task(text) for text in operation.tasks]
+    names = [name for name, _ in pairs]
+    if not model.profile.batches:
+        return _one_by_one(model, pairs)
     if len(set(names)) < len(names):
-        return (_no(model, "a task is in the batch twice", "duplicate_id", "bad_input"),)
+        return (no(model, "a task is in the batch twice", "duplicate_id", "bad_input"),)
     return _added(model, operation.named, 5, None)
+
+
+def _one_by_one(model: BoardModel, pairs: list[tuple[str, tuple[str, ...]]]) -> Iterable[Course]:
+    """A batch that is no batch: what came before a refusal, or before a crash, is there."""
+    on_the_way = [no(model, "nothing of it was added yet", BROKEN_OFF)]
+    for name, depends in pairs:
+        (course,) = _added(model, {name: depends}, 5, None)
+        if not course.success:
+            return (course, *on_the_way)
+        model = course.after
+        on_the_way.append(no(model, f"it was added up to {name}", BROKEN_OFF))
+    return (ok(model, "the tasks are new"), *on_the_way[:-1])
 
 
 def _add_many(model: BoardModel, operation: op.AddMany, when: Span) -> Iterable[Course]:
@@ -208,7 +200,7 @@ def _add_many(model: BoardModel, operation: op.AddMany, when: Span) -> Iterable[
 
 def _added(
     model: BoardModel, wanted: dict[str, tuple[str, ...]], priority: int, most: int | None
-) -> Iterable[Course]:
+) -> tuple[Course, ...]:
     wrong: set[str] = set()
     if any(name in model.tasks for name in wanted):
         wrong.add("duplicate_id")
@@ -221,7 +213,7 @@ def _added(
     ):
         wrong.add("dependency_missing")
     if wrong:
-        return (_no(model, f"it is not possible: {', '.join(sorted(wrong))}", *wrong),)
+        return (no(model, f"it is not possible: {', '.join(sorted(wrong))}", *wrong),)
     tasks = dict(model.tasks)
     for order, (name, depends) in enumerate(wanted.items(), model.next_order()):
         limit = most or int(model.profile.figures.max_attempts)
@@ -229,7 +221,7 @@ def _added(
         tasks[name] = Task(name, priority, tuple(dict.fromkeys(depends)), limit, order, status)
     named = next(iter(wanted)) if len(wanted) == 1 else None
     return (
-        _ok(
+        ok(
             replace(model, tasks=settle_dependants(tasks, model.profile)),
             "the tasks are new",
             named,
@@ -253,10 +245,11 @@ def reaped(model: BoardModel, when: Span, speaker: str = "") -> Iterator[BoardMo
     choices: Iterable[tuple[str, ...]] = itertools.chain.from_iterable(
         itertools.combinations(doubtful, size) for size in range(len(doubtful) + 1)
     )
+    guessed = model.guessed or len(doubtful) > MOST_DOUBTFUL
     if len(doubtful) > MOST_DOUBTFUL:
-        choices = ((), tuple(doubtful))
+        choices = _together(model, doubtful)
     for also in choices:
-        after = model
+        after = replace(model, guessed=guessed)
         for name in (*sure, *also):
             after = fails(after, model.tasks[name], when)
             held = after.tasks[name]
@@ -265,12 +258,20 @@ def reaped(model: BoardModel, when: Span, speaker: str = "") -> Iterator[BoardMo
         yield replace(after, tasks=settle_dependants(after.tasks, model.profile))
 
 
+def _together(model: BoardModel, doubtful: list[str]) -> Iterator[tuple[str, ...]]:
+    """None, all, and all of one owner: who has been silent has been so for all that it holds."""
+    yield ()
+    yield tuple(doubtful)
+    for owner in {model.tasks[name].owner for name in doubtful}:
+        yield tuple(name for name in doubtful if model.tasks[name].owner == owner)
+
+
 def _claim(model: BoardModel, operation: op.Claim, when: Span) -> Iterable[Course]:
     for free in reaped(model, when, operation.worker):
         for through, guarded in breaker_courses(free, when):
             heard = guarded.spoke(operation.worker, when, sure=False)
             if not through:
-                yield _no(heard, "the circuit breaker is open", "breaker_open")
+                yield no(heard, "the circuit breaker is open", "breaker_open")
             elif operation.task is not None:
                 yield from _take_named(heard, operation, operation.task, when)
             else:
@@ -283,7 +284,7 @@ def _taken(model: BoardModel, worker: str, task: Task, when: Span) -> Course:
     if model.profile.breaker and after.breaker.opened is not None:
         probes = after.breaker.probes | {task.id}
         after = replace(after, breaker=replace(after.breaker, probes=probes))
-    return _ok(after, f"task {task.id} is the best one", task.id)
+    return ok(after, f"task {task.id} is the best one", task.id)
 
 
 def _take_best(model: BoardModel, operation: op.Claim, when: Span) -> Iterable[Course]:
@@ -294,28 +295,28 @@ def _take_best(model: BoardModel, operation: op.Claim, when: Span) -> Iterable[C
             yield _taken(model, operation.worker, task, when)
         if rested:
             return
-    yield _no(model, "no task is available", "nothing_to_claim")
+    yield no(model, "no task is available", "nothing_to_claim")
 
 
 def _take_named(model: BoardModel, operation: op.Claim, name: str, when: Span) -> Iterable[Course]:
     task = model.tasks.get(name)
     if task is None:
-        yield _no(model, f"task {name} does not exist", "unknown_task")
+        yield no(model, f"task {name} does not exist", "unknown_task")
         return
     if task.status == "blocked":
-        yield _no(model, f"task {name} is blocked", "dependencies_open", "task_not_available")
+        yield no(model, f"task {name} is blocked", "dependencies_open", "task_not_available")
         return
     if task.owner == operation.worker and task.held and model.profile.owner_reclaims:
-        yield _ok(model, "its owner may ask again", name)
+        yield ok(model, "its owner may ask again", name)
     classes = ("task_not_available", "nothing_to_claim", "wrong_status")
     if task.status != "available":
-        yield _no(model, f"task {name} is {task.status}", *classes)
+        yield no(model, f"task {name} is {task.status}", *classes)
         return
     rested = model.rested(task, when)
     if rested is not False:
         yield _taken(model, operation.worker, task, when)
     if not rested:
-        yield _no(model, f"task {name} rests", *classes)
+        yield no(model, f"task {name} rests", *classes)
 
 
 def _owned(
@@ -324,7 +325,7 @@ def _owned(
     """The task that a worker may speak for, or the refusal that is due."""
     task = model.tasks.get(operation.task)
     if task is None:
-        return _no(model, f"task {operation.task} does not exist", "unknown_task")
+        return no(model, f"task {operation.task} does not exist", "unknown_task")
     epoch = model.epoch_used(operation.worker, operation.task, stale=operation.stale)
     classes: set[str] = set()
     if task.owner != operation.worker:
@@ -337,7 +338,7 @@ def _owned(
         classes |= {"wrong_status"}
     if classes:
         what = f"{task.status}, owner {task.owner or 'nobody'}, epoch {task.epoch}"
-        return _no(model, f"task {task.id} is {what}", *classes)
+        return no(model, f"task {task.id} is {what}", *classes)
     return task
 
 
@@ -346,7 +347,7 @@ def _start(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
     if isinstance(task, Course):
         return (task,)
     model = _maybe(model, operation, when)
-    return (_ok(model.with_task(replace(task, status="in_progress")), "the owner begins", task.id),)
+    return (ok(model.with_task(replace(task, status="in_progress")), "the owner begins", task.id),)
 
 
 def _maybe(model: BoardModel, operation: op.OwnerCommand, when: Span) -> BoardModel:
@@ -368,7 +369,7 @@ def _complete(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]
     done = replace(task, status="done", output=output_of(operation))
     after = succeeds(model, task).with_task(done)
     after = replace(after, tasks=settle_dependants(after.tasks, model.profile))
-    return (_ok(after, "the owner has done it", task.id),)
+    return (ok(after, "the owner has done it", task.id),)
 
 
 def _fail(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
@@ -381,7 +382,7 @@ def _fail(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
         over = replace(task, status="failed", attempts=task.attempts + 1)
     after = fails(model, task, when).with_task(over)
     after = replace(after, tasks=settle_dependants(after.tasks, model.profile))
-    return (_ok(after, "the owner gives up", task.id),)
+    return (ok(after, "the owner gives up", task.id),)
 
 
 def _rest(model: BoardModel, attempts: int, when: Span) -> Span:
@@ -401,24 +402,24 @@ def _release(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
         return (task,)
     probes = model.breaker.probes - {task.id}
     after = replace(model, breaker=replace(model.breaker, probes=probes))
-    return (_ok(after.with_task(task.free()), "the owner gives it back", task.id),)
+    return (ok(after.with_task(task.free()), "the owner gives it back", task.id),)
 
 
 def _heartbeat(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
-    return (_ok(model.spoke(operation.worker, when, sure=True), "everybody may say so"),)
+    return (ok(model.spoke(operation.worker, when, sure=True), "everybody may say so"),)
 
 
 def _cancel(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
     task = model.tasks.get(operation.task)
     if task is None:
-        return (_no(model, f"task {operation.task} does not exist", "unknown_task"),)
+        return (no(model, f"task {operation.task} does not exist", "unknown_task"),)
     if task.over and not (task.status == "failed" and model.profile.cancels_failed):
-        return (_no(model, f"task {task.id} is {task.status}", "wrong_status"),)
+        return (no(model, f"task {task.id} is {task.status}", "wrong_status"),)
     probes = model.breaker.probes - {task.id}
     after = replace(model, breaker=replace(model.breaker, probes=probes))
     after = after.with_task(replace(task, status="cancelled", rest=None))
     return (
-        _ok(
+        ok(
             replace(after, tasks=settle_dependants(after.tasks, model.profile)),
             "nobody needs it",
             task.id,
@@ -429,19 +430,22 @@ def _cancel(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
 def _retry(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
     task = model.tasks.get(operation.task)
     if task is None:
-        return (_no(model, f"task {operation.task} does not exist", "unknown_task"),)
+        return (no(model, f"task {operation.task} does not exist", "unknown_task"),)
     if task.status != "failed":
-        return (_no(model, f"task {task.id} is {task.status}", "wrong_status"),)
+        return (no(model, f"task {task.id} is {task.status}", "wrong_status"),)
+    most = model.profile.figures.max_retries
+    if most and task.retries >= most:
+        return (no(model, f"it was retried {task.retries} times", "retries_used", "wrong_status"),)
     status = due_status(model.tasks, task, model.profile)
     if status == "failed":
-        return (_no(model, "a dependency has failed", "dependencies_open", "wrong_status"),)
-    rest = _rest(model, 0, when) if model.profile.retry_rests else None
-    again = replace(task.free(rest), status=status, attempts=0)
-    return (_ok(model.with_task(again), "it gets all its attempts again", task.id),)
+        return (no(model, "a dependency has failed", "dependencies_open", "wrong_status"),)
+    rest = _rest(model, task.retries, when) if model.profile.retry_rests else None
+    again = replace(task.free(rest), status=status, attempts=0, retries=task.retries + 1)
+    return (ok(model.with_task(again), "it gets all its attempts again", task.id),)
 
 
 def _recover(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
-    return [_ok(after, "what is stale is returned") for after in reaped(model, when)]
+    return [ok(after, "what is stale is returned") for after in reaped(model, when)]
 
 
 # --- copies ---------------------------------------------------------------------------------------
@@ -452,13 +456,13 @@ def _checkpoint(model: BoardModel, operation: Any, when: Span) -> Iterable[Cours
     name = frozenset({operation.name})
     vague = model.vague | name if model.loose else model.vague - name
     after = replace(model, checkpoints=kept, spoiled=model.spoiled - name, vague=vague)
-    return (_ok(after, "a copy can always be kept"),)
+    return (ok(after, "a copy can always be kept"),)
 
 
 def _restore(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
     saved = model.checkpoints.get(operation.name)
     if saved is None:
-        return (_no(model, "there is no such checkpoint", "unknown_checkpoint"),)
+        return (no(model, "there is no such checkpoint", "unknown_checkpoint"),)
     tasks = {}
     for name, task in saved.items():
         now = model.tasks.get(name)
@@ -466,9 +470,9 @@ def _restore(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
         task = replace(task, epoch=epoch, rest=_blurred(task.rest))
         free = task.held and not model.profile.restore_keeps_claims
         tasks[name] = task.free(task.rest) if free else task
-    there = _ok(replace(model, tasks=tasks), "the checkpoint is there")
+    there = ok(replace(model, tasks=tasks), "the checkpoint is there")
     if operation.name in model.spoiled:
-        return (there, _no(model, "the disk lied about the checkpoint", "unreadable"))
+        return (there, no(model, "the disk lied about the checkpoint", "unreadable"))
     return (there,)
 
 
@@ -479,13 +483,13 @@ def _blurred(rest: Span | None) -> Span | None:
 
 def _repair(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
     if not model.damaged:
-        return (_ok(model, "nothing is wrong"),)
+        return (ok(model, "nothing is wrong"),)
     mended = replace(model, damaged=False, undecided=())
     found = [
-        _ok(_from_copy(mended, tasks), "everything acknowledged comes back from a copy")
+        ok(_from_copy(mended, tasks), "everything acknowledged comes back from a copy")
         for tasks in (model.tasks, *model.undecided)
     ]
-    found.append(_ok(mended, "the damage may have hit nothing that counts"))
+    found.append(ok(mended, "the damage may have hit nothing that counts"))
     return found
 
 
@@ -498,58 +502,8 @@ def _from_copy(model: BoardModel, tasks: Any) -> BoardModel:
     return replace(model, tasks=free, leader=None)
 
 
-# --- leadership -----------------------------------------------------------------------------------
-
-
-def _elect(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
-    gone = model.leader_gone(when)
-    token = model.top_token + 1
-    led = replace(model, leader=Leader(operation.node, token, when), top_token=token)
-    won = _ok(led, "nobody leads")
-    lost = _no(model, f"{model.leader.node if model.leader else 'nobody'} leads", "leader_exists")
-    if model.leader is not None and model.leader.node == operation.node:
-        return (won, lost)
-    if gone is None:
-        return (won, lost)
-    return (won,) if gone else (lost,)
-
-
-def _leads(model: BoardModel, operation: op.LeaderCommand, when: Span) -> bool | None:
-    """Does the node lead with the token that it shows? None: its lease may just have run out."""
-    token = model.token_used(operation.node, stale=operation.stale)
-    leader = model.leader
-    if leader is None or leader.node != operation.node or token != leader.token:
-        return False
-    return True if model.leader_gone(when) is False else None
-
-
-def _as_leader(
-    model: BoardModel, operation: op.LeaderCommand, when: Span, after: BoardModel
-) -> Iterable[Course]:
-    leads = _leads(model, operation, when)
-    refused = _no(model, f"{operation.node} does not lead", "not_leader", "stale_token")
-    if leads is False:
-        return (refused,)
-    served = _ok(after, f"{operation.node} leads")
-    return (served,) if leads else (served, refused)
-
-
-def _renew(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
-    leader = model.leader
-    renewed = model if leader is None else replace(model, leader=replace(leader, renewed=when))
-    return _as_leader(model, operation, when, renewed)
-
-
-def _step_down(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
-    return _as_leader(model, operation, when, replace(model, leader=None))
-
-
-def _write(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
-    return _as_leader(model, operation, when, model)
-
-
 def _look(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
-    return (_ok(model, "looking is always answered"),)
+    return (ok(model, "looking is always answered"),)
 
 
 _COURSES: dict[type[Operation], Callable[[BoardModel, Any, Span], Iterable[Course]]] = {
@@ -568,10 +522,10 @@ _COURSES: dict[type[Operation], Callable[[BoardModel, Any, Span], Iterable[Cours
     op.Checkpoint: _checkpoint,
     op.Restore: _restore,
     op.Repair: _repair,
-    op.Elect: _elect,
-    op.Renew: _renew,
-    op.StepDown: _step_down,
-    op.WriteAsLeader: _write,
+    op.Elect: leaders.elect,
+    op.Renew: leaders.renew,
+    op.StepDown: leaders.step_down,
+    op.WriteAsLeader: leaders.write,
     op.Status: _look,
     op.List: _look,
 }

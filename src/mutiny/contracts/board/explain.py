@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mutiny.contracts.board import operations as op
-from mutiny.contracts.board.courses import Course
+from mutiny.contracts.board.course import Course
 from mutiny.contracts.board.model import BoardModel, Span, has_cycle
 from mutiny.contracts.board.observation import Answer
 from mutiny.model.operation import Operation
@@ -47,7 +47,7 @@ def _wrong_success(
     if refusals and refusals <= {"rate_limited"}:
         return "rate_limit_holds", "its worker asks too often"
     if isinstance(operation, op.Claim):
-        return _wrong_claim(model, operation, answer, refusals, when)
+        return _wrong_claim(model, operation, answer, right, when)
     if isinstance(operation, op.OwnerCommand):
         return _wrong_owner(model, operation)
     if isinstance(operation, op.Cancel):
@@ -71,9 +71,10 @@ def _wrong_claim(
     model: BoardModel,
     operation: op.Claim,
     answer: Answer,
-    refusals: frozenset[str],
+    right: Sequence[Course],
     when: Span,
 ) -> tuple[str, str]:
+    refusals = frozenset[str]().union(*(course.refusals for course in right))
     if "breaker_open" in refusals and "nothing_to_claim" not in refusals:
         probing = bool(model.breaker.probes)
         rule = "breaker_half_opens" if probing else "breaker_opens"
@@ -93,6 +94,10 @@ def _wrong_claim(
         return "dependencies_respected", "its dependencies are not done"
     if model.rested(task, when) is False:
         return "backs_off", "the task was due to rest"
+    first = {course.task for course in right if course.task is not None}
+    stale = sorted(name for name in first if name in model.tasks and model.tasks[name].held)
+    if stale and set(stale) == first:
+        return "no_stuck_claim", f"{stale[0]} comes first: the lease of its owner is over"
     return "priority_respected", "another task comes first"
 
 
@@ -115,7 +120,7 @@ def _wrong_owner(model: BoardModel, operation: op.OwnerCommand) -> tuple[str, st
 def _wrong_refusal(
     model: BoardModel, operation: Operation, answer: Answer, right: Sequence[Course]
 ) -> tuple[str, str]:
-    if not answer.error or answer.error not in KNOWN:
+    if not answer.classes or not answer.classes <= KNOWN:
         return "fails_clearly", "the board has no such class of refusals"
     success_due = all(course.success for course in right)
     if isinstance(operation, op.Repair) and success_due:
@@ -143,6 +148,6 @@ KNOWN = frozenset(
     | {"dependency_missing", "duplicate_id", "task_not_available", "dependencies_open", "busy"}
     | {"unknown_checkpoint", "not_leader", "leader_exists", "stale_token", "rate_limited"}
     | {"breaker_open", "unreadable", "no_space", "bad_input", "not_initialised", "system"}
-    | {"server_down", "server_running", "already_initialised"}
+    | {"server_down", "server_running", "already_initialised", "retries_used"}
 )
 """Classes of refusals."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from mutiny.contracts.board import operations as op
+from mutiny.contracts.board.damage import damage_in
 from mutiny.contracts.board.model import BoardModel, Span, Task, has_cycle, hopeless
 from mutiny.contracts.board.observation import BoardObservation, TaskView
 from mutiny.contracts.common import ExpectError, SweepPoint, Trace
@@ -89,6 +90,8 @@ def batch_is_atomic(check: Check) -> Iterable[Violation]:
     inner = check.inner
     if not isinstance(inner, op.AddBatch) or check.seen.tasks is None:
         return
+    if not check.model.profile.batches:
+        return
     fresh = [name for name in inner.named if check.had(name) is None]
     there = [name for name in fresh if name in check.seen.tasks]
     believed = [name for name in fresh if name in check.model.tasks]
@@ -162,7 +165,10 @@ def terminal_is_terminal(check: Check) -> Iterable[Violation]:
         return
     for name, view in (check.seen.tasks or {}).items():
         earlier = check.had(name)
-        if earlier is not None and earlier.status in op.TERMINAL and view.status != earlier.status:
+        if earlier is None or earlier.status not in op.TERMINAL or view.status == earlier.status:
+            continue
+        cancelled = (earlier.status, view.status) == ("failed", "cancelled")
+        if not (cancelled and check.model.profile.cancels_failed):
             text = f"Task {name} was {earlier.status} and is {view.status} now."
             yield _found("terminal_is_terminal", name, text)
 
@@ -231,6 +237,9 @@ def attempts_bounded(check: Check) -> Iterable[Violation]:
         if view.attempts is None:
             continue
         again = view.status in ("available", *op.HELD) and view.attempts >= most
+        again = (
+            again and not check.model.profile.fail_is_final
+        )  # then only somebody by hand tries again
         if view.attempts > most or again:
             text = f"Task {view.id} is {view.status} after {view.attempts} of {most} attempts."
             yield _found("attempts_bounded", view.id, text)
@@ -239,7 +248,9 @@ def attempts_bounded(check: Check) -> Iterable[Violation]:
 def no_double_effect(check: Check) -> Iterable[Violation]:
     """No task is completed twice."""
     for view in (check.seen.tasks or {}).values():
-        if (view.completions or 0) > 1:
+        earlier = check.had(view.id)
+        before = 1 if earlier is None else max(1, earlier.completions or 0)
+        if (view.completions or 0) > before:  # what was so before is nothing that was done now
             text = f"Task {view.id} was completed {view.completions} times."
             yield _found("no_double_effect", view.id, text)
 
@@ -289,6 +300,18 @@ def status_is_honest(check: Check) -> Iterable[Violation]:
 
 
 Invariant = Callable[[Check], Iterable[Violation]]
+OF_PICTURES: tuple[Invariant, ...] = (
+    *(tokens_grow, no_double_effect, dependencies_respected, cycles_refused, attempts_bounded),
+    *(single_owner, terminal_is_terminal, blocked_for_a_reason, state_readable),
+)
+"""Rules about what is seen, and was seen before."""
+OF_BELIEFS: tuple[Invariant, ...] = (
+    *(batch_is_atomic, add_kept, nothing_invented, checkpoint_exact, repair_keeps_data),
+    *(completion_kept, no_stuck_claim, claim_kept, status_is_honest),
+)
+"""Rules that hold what is seen against what is believed."""
+OF_PROCESSES: tuple[Invariant, ...] = (one_server, one_run)
+"""Rules about processes: no damage to a file excuses these."""
 INVARIANTS: tuple[Invariant, ...] = (
     *(state_readable, one_server, batch_is_atomic, add_kept, nothing_invented),
     *(checkpoint_exact, repair_keeps_data, single_owner, one_run),
@@ -297,6 +320,18 @@ INVARIANTS: tuple[Invariant, ...] = (
     *(blocked_for_a_reason, status_is_honest),
 )
 """All of them, the most telling first."""
+
+
+def healing(check: Check) -> tuple[Invariant, ...]:
+    """What the board may still put right by itself: it has its lag for that."""
+    return (one_server, blocked_for_a_reason) if check.model.loose else (one_server,)
+
+
+def rules_for(check: Check) -> tuple[Invariant, ...]:
+    """Those that can be asked now: what a fault has just written is nobody's promise."""
+    if check.model.foreign or damage_in(check.operation) is not None:
+        return OF_PROCESSES
+    return INVARIANTS
 
 
 def moment_of(before: BoardObservation, seen: BoardObservation) -> Span:

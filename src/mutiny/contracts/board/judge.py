@@ -7,18 +7,21 @@ but one of them, or all, and then a promise is broken.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from mutiny.contracts import common, faults
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.answers import Words, answer_of
 from mutiny.contracts.board.background import control, judge_wait
-from mutiny.contracts.board.courses import COMMANDS, Course, courses, learn, server_killed
+from mutiny.contracts.board.course import Course
+from mutiny.contracts.board.courses import COMMANDS, courses, learn, server_killed
+from mutiny.contracts.board.damage import damage_in, hurt, mended
 from mutiny.contracts.board.explain import KNOWN, explain
 from mutiny.contracts.board.invariants import moment_of
 from mutiny.contracts.board.load import driven, went_on, wrong_with_load
 from mutiny.contracts.board.model import BoardModel, Span
 from mutiny.contracts.board.observation import Answer, BoardObservation
+from mutiny.contracts.board.worlds import GIVEN_UP, distinct
 from mutiny.model.operation import Kind, Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict, worst
@@ -26,7 +29,6 @@ from mutiny.model.violation import Violation
 from mutiny.oracle.classify import how_it_died
 from mutiny.values import dataclass, replace
 
-MOST_MODELS = 64
 EXACT = (
     *(op.Init, op.Up, op.Down, op.RestartServer, op.StartSecondServer, op.AddTask, op.AddBatch),
     *(op.AddMany, op.Checkpoint, op.Elect, op.Renew, op.StepDown, op.WriteAsLeader, op.Heartbeat),
@@ -35,6 +37,13 @@ EXACT = (
 """Commands whose outcome does not depend on what others do with the tasks meanwhile."""
 
 
+LIFE = (op.Init, op.Up, op.Down, op.RestartServer, op.StartSecondServer)
+"""Commands about the server, not about what the board holds."""
+WITHOUT_BELIEFS = (
+    *("board.fails_clearly", "board.one_server", "board.no_crash", "board.answers_in_time"),
+    *("board.lock_respected", "board.no_growth", "board.linearizable", "board.tokens_grow"),
+)
+"""Rules that are broken whatever the board should hold."""
 UNDER_ENGINE = (common.SweepPoint, common.Trace, common.Interleave, faults.KillDuring)
 """What goes through the system-call engine: the server is stopped, and the command brings its own."""
 
@@ -63,6 +72,11 @@ class Look:
         if isinstance(invoked, float) and isinstance(returned, float):
             return Span(invoked, returned)
         return moment_of(self.before, self.seen)
+
+
+def depends_on_beliefs(violation: Violation | None) -> bool:
+    """Would another belief explain it?"""
+    return violation is not None and violation.rule not in WITHOUT_BELIEFS
 
 
 def judge(model: BoardModel, operation: Operation, result: OperationResult, look: Look) -> Judged:
@@ -100,10 +114,11 @@ def _judge(model: BoardModel, operation: Operation, result: OperationResult, loo
         if isinstance(operation, op.Settle) and verdict is Verdict.SUCCESS:
             after = replace(model.see(look.seen), faults=(), lasting=())
         return Judged(verdict, (after,), violation, "it is due")
-    if operation.kind is Kind.FAULT and not result.fired:
+    if not result.succeeded or (operation.kind is Kind.FAULT and not result.fired):
         return Judged(Verdict.INCONCLUSIVE, (model,))
-    if not result.succeeded:
-        return Judged(Verdict.INCONCLUSIVE, (model,))
+    damage = damage_in(operation)
+    if damage is not None:
+        return Judged(Verdict.SUCCESS, hurt(model.fault(str(operation)), damage, look.seen))
     return Judged(Verdict.SUCCESS, (control(model, operation, look.seen),))
 
 
@@ -137,6 +152,8 @@ def command(
         verdict = Verdict.TIMEOUT if result.timed_out else Verdict.BUG
         return Judged(verdict, _either(model, operation, when), trouble)
     answer = answer_of(result, look.words)
+    if model.foreign and not isinstance(operation, LIFE):
+        return _in_the_dark(model, operation, answer, look.seen)
     if model.loose and not isinstance(operation, EXACT):
         return _loosely(model, operation, answer, when, look.seen)
     right = courses(model, operation, when)
@@ -154,13 +171,31 @@ def command(
         return Judged(Verdict.BUG if dishonest else verdict, after, dishonest, reason)
     if hindered and not answer.ok and (answer.error or answer.message):
         return Judged(Verdict.EXPECTED, _perhaps(model, operation, answer, when), None, reason)
-    return Judged(Verdict.BUG, (model,), explain(model, operation, answer, right, when), reason)
+    found = explain(model, operation, answer, right, when)
+    if depends_on_beliefs(found) and any(course.after.guessed for course in right):
+        return Judged(Verdict.INCONCLUSIVE, (model,), None, GIVEN_UP)
+    return Judged(Verdict.BUG, (model,), found, reason)
+
+
+def _in_the_dark(
+    model: BoardModel, operation: Operation, answer: Answer, seen: BoardObservation
+) -> Judged:
+    """A fault has written what the board reads: what it should answer nobody knows."""
+    after = model.adopt(seen)
+    if answer.ok:
+        if isinstance(operation, op.Repair | op.Restore):
+            after = mended(after)
+        return Judged(Verdict.SUCCESS, (learn(after, operation, answer),))
+    if answer.classes and answer.classes <= KNOWN:
+        return Judged(Verdict.EXPECTED, (after,))
+    text = f"{operation} failed with an unknown error: {answer.message}"
+    return Judged(Verdict.BUG, (model,), Violation("board.fails_clearly", text))
 
 
 def _fits(course: Course, answer: Answer) -> bool:
     if answer.ok:
         return course.success and (course.task is None or answer.task in (None, course.task))
-    return answer.error in course.refusals
+    return bool(answer.classes & course.refusals)
 
 
 def _trouble(operation: Operation, result: OperationResult) -> Violation | None:
@@ -232,7 +267,7 @@ def _loosely(
         worker = op.worker_of(operation)
         heard = model if worker is None else model.spoke(worker, when, sure=True)
         return Judged(Verdict.SUCCESS, (learn(heard, operation, answer),))
-    if answer.error in KNOWN:
+    if answer.classes and answer.classes <= KNOWN:
         return Judged(Verdict.EXPECTED, (_at_least_heard(model, operation, when),))
     text = f"{operation} failed with an unknown error: {answer.message}"
     return Judged(Verdict.BUG, (model,), Violation("board.fails_clearly", text))
@@ -241,7 +276,7 @@ def _loosely(
 def _either(model: BoardModel, operation: Operation, when: Span) -> tuple[BoardModel, ...]:
     """It has happened or it has not."""
     after = (course.after for course in courses(model, operation, when))
-    worlds = _distinct((_at_least_heard(model, operation, when), *after))
+    worlds = distinct((_at_least_heard(model, operation, when), *after))
     return tuple(world.or_else(worlds) for world in worlds)
 
 
@@ -258,14 +293,6 @@ def _perhaps(
     if answer.said.get("happened") == "no":
         return (_at_least_heard(model, operation, when),)
     return _either(model, operation, when)
-
-
-def _distinct(models: Iterable[BoardModel]) -> tuple[BoardModel, ...]:
-    found: list[BoardModel] = []
-    for model in models:
-        if model not in found:
-            found.append(model)
-    return tuple(found[:MOST_MODELS])
 
 
 # --- combinations ---------------------------------------------------------------------------------
@@ -298,6 +325,7 @@ def _parallel(
     found: list[BoardModel] = []
     best: tuple[int, Judged | None] = (-1, None)
     verdicts: list[Verdict] = []
+    guessed = False
     for order in itertools.permutations(range(len(parts))):
         models: tuple[BoardModel, ...] = (model,)
         for place, index in enumerate(order):
@@ -307,15 +335,18 @@ def _parallel(
                     best = (place, judged)
                 break
             models = judged.models
+            guessed = guessed or any(one.guessed for one in models)
             verdicts.append(judged.verdict)
         else:
             found += models
     if found:  # two may have had a task one after the other, when a lease ended between them
-        return Judged(worst(verdicts), _distinct(found), None, "some order explains it")
+        return Judged(worst(verdicts), distinct(found), None, "some order explains it")
     twice = _claimed_twice(parts, result.inner, look)
     if twice is not None:
         return Judged(Verdict.BUG, (model,), twice)
     assert best[1] is not None
+    if guessed and depends_on_beliefs(best[1].violation):
+        return Judged(Verdict.INCONCLUSIVE, (model,), None, GIVEN_UP)
     return best[1]
 
 
@@ -323,11 +354,15 @@ def _each(
     models: Sequence[BoardModel], operation: Operation, result: OperationResult, look: Look
 ) -> Judged:
     """One part, under all beliefs that its predecessors left."""
-    judged = [_judge(model, operation, result, look) for model in models]
+    return _any_of([_judge(model, operation, result, look) for model in models])
+
+
+def _any_of(judged: Sequence[Judged]) -> Judged:
+    """What fits some world is right; what fits none proves nothing if worlds were given up."""
     right = [one for one in judged if not one.verdict.stops_run]
     if not right:
-        return judged[0]
-    return replace(right[0], models=_distinct(m for one in right for m in one.models))
+        return next((one for one in judged if one.verdict is Verdict.INCONCLUSIVE), judged[0])
+    return replace(right[0], models=distinct(m for one in right for m in one.models))
 
 
 def _claimed_twice(
@@ -385,7 +420,7 @@ def _broken_off(
     elif model.profile.server:  # it was stopped for the point, and has come back
         models = (_served_anew(one) for one in models)
     after = Verdict.SUCCESS if judged.verdict is Verdict.EXPECTED else judged.verdict
-    return replace(judged, verdict=after, models=_distinct(models))
+    return replace(judged, verdict=after, models=distinct(models))
 
 
 def _lied_to(model: BoardModel, written: Operation) -> BoardModel:
@@ -428,16 +463,18 @@ def _injured(
     if not result.fired:
         return Judged(Verdict.INCONCLUSIVE, (model,))
     hit = model.fault(str(operation))
-    if isinstance(operation, faults.DamageFile) and operation.file == "state":
-        hit = replace(hit, damaged=True)
     if isinstance(operation, faults.Injury) and operation.lasting:
         hit = replace(hit, lasting=(*hit.lasting, operation))
+    damage = damage_in(operation)
+    worlds = (hit,) if damage is None else hurt(hit, damage, look.seen)
     during = operation.children()
     if not during:
-        return Judged(Verdict.SUCCESS if result.succeeded else Verdict.INCONCLUSIVE, (hit,))
+        return Judged(Verdict.SUCCESS if result.succeeded else Verdict.INCONCLUSIVE, worlds)
     if not result.inner:
-        return Judged(Verdict.INCONCLUSIVE, (hit,))
-    judged = command(hit, during[0], result.inner[0], look, hindered=True)
+        return Judged(Verdict.INCONCLUSIVE, worlds)
+    judged = _any_of(
+        [command(one, during[0], result.inner[0], look, hindered=True) for one in worlds]
+    )
     unlocked = went_on(operation, result.inner[0], answer_of(result.inner[0], look.words))
     if unlocked is not None and not judged.verdict.stops_run:
         return replace(judged, verdict=Verdict.BUG, violation=unlocked)

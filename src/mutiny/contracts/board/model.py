@@ -46,6 +46,8 @@ class Task:
     owner: str | None = None
     epoch: int = 0
     attempts: int = 0
+    retries: int = 0
+    """How often it was retried by hand."""
     rest: Span | None = None
     """When its rest after a failed attempt is over."""
     output: str | None = None
@@ -124,6 +126,10 @@ class BoardModel:
     """Workers that run in the background, with their behaviour."""
     damaged: bool = False
     """The state was damaged, and nobody has repaired it yet."""
+    foreign: bool = False
+    """What stands in the state may be what a fault wrote there: what it says is nobody's promise."""
+    guessed: bool = False
+    """Some possibilities were given up: that nothing fits proves nothing any more."""
     vague: frozenset[str] = frozenset()
     """Checkpoints that were taken while others worked: nobody knows how far they had come."""
     spoiled: frozenset[str] = frozenset()
@@ -161,8 +167,15 @@ class BoardModel:
 
     def stale(self, owner: str | None, when: Span) -> bool | None:
         """Is this owner's lease over at that moment? None when that is too close to tell."""
+        if not self.profile.leases:
+            return False
         heard = self.heard.get(owner or "", ANYTIME)
-        return older(when, heard, self.profile.figures.lease_s, self.profile.limits.tolerance_s)
+        figures, tolerance_s = self.profile.figures, self.profile.limits.tolerance_s
+        over = older(when, heard, figures.lease_s, tolerance_s)
+        if over is False and figures.shortest_lease_s:
+            early = older(when, heard, figures.shortest_lease_s, tolerance_s)
+            return False if early is False else None
+        return over
 
     def leader_gone(self, when: Span) -> bool | None:
         """Is the leader's lease over?"""
@@ -227,7 +240,8 @@ class BoardModel:
         for other in others:
             if other.tasks != self.tasks and other.tasks not in tasks:
                 tasks.append(other.tasks)
-        return replace(self, undecided=tuple(tasks[-MOST_UNDECIDED:]))
+        guessed = self.guessed or len(tasks) > MOST_UNDECIDED
+        return replace(self, undecided=tuple(tasks[-MOST_UNDECIDED:]), guessed=guessed)
 
     # --- looking ---------------------------------------------------------------------------------
 
@@ -240,10 +254,42 @@ class BoardModel:
                 tasks[name] = replace(tasks[name], status=view.status, owner=owner, rest=ANYTIME)
         return replace(self, tasks=tasks)
 
+    def adopt(self, seen: BoardObservation) -> BoardModel:
+        """The board as it is seen, whatever was believed before; nothing is known about leases."""
+        if seen.tasks is None:
+            return self.all_blurred()
+        tasks = {}
+        for order, (name, view) in enumerate(seen.tasks.items(), 1):
+            mine = self.tasks.get(name, Task(name, order=order))
+            tasks[name] = replace(
+                mine,
+                status=view.status,
+                owner=view.owner if view.status in HELD else None,
+                epoch=mine.epoch if view.epoch is None else view.epoch,
+                attempts=mine.attempts if view.attempts is None else view.attempts,
+                max_attempts=view.max_attempts or mine.max_attempts,
+                priority=mine.priority if view.priority is None else view.priority,
+                depends=view.depends,
+                output=view.output,
+                rest=ANYTIME,
+            )
+        token = self.top_token if seen.token is None else seen.token
+        leader = None if seen.leader is None else Leader(seen.leader, token, ANYTIME)
+        known = replace(self, tasks=tasks, leader=leader, top_token=token, undecided=())
+        return known.all_blurred()
+
     def see(self, seen: BoardObservation) -> BoardModel:
         """Take over what only the board knows: epochs and attempts; and, when others work on it, all."""
         taken = self._take_over(seen)
         return taken.without(frozenset(self.spawned) - seen.living, seen.began)
+
+    def _rest_seen(self, mine: Task, status: str, attempts: int) -> Span | None:
+        """What others left available may rest, after an attempt or a retry."""
+        if status != "available":
+            return None
+        if mine.status == "available" and mine.rest is not None:
+            return mine.rest
+        return ANYTIME if attempts or self.profile.retry_rests else None
 
     def without(self, gone: frozenset[str], now: float) -> BoardModel:
         """These spawned workers have ended; they may have been heard of until now."""
@@ -266,7 +312,7 @@ class BoardModel:
             mine = replace(mine, epoch=epoch, attempts=attempts)
             if self.loose:
                 owner = view.owner if view.status in HELD else mine.owner
-                rest = ANYTIME if view.status == "available" and attempts else None
+                rest = self._rest_seen(mine, view.status, attempts)
                 mine = replace(mine, status=view.status, owner=owner, rest=rest)
             tasks[name] = mine
         heard = self.heard

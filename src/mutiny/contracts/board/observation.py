@@ -111,6 +111,11 @@ class Answer:
     message: str = ""
 
     @property
+    def classes(self) -> frozenset[str]:
+        """The classes that a refusal may be of: one, unless the target leaves it open (`a|b`)."""
+        return frozenset(word for word in self.error.split("|") if word)
+
+    @property
     def task(self) -> str | None:
         value = self.said.get("task")
         return value if isinstance(value, str) else None

@@ -6,17 +6,24 @@ from collections.abc import Mapping
 
 from mutiny.values import dataclass, field
 
+LONGEST_WAIT_S = 30.0
+"""Nobody waits for what the board itself puts off for longer: then it is not due in a run."""
+
 
 @dataclass(frozen=True)
 class Figures:
     """What the board is configured to do; times are seconds."""
 
     lease_s: float = 2.0
+    shortest_lease_s: float = 0.0
+    """Some claims may run out as early as that; 0: all after `lease_s`."""
     leader_lease_s: float = 2.0
     retry_base_s: float = 0.2
     retry_cap_s: float = 5.0
     jitter: float = 0.1
     max_attempts: int = 3
+    max_retries: int = 0
+    """So often a task may be retried by hand; 0: as often as anybody likes."""
     breaker_failures: int = 3
     breaker_open_s: float = 1.0
     breaker_half_open: int = 1
@@ -24,6 +31,12 @@ class Figures:
     rate_limit: float = 0.0
     """Commands a second and worker; 0: no limit."""
     rate_burst: int = 10
+
+    @property
+    def longest_rest_s(self) -> float:
+        """After a failed attempt, or a retry by hand."""
+        plain_s = self.retry_base_s * 2.0 ** min(max(0, self.max_attempts - 1), 60)
+        return min(self.retry_cap_s, plain_s) * (1 + self.jitter)
 
 
 @dataclass(frozen=True)
@@ -67,6 +80,12 @@ class BoardProfile:
     """Claims carry an epoch, so that a worker can show an old one."""
     batches: bool = True
     """It has a batch of its own, which checks all of its tasks before it takes any."""
+    names_new_tasks: bool = True
+    """Who adds a task says its id. False: the board gives it one, so that nobody can add a task twice."""
+    counts_completions: bool = True
+    """It shows how often a task was completed."""
+    leases: bool = True
+    """Claims run out. False: nothing is ever returned, so that `no_stuck_claim` is not kept."""
     fail_is_final: bool = False
     """A task that failed stays so until somebody retries it; what is returned counts no attempt."""
     dependants_wait: bool = False
@@ -83,3 +102,19 @@ class BoardProfile:
     """Scenarios that make no sense for this target, each with the reason."""
     not_applicable: Mapping[str, str] = field(default_factory=dict)
     """Rules that this target does not promise, each with the reason."""
+
+    @property
+    def time_to_pass_s(self) -> float:
+        """What may have to pass by the board's own figures before anything moves again."""
+        figures = self.figures
+        waits_s = [figures.longest_rest_s, figures.breaker_open_s if self.breaker else 0.0]
+        waits_s.append(figures.lease_s if self.leases else 0.0)
+        return sum(wait_s for wait_s in waits_s if wait_s <= LONGEST_WAIT_S)
+
+    @property
+    def all_settles(self) -> bool:
+        """Does every task come to its end within the time of a run, without help by hand?"""
+        figures = self.figures
+        rests = self.retry_rests and figures.longest_rest_s > LONGEST_WAIT_S
+        held = self.leases and figures.lease_s > LONGEST_WAIT_S
+        return not (rests or held or self.dependants_wait)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.profile import BoardProfile
 from mutiny.contracts.common import ExpectError
@@ -22,6 +24,34 @@ def _has_words(profile: BoardProfile, part: Operation) -> bool:
         return profile.names_tasks
     if isinstance(part, op.OwnerCommand) and part.stale:
         return profile.fences
+    if isinstance(part, op.Verify) and "completed twice" in part.sentence:
+        return profile.counts_completions
     if isinstance(part, ExpectError) and isinstance(part.inner, op.AddBatch):
         return profile.batches
     return True
+
+
+def in_words_of(
+    profile: BoardProfile, sequence: Sequence[Operation]
+) -> tuple[Operation, ...] | None:
+    """A sequence as the target can be told it: without sentences about what it does not show. None when
+    a command cannot be said.
+    """
+    said = tuple(
+        item for item in sequence if not isinstance(item, op.Verify) or sayable(profile, item)
+    )
+    if not all(sayable(profile, item) for item in said):
+        return None
+    return None if _adds_twice(said) and not profile.names_new_tasks else said
+
+
+def _adds_twice(sequence: Sequence[Operation]) -> bool:
+    """Is a task added that is there already? A board that gives ids cannot be told that."""
+    names: list[str] = []
+    for item in sequence:
+        for part in walk(item):
+            if isinstance(part, op.AddTask):
+                names.append(part.task)
+            elif isinstance(part, op.AddBatch):
+                names += [op.split_new_task(text)[0] for text in part.tasks]
+    return len(set(names)) < len(names)

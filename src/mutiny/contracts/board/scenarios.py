@@ -38,7 +38,7 @@ from mutiny.contracts.board.operations import (
     WriteAsLeader,
 )
 from mutiny.contracts.board.profile import BoardProfile
-from mutiny.contracts.board.sayable import sayable
+from mutiny.contracts.board.sayable import in_words_of
 from mutiny.contracts.common import ExpectError, Parallel, Reset, Sleep
 from mutiny.contracts.faults import SkewClock
 
@@ -482,14 +482,13 @@ _NEEDS_BREAKER = ("breaker", "breaker_opens")
 
 def scenarios_of(profile: BoardProfile) -> Mapping[str, Sequence]:
     """The scenarios that make sense for a target."""
-    if profile.works:
-        return {name: sequence for name, sequence in CREW.items() if name not in profile.skips}
-    timed = {name: make(profile) for name, make in _TIMED.items()}
-    return {
-        name: sequence
-        for name, sequence in {**_FIXED, **timed, **DRILLS}.items()
-        if name not in (NEEDS_FILES if profile.server else NEEDS_SERVER)
+    timed = {} if profile.works else {name: make(profile) for name, make in _TIMED.items()}
+    listed = CREW if profile.works else {**_FIXED, **timed, **DRILLS}
+    found = {
+        name: in_words_of(profile, sequence)
+        for name, sequence in listed.items()
+        if (profile.works or name not in (NEEDS_FILES if profile.server else NEEDS_SERVER))
         and (profile.breaker or name not in _NEEDS_BREAKER)
         and name not in profile.skips
-        and all(sayable(profile, item) for item in sequence)
     }
+    return {name: sequence for name, sequence in found.items() if sequence is not None}

@@ -181,6 +181,8 @@ def _bounded(seen: BoardObservation, match: re.Match[str]) -> Finding:
     tasks = _tasks(seen)
     if tasks is None:
         return _unknown(seen)
+    if tasks and all(one.attempts is None for one in tasks):
+        return Finding(None, "the board does not count attempts")
     bad = [one for one in tasks if one.max_attempts and (one.attempts or 0) > one.max_attempts]
     return _none_of(bad, "tried more often than allowed")
 
@@ -206,6 +208,8 @@ def _readable(seen: BoardObservation, match: re.Match[str]) -> Finding:
 def _leader(seen: BoardObservation, match: re.Match[str]) -> Finding:
     if seen.tasks is None and seen.token is None:
         return _unknown(seen)
+    if seen.leader is None and seen.token is None:
+        return Finding(None, "the board does not show who leads")
     wanted = match["node"].lower()
     if wanted == "nobody":
         return Finding(seen.leader is None, f"{seen.leader or 'nobody'} leads")

@@ -32,7 +32,9 @@ class Walk:
     def apply(self, operation: Operation) -> None:
         """Take the first course that the model holds for right."""
         self.now += getattr(operation, "seconds", 0.0) + STEP_S
-        if isinstance(operation, COMMANDS):
+        if isinstance(operation, common.Reset):
+            self.model = BoardModel(self.model.profile)
+        elif isinstance(operation, COMMANDS):
             self._command(operation)
         elif isinstance(operation, common.ExpectError | common.Choice):
             return

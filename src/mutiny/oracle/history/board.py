@@ -81,6 +81,23 @@ class Silence:
 
 
 @dataclass(frozen=True)
+class Meaning:
+    """Where a board may mean something else by a command."""
+
+    cancels_failed: bool = False
+    """A failed task may still be cancelled."""
+    owner_reclaims: bool = False
+    """Who claims what it holds already is told so."""
+    batches: bool = True
+    """A batch is added as a whole, or not at all."""
+
+    def allows(self, operation: str) -> bool:
+        """Does the board mean more by this command than others do?"""
+        wider = {"cancel": self.cancels_failed, "claim": self.owner_reclaims}
+        return wider.get(operation, False)
+
+
+@dataclass(frozen=True)
 class BoardModel:
     """A task board; see `docs/history.md` for what each answer needs.
 
@@ -94,6 +111,7 @@ class BoardModel:
     """After so many failed attempts a task fails for good; None: it may or may not."""
     present: frozenset[str] = frozenset()
     """Tasks that were there, and available, before the history began."""
+    meaning: Meaning = field(default_factory=Meaning)
     name: str = "task board"
 
     @classmethod
@@ -110,7 +128,7 @@ class BoardModel:
 
     def partition(self, entries: Sequence[Entry]) -> Parts:
         """By task. What names no task is either copied to all of them or left out with a reason."""
-        return _Partition(self.present).of(entries)
+        return _Partition(self.present, self.meaning.batches).of(entries)
 
     def initial(self, key: str) -> State:
         """Not there; or available, if it was there before."""
@@ -139,6 +157,7 @@ class BoardModel:
             row=(answer.get("status"), answer.get("owner"), answer.get("epoch")) if shown else None,
             invoked=entry.invoked if timed and entry.operation == "claim" else 0.0,
             latest=(math.inf if entry.returned is None else entry.returned) if timed else 0.0,
+            wider=self.meaning.allows(entry.operation),
         )
 
     def reads_only(self, action: Action) -> bool:
@@ -199,6 +218,7 @@ class _Partition:
     """Cuts a history of a board into one for each task."""
 
     present: frozenset[str]
+    batches: bool = True
     parts: dict[str, list[Entry]] = field(default_factory=dict)
     left_out: dict[str, int] = field(default_factory=dict)
     anywhere: list[Entry] = field(default_factory=list)
@@ -235,6 +255,8 @@ class _Partition:
             self._leave_out(f"{operation} is not about a task")
         elif operation == "add-batch" and not refused(entry.answer):
             self._batch(entry)
+        elif operation == "add-batch" and not self.batches:  # it may have come half-way
+            self._batch(replace(entry, answer=None, returned=None))
         elif operation == "list" and not refused(entry.answer) and entry.returned is not None:
             self.lists.append((entry, _rows(entry.answer)))
         elif operation == "recover" and not refused(entry.answer) and entry.returned is not None:

@@ -55,6 +55,8 @@ class TaskAction(NamedTuple):
     """What `list` showed: status, owner, epoch; None when the task was not in the list."""
     invoked: float = 0.0
     latest: float = 0.0
+    wider: bool = False
+    """The board means more by this command than others do: `board.Meaning` says what."""
 
 
 def with_silent(tasks: Iterable[Task]) -> frozenset[Task]:
@@ -84,11 +86,14 @@ def moved(task: Task, action: TaskAction) -> tuple[Task, ...]:
 
 
 def explains(task: Task, action: TaskAction) -> bool:
-    """Is the refusal true in this situation?"""
-    if action.error in OUTSIDE:
+    """Is the refusal true in this situation? A board that leaves open which of several it is says all
+    of them, with bars between.
+    """
+    words = action.error.split("|")
+    if any(word in OUTSIDE for word in words):
         return True
-    condition = _REFUSALS.get(action.error)
-    return condition is not None and condition(task, action)
+    found = (_REFUSALS.get(word) for word in words)
+    return any(condition is not None and condition(task, action) for condition in found)
 
 
 def shows(task: Task, row: tuple[object, object, object] | None) -> bool:
@@ -119,6 +124,8 @@ def _add(task: Task, action: TaskAction) -> tuple[Task, ...]:
 
 
 def _claim(task: Task, action: TaskAction) -> tuple[Task, ...]:
+    if action.wider and task.status in HELD and task.owner == action.worker:
+        return (task,)  # its owner was told so again
     if task.status != "available":
         return ()
     if action.epoch is not None and action.epoch <= task.epoch:
@@ -155,6 +162,8 @@ def _release(task: Task, action: TaskAction) -> tuple[Task, ...]:
 
 
 def _cancel(task: Task, action: TaskAction) -> tuple[Task, ...]:
+    if task.status == "failed" and action.wider:
+        return (task._replace(status="cancelled", owner=None, since=0.0),)
     if task.status == "absent" or task.status in TERMINAL:
         return ()
     return (task._replace(status="cancelled", owner=None, since=0.0),)
@@ -164,7 +173,7 @@ def _retry(task: Task, action: TaskAction) -> tuple[Task, ...]:
     if task.status != "failed":
         return ()
     free = task._replace(status="blocked" if task.depends else "available", owner=None)
-    # By hand: whether the earlier attempts still count is left open.
+    # By hand: whether the earlier attempts still count, and whether it rests, is left open.
     return (free, free._replace(attempts=0))
 
 

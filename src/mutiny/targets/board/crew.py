@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 WORDS = ("claim", "start", "complete", "fail", "heartbeat", "list")
 STOP_LIMIT_S = 10.0
+LONGEST_LEASE_S = 8.0
+"""Nobody lives by a longer one: a worker says more often that it lives, and a deaf one works shorter."""
 
 
 class Crew:
@@ -76,8 +78,8 @@ class Crew:
             "commands": {key: value for key, value in templates.items() if value is not None},
             "values": dict(live.values),
             "environment": environment,
-            "limit_s": live.limits.command_s,
-            "beat_s": live.profile().figures.lease_s / 4,
+            "limit_s": live.limit(live.limits.command_s),
+            "beat_s": min(live.profile().figures.lease_s, LONGEST_LEASE_S) / 4,
             "history": live.box.inside(history),
         }
         path = place / f"worker-{len(self._files)}-{name}.json"
@@ -113,8 +115,9 @@ class Crew:
         heads = [process for process in found if process.identity in self._identities()]
         for process in heads:
             self._live.box.signal(process.pid, process.start, signal.SIGTERM)
+        limit_s = self._live.limit(STOP_LIMIT_S)
         gone = all(
-            self._live.box.wait_gone(process.pid, process.start, STOP_LIMIT_S) for process in heads
+            self._live.box.wait_gone(process.pid, process.start, limit_s) for process in heads
         )
         if not gone:
             return unable(f"worker {worker} did not end")

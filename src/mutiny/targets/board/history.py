@@ -7,6 +7,7 @@ moments are of the machine's monotonic clock, which no fault of ours can bend.
 from __future__ import annotations
 
 import json
+import math
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -14,7 +15,7 @@ from pathlib import Path
 
 from mutiny.contracts.board.profile import BoardProfile
 from mutiny.errors import MutinyError
-from mutiny.oracle.history.board import BoardModel
+from mutiny.oracle.history.board import BoardModel, Meaning
 from mutiny.oracle.history.checker import Limits, Verdict, check
 from mutiny.oracle.history.events import Entry, parse_history, write_history
 from mutiny.system.files import BoxPath
@@ -47,6 +48,7 @@ class History:
         self._count = 0
         self.complete = True
         """False when the board had a life before this history."""
+        self._cut: float | None = None
 
     def begin(self, process: str, operation: str, arguments: Mapping[str, object]) -> Begun:
         """A command is about to be given."""
@@ -71,6 +73,11 @@ class History:
         with self._lock:
             self._entries.append(entry)
         return returned
+
+    def cut(self) -> None:
+        """A fault writes into the board's files now: what comes after it no order has to explain."""
+        if self._cut is None:
+            self._cut = time.monotonic()
 
     def entries(self, others: Sequence[BoxPath]) -> list[Entry]:
         """Everything up to now, with what the workers wrote; a line that is half written ends a file."""
@@ -97,15 +104,10 @@ class History:
         if not self.complete:
             return {"verdict": "yes", "text": "the board is older than the history"}
         try:
-            entries = _before_the_end(self.entries(others))
+            entries = _before_the_end(self.entries(others), self._cut)
         except (MutinyError, OSError) as error:
             return {"verdict": "unknown", "text": str(error), "operations": len(self._entries)}
-        figures, tolerance_s = profile.figures, profile.limits.tolerance_s
-        model = BoardModel.of(
-            entries,
-            lease_s=max(0.0, figures.lease_s - tolerance_s),
-            max_attempts=None if profile.fail_is_final else int(figures.max_attempts),
-        )
+        model = model_for(entries, profile)
         try:
             report = check(entries, model, Limits(seconds=10.0 + len(entries) / 200))
         except MutinyError as error:
@@ -127,9 +129,29 @@ def _is_whole(line: str) -> bool:
         return False
 
 
-def _before_the_end(entries: Sequence[Entry]) -> list[Entry]:
+def model_for(entries: Sequence[Entry], profile: BoardProfile) -> BoardModel:
+    """What a history of a board with this profile has to be like."""
+    figures, tolerance_s = profile.figures, profile.limits.tolerance_s
+    lease_s = figures.shortest_lease_s or figures.lease_s
+    made = BoardModel.of(
+        entries,
+        lease_s=max(0.0, lease_s - tolerance_s) if profile.leases else math.inf,
+        max_attempts=None if profile.fail_is_final else int(figures.max_attempts),
+    )
+    return replace(
+        made,
+        meaning=Meaning(
+            cancels_failed=profile.cancels_failed,
+            owner_reclaims=profile.owner_reclaims,
+            batches=profile.batches,
+        ),
+    )
+
+
+def _before_the_end(entries: Sequence[Entry], cut: float | None = None) -> list[Entry]:
     """Up to the first command that rewrites everything; what was under way then stays open."""
     ends = [entry.invoked for entry in entries if entry.operation in ENDING]
+    ends += [] if cut is None else [cut]
     if not ends:
         return list(entries)
     end = min(ends)

@@ -45,6 +45,7 @@ from mutiny.targets.board.server import Server
 from mutiny.targets.board.spec import COMMANDS, BoardSpec
 from mutiny.targets.board.waits import WAITS
 from mutiny.targets.live import LiveOptions
+from mutiny.targets.pacing import Pacing
 from mutiny.targets.spec import fill
 from mutiny.targets.swept import SweptLive, as_result, unable
 from mutiny.targets.version import program_version
@@ -64,6 +65,7 @@ class BoardLive(SweptLive):
         self.spec = spec
         self.options = options
         self.limits = spec.profile.limits
+        self.pacing = Pacing()
         if not os.access(options.program, os.R_OK if spec.script else os.X_OK):
             raise TargetMissing(f"target {spec.name}: {options.program} is no executable program")
         self._directory = directory
@@ -110,9 +112,9 @@ class BoardLive(SweptLive):
         """A file of the box as it is reached from outside."""
         return self.injuries.outside(inside) if self.injured else self.box.outside(inside)
 
-    def filled(self, text: str) -> str:
-        """A text of the target's file with its placeholders replaced."""
-        return fill(text, {key: str(value) for key, value in self._values.items()})
+    def filled(self, text: str, quoted: Callable[[str], str] = str) -> str:
+        """A text of the target's file with its placeholders replaced; `quoted` by what it goes into."""
+        return fill(text, {key: quoted(str(value)) for key, value in self._values.items()})
 
     def _state_file(self) -> BoxPath:
         return self.outside(self.filled(self.spec.state.file))
@@ -183,7 +185,7 @@ class BoardLive(SweptLive):
         )
         if self.injured and self.spec.state.file:
             self.injuries.keep_copy("state", self._state_file())
-        return replace(seen, agents=runs)
+        return replace(seen, agents=runs, pace=self.pacing.now())
 
     def wait_change(self, timeout_s: float) -> None:
         """Return when the time is over; at most every 50 ms somebody looks."""
@@ -236,8 +238,10 @@ class BoardLive(SweptLive):
             return self._under_engine(operation, context)
         if isinstance(operation, op.CorruptBoard):
             operation = faults.DamageFile(how=operation.how, file="state", seed=operation.seed)
-        if isinstance(operation, faults.DamageFile) and operation.file == "state":
-            self.observer.trusts_file = False
+        if isinstance(operation, faults.DamageFile):
+            self.history.cut()
+            if operation.file == "state":
+                self.observer.trusts_file = False
         if isinstance(operation, op.HoldBoardLock):
             operation = faults.HoldLock(during=operation.during, seconds=operation.seconds)
         combined = self.combined(operation, context)
@@ -262,6 +266,8 @@ class BoardLive(SweptLive):
         if serving:
             self.server.stop()
         begun = [self._begin(part) for part in parts]
+        if isinstance(operation, common.TearAt) and operation.mode == "lie":
+            self.history.cut()
         result = self.combined(operation, context)
         assert result is not None
         inner = result.inner if len(result.inner) == len(parts) else ()
@@ -286,6 +292,7 @@ class BoardLive(SweptLive):
             result = as_result(self.injuries.run(spoken), tuple(spoken.argv))
         else:
             result = as_result(self.box.run_many([spoken])[0], tuple(spoken.argv))
+            self.pacing.took(result.target_ms / 1000)
         finished = self._finish(operation, begun, result)
         assert finished is not None
         said = finished.details.get("answer")
@@ -298,6 +305,17 @@ class BoardLive(SweptLive):
         lease_s = min(self._leases, default=self._figures["lease_s"])
         figures = Figures(**{**self._figures, "lease_s": lease_s})
         return replace(self.spec.profile, figures=figures)
+
+    def limit(self, given_s: float) -> float:
+        """A limit of the target's file at the pace of this run."""
+        return self.pacing.now().limit(given_s)
+
+    @property
+    def time_to_pass_s(self) -> float:
+        """What the board's own figures may make everybody wait for; of leases the longest."""
+        lease_s = max(self._leases, default=self._figures["lease_s"])
+        figures = Figures(**{**self._figures, "lease_s": lease_s})
+        return replace(self.spec.profile, figures=figures).time_to_pass_s
 
     def _begin(self, operation: Operation) -> Begun:
         self._leases.add(self._figures["lease_s"])
@@ -427,7 +445,7 @@ class BoardLive(SweptLive):
         argv = board_speech.spoken(template, self._operation_values(operation))
         if self._uses_tools and len(argv[-1]) > LONG_ARGUMENT:
             argv[-1] = f"@{self._filed(argv[-1])}"
-        limit_s = self.spec.commands[name].timeout_s or self.limits.command_s
+        limit_s = self.limit(self.spec.commands[name].timeout_s or self.limits.command_s)
         worker = op.worker_of(operation)
         return Command(argv, limit_s, self._values["source"], self.environment(worker))
 
@@ -437,8 +455,11 @@ class BoardLive(SweptLive):
         if template is None:
             return unable(f"target {self.spec.name} has no command {name!r}")
         argv = board_speech.spoken(template, self._values)
-        spoken = Command(argv, self.limits.command_s, self._values["source"], self.environment())
-        return as_result(self.box.run_many([spoken])[0], tuple(argv))
+        limit_s = self.limit(self.limits.command_s)
+        spoken = Command(argv, limit_s, self._values["source"], self.environment())
+        result = as_result(self.box.run_many([spoken])[0], tuple(argv))
+        self.pacing.took(result.target_ms / 1000)
+        return result
 
     # --- what sweeps and the faults of the library ask for ----------------------------------------
 
@@ -537,6 +558,8 @@ class BoardLive(SweptLive):
 
 def _heard(answer: Answer) -> str:
     """What an answer says to the history: `answer`, `unknown` what happened, or `nothing` did."""
+    if "unable" in answer.said:  # the driver never asked
+        return "nothing"
     if answer.ok:
         return "answer"
     if not answer.said or answer.said.get("happened") == "unknown":

@@ -12,10 +12,8 @@ from typing import Any
 
 from mutiny.contracts.board.answers import answer_of
 from mutiny.contracts.board.observation import BoardObservation, TaskView
-from mutiny.model.pace import Pace
 from mutiny.model.result import OperationResult
 from mutiny.system.files import BoxPath
-from mutiny.system.machine import crowding
 from mutiny.targets.board.spec import BoardSpec
 from mutiny.values import asdict, dataclass, replace
 
@@ -76,7 +74,6 @@ class BoardObserver:
             servers=servers,
             living=living,
             probe_errors=() if reading.trouble is None else (reading.trouble,),
-            pace=Pace(crowding()),
         )
 
     def read(self) -> Reading:

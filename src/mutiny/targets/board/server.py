@@ -34,7 +34,8 @@ class Server:
         spec = self._live.spec.server
         if spec is None:
             return ()
-        pattern = re.compile(spec.process)
+        # By what was started, not by a name: the program may be called anything.
+        pattern = re.compile(self._live.filled(spec.process, re.escape))
         found = [
             process
             for process in process_faults.views(self._live.box)
@@ -62,7 +63,7 @@ class Server:
             env=live.environment(),
             output=live.box.inside(log),
         )
-        deadline = time.monotonic() + live.limits.up_s
+        deadline = time.monotonic() + live.limit(live.limits.up_s)
         ready = re.compile(spec.ready)
         while time.monotonic() < deadline:
             text = log.read_said()
@@ -103,7 +104,7 @@ class Server:
         if not found:
             return OperationResult(1, stderr="no server runs", details=_refused("server_down"))
         number = signal.Signals[f"SIG{spec.stop}"]
-        box, limit_s = self._live.box, self._live.limits.stop_s
+        box, limit_s = self._live.box, self._live.limit(self._live.limits.stop_s)
         for process in found:
             box.signal(process.pid, process.start, number)
         late = [one for one in found if not box.wait_gone(one.pid, one.start, limit_s)]

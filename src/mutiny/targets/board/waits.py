@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from mutiny.contracts.base import StepContext
@@ -11,6 +10,7 @@ from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.observation import BoardObservation
 from mutiny.contracts.board.sentences import understand
 from mutiny.model.operation import Operation
+from mutiny.model.pace import Patience
 from mutiny.model.result import OperationResult
 from mutiny.values import replace
 
@@ -23,28 +23,48 @@ Wait = Callable[["BoardLive", Any, StepContext], OperationResult]
 def _until(
     live: BoardLive, limit_s: float, missing: Callable[[BoardObservation], str]
 ) -> OperationResult:
-    """Look until nothing is missing any more."""
-    deadline = time.monotonic() + limit_s
+    """Look until nothing is missing any more, nothing moves any more, or all is too slow."""
+    patience = Patience(live.limit(limit_s))
     while True:
-        why = missing(live.observe())
+        seen = live.observe()
+        why = missing(seen)
         if not why:
             return OperationResult(stdout="so it is")
-        remaining = deadline - time.monotonic()
-        if remaining <= 0:
-            return OperationResult(None, stderr=why, timed_out=True)
-        live.wait_change(remaining)
+        patience.saw(frozenset(_facts(seen)))
+        if patience.over:
+            moving = {} if patience.stuck else {"moving": True}
+            return OperationResult(None, stderr=why, timed_out=True, details=moving)
+        live.wait_change(patience.left_s)
+
+
+def _facts(seen: BoardObservation) -> Iterator[Hashable]:
+    """What can be new about a board."""
+    for view in (seen.tasks or {}).values():
+        yield view.id, view.status, view.attempts
+    for run in seen.agents:
+        yield run.task, run.identity, run.busy
+    yield "servers", seen.servers
+    yield "readable", seen.tasks is not None
+
+
+def _settling_s(live: BoardLive) -> float:
+    """What is due may first have to wait for a lease, a rest or a breaker."""
+    return live.limits.settle_s + live.time_to_pass_s
 
 
 def wait_status(live: BoardLive, operation: Any, context: StepContext) -> OperationResult:
     """Until a task has a status."""
 
     def missing(seen: BoardObservation) -> str:
+        if seen.tasks is None:
+            return seen.state_error or "the board cannot be looked at"
         status = seen.status_of(operation.task)
         if status == operation.status:
             return ""
         return f"task {operation.task} is {status or 'not there'}, not {operation.status}"
 
-    return _until(live, operation.timeout_seconds or live.limits.status_s, missing)
+    limit_s = live.limits.status_s + live.time_to_pass_s
+    return _until(live, operation.timeout_seconds or limit_s, missing)
 
 
 def wait_settled(live: BoardLive, operation: Any, context: StepContext) -> OperationResult:
@@ -56,7 +76,7 @@ def wait_settled(live: BoardLive, operation: Any, context: StepContext) -> Opera
         left = [view.id for view in seen.tasks.values() if view.status not in op.TERMINAL]
         return f"not settled: {', '.join(left)}" if left else ""
 
-    result = _until(live, operation.timeout_seconds or live.limits.settle_s, missing)
+    result = _until(live, operation.timeout_seconds or _settling_s(live), missing)
     return _with_history(live, result)
 
 
@@ -69,12 +89,13 @@ def wait_agent(live: BoardLive, operation: Any, context: StepContext) -> Operati
             return ""
         return f"{len(runs)} agents have begun task {operation.task}, none works on it now"
 
-    return _until(live, operation.timeout_seconds or live.limits.status_s, missing)
+    limit_s = live.limits.status_s + live.time_to_pass_s
+    return _until(live, operation.timeout_seconds or limit_s, missing)
 
 
 def settle(live: BoardLive, operation: Any, context: StepContext) -> OperationResult:
     """Until nothing is pending any more; then the history must make sense."""
-    limit_s = operation.timeout_seconds or live.limits.settle_s
+    limit_s = operation.timeout_seconds or _settling_s(live)
     result = _until(live, limit_s, lambda seen: "; ".join(context.pending(seen)))
     return _with_history(live, result)
 
@@ -82,25 +103,35 @@ def settle(live: BoardLive, operation: Any, context: StepContext) -> OperationRe
 def _with_history(live: BoardLive, result: OperationResult) -> OperationResult:
     """At a moment when everything has come to its end the whole history can be judged."""
     told = live.history.judge(live.profile(), live.crew.histories())
-    return replace(result, details={"history": told})
+    return replace(result, details={**result.details, "history": told})
 
 
 def assert_status(live: BoardLive, operation: Any, context: StepContext) -> OperationResult:
     """A task has this status now."""
-    status = live.observe().status_of(operation.task)
+    seen = live.observe()
+    status = seen.status_of(operation.task)
     if status == operation.status:
         return OperationResult()
-    text = f"task {operation.task} is {status or 'not there'}, not {operation.status}"
-    return OperationResult(1, stderr=text)
+    return _not_so(
+        seen, f"task {operation.task} is {status or 'not there'}, not {operation.status}"
+    )
 
 
 def assert_owner(live: BoardLive, operation: Any, context: StepContext) -> OperationResult:
     """A task belongs to this worker now."""
-    view = (live.observe().tasks or {}).get(operation.task)
+    seen = live.observe()
+    view = (seen.tasks or {}).get(operation.task)
     if view is not None and view.status in op.HELD and view.owner == operation.worker:
         return OperationResult()
     shown = "not there" if view is None else f"{view.status}, owner {view.owner or 'nobody'}"
-    return OperationResult(1, stderr=f"task {operation.task} is {shown}")
+    return _not_so(seen, f"task {operation.task} is {shown}")
+
+
+def _not_so(seen: BoardObservation, text: str) -> OperationResult:
+    """An assertion that does not hold; of a board that nobody could look at nothing is said."""
+    if seen.tasks is None:
+        text = seen.state_error or "the board could not be looked at"
+    return OperationResult(1, stderr=text, details={"unknown": seen.tasks is None})
 
 
 def verify(live: BoardLive, operation: Any, context: StepContext) -> OperationResult:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import fcntl
 import json
+import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+READ_WITHIN_S = 2.0
+"""So long a state that makes no sense is read again."""
 HELD = ("claimed", "in_progress")
 Answer = dict[str, Any]
 
@@ -17,12 +23,21 @@ def refused(error: str, message: str = "") -> Answer:
     return {"ok": False, "error": error, "message": message}
 
 
+def unable(why: str) -> Answer:
+    """The driver could not even ask: whatever this is, it is no answer of the target."""
+    return {"ok": False, "unable": why}
+
+
 def hindered(error: OSError) -> Answer | None:
-    """The refusal that an error of the operating system is; None for one that is the program's own."""
+    """The refusal that an error of the operating system is; None for one that is the program's own.
+
+    How far the program had come when it met the error, the driver does not know.
+    """
+    doubt = {"happened": "unknown"}
     if error.errno == errno.ENOSPC:
-        return refused("no_space", str(error))
+        return {**refused("no_space", str(error)), **doubt}
     own = (errno.EIO, errno.EACCES, errno.EROFS, errno.EMFILE, errno.EINTR, errno.EDQUOT)
-    return refused("system", str(error)) if error.errno in own else None
+    return {**refused("system", str(error)), **doubt} if error.errno in own else None
 
 
 def understood(text: str, success: str, refusals: Mapping[str, Sequence[str]]) -> Answer:
@@ -88,8 +103,44 @@ def _output(result: object) -> str | None:
     return result if isinstance(result, str) else None
 
 
-def state_in(path: str) -> Answer:
-    """The tasks in a state file, or why it cannot be read."""
+def state_in(path: str, lock: str | None = None) -> Answer:
+    """The tasks in a state file, or why it cannot be read.
+
+    Read under the target's own lock where it has one, else again until it makes sense: what is seen while
+    somebody writes is not the state. Only what stays unreadable is.
+    """
+    deadline = time.monotonic() + READ_WITHIN_S
+    while True:
+        with _shared(lock, deadline) as held:
+            found = _parsed(path)
+        if found["ok"] or time.monotonic() >= deadline:
+            return found if held or found["ok"] else unable("somebody holds the target's lock")
+        if lock is not None and held:
+            return found  # nobody can be writing it
+        time.sleep(0.05)
+
+
+@contextlib.contextmanager
+def _shared(path: str | None, deadline: float) -> Iterator[bool]:
+    """The lock of a target, shared with other readers; False when nobody lets go of it in time."""
+    if path is None or not os.path.exists(path):
+        yield True
+        return
+    with open(path, "rb") as file:
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                held = True
+                break
+            except BlockingIOError:
+                held = False
+            if time.monotonic() >= deadline:
+                break
+            time.sleep(0.02)
+        yield held
+
+
+def _parsed(path: str) -> Answer:
     try:
         with open(path, encoding="utf-8") as file:
             data = json.load(file)

@@ -13,6 +13,7 @@ import contextlib
 import glob
 import importlib
 import io
+import json
 import os
 import re
 import runpy
@@ -34,11 +35,15 @@ from mutiny.targets.board.drivers.common import (
     state_in,
     text_of,
     told,
+    unable,
     understood,
 )
 
 DIRECTORY = ".coordination"
 STATE = os.path.join(DIRECTORY, "tasks.json")
+LOCK = f"{STATE}.lock"
+BEFORE_RESTORE = ".mutiny-completions"
+"""A restore takes completions back, but not out of the logs: what they had counted until then."""
 NOT_FOUND = r"^[X✗] Task \S+ not found"
 
 
@@ -55,7 +60,8 @@ PHRASES = {
     "add": Phrase(r"^✓ Added task (?P<task>\S+)", {}),
     "claim": Phrase(r"^Claimed task (?P<task>\S+)", {"nothing_to_claim": ("^No available tasks",)}),
     "start": Phrase(
-        r"^✓ Started task (?P<task>\S+)", {"not_owner": (r"^✗ Cannot start .* not claimed by",)}
+        r"^✓ Started task (?P<task>\S+)",
+        {"not_owner|unknown_task": (r"^✗ Cannot start .* not claimed by",)},
     ),
     "complete": Phrase(
         r"^✓ Completed task (?P<task>\S+)",
@@ -70,7 +76,8 @@ PHRASES = {
     "retry": Phrase(
         r"^\+ Scheduled retry .* for task (?P<task>\S+)",
         {
-            "wrong_status": (r"^X Task \S+ is not failed", r"has exceeded max retries"),
+            "wrong_status": (r"^X Task \S+ is not failed",),
+            "retries_used": (r"has exceeded max retries",),
             "unknown_task": (NOT_FOUND,),
         },
     ),
@@ -84,7 +91,7 @@ PHRASES = {
         },
     ),
     "repair": Phrase(
-        r"^✓ (Recovery completed|No recovery needed)",
+        r"^✓ (?P<found>Recovery completed|No recovery needed)",
         {"unreadable": (r"^Failed to restore", r"^No backup files", r"^Invalid backup")},
     ),
     "status": Phrase(r"^Progress: ", {}),
@@ -92,12 +99,32 @@ PHRASES = {
 
 
 def completions(ids: list[str]) -> list[int]:
-    """How often each task was completed: the board's own logs say it."""
-    said = ""
+    """How often each task was completed since the last restore: the board's own logs say it."""
+    before: dict[str, int] = {}
+    if os.path.exists(BEFORE_RESTORE):
+        with open(BEFORE_RESTORE, encoding="utf-8") as file:
+            before = json.load(file)
+    logged = _logged()
+    return [logged.get(own, 0) - before.get(own, 0) for own in ids]
+
+
+def _logged() -> dict[str, int]:
+    counted: dict[str, int] = {}
     for path in sorted(glob.glob(os.path.join(DIRECTORY, "logs", "*.log"))):
         with open(path, encoding="utf-8", errors="replace") as file:
-            said += file.read()
-    return [len(re.findall(rf"\] COMPLETED: {re.escape(own)}$", said, re.M)) for own in ids]
+            for own in re.findall(r"\] COMPLETED: (\S+)$", file.read(), re.M):
+                counted[own] = counted.get(own, 0) + 1
+    return counted
+
+
+def begin_counting() -> None:
+    """After a restore: what was completed before it may be completed again."""
+    with open(BEFORE_RESTORE, "w", encoding="utf-8") as file:
+        json.dump(_logged(), file)
+
+
+class Unknown(Exception):
+    """The state cannot be read, so nobody can say which task is meant."""
 
 
 class Driver:
@@ -115,8 +142,12 @@ class Driver:
             try:
                 runpy.run_path(self._program, run_name="__main__")
             except SystemExit as end:
-                if end.code not in (None, 0):
-                    return refused("bad_input", f"exit {end.code}: {heard.getvalue().strip()}")
+                if end.code not in (
+                    None,
+                    0,
+                ):  # 2 is what argparse says of words that it does not know
+                    word = "bad_input" if end.code == 2 else ""
+                    return refused(word, f"exit {end.code}: {heard.getvalue().strip()}")
             except OSError as error:
                 told_so = hindered(error)
                 if told_so is None:
@@ -125,12 +156,25 @@ class Driver:
         phrase = PHRASES[verb]
         answer = understood(heard.getvalue(), phrase.success, phrase.refusals)
         if isinstance(answer.get("task"), str):
-            answer["task"] = self._names().get(answer["task"], answer["task"])
+            said = re.search(r"^  Description: (?P<name>.*)$", heard.getvalue(), re.MULTILINE)
+            answer["task"] = said["name"] if said else self._known().get(answer["task"])
         return answer
 
     def _names(self) -> dict[str, str]:
-        found = state_in(STATE)
-        return labels(found["tasks"]) if found["ok"] else {}
+        """The board's ids and our names. Before there is a state nobody has a name."""
+        if not os.path.exists(STATE):
+            return {}
+        found = state_in(STATE, LOCK)
+        if not found["ok"]:
+            raise Unknown(f"the driver cannot say which task is meant: {found}")
+        return labels(found["tasks"])
+
+    def _known(self) -> dict[str, str]:
+        """The names as far as they can be read: a board that is damaged is still asked."""
+        try:
+            return self._names()
+        except Unknown:
+            return {}
 
     def _own(self, name: str) -> str:
         """The board's own id of a task; a name that it does not know is said as it is."""
@@ -140,8 +184,8 @@ class Driver:
 
     def add(self, name: str, priority: int, hints: str, depends: list[str]) -> Answer:
         """Our name is the description; two tasks of one name would be two tasks to the board."""
-        if name in self._names().values():
-            return refused("duplicate_id", "so says the driver: the board has ids of its own")
+        if name in self._known().values():
+            return unable("the board gives ids itself: nobody can add a task twice")
         words = ["leader", "add-task", name, "-p", str(priority)]
         if hints:
             words += ["--hints", hints]
@@ -162,7 +206,7 @@ class Driver:
         """The state file in our words; reading it changes nothing."""
         if not os.path.isdir(DIRECTORY):
             return refused("not_initialised", "there is no board")
-        found = state_in(STATE)
+        found = state_in(STATE, LOCK)
         if found["ok"]:
             shown = rows(found["tasks"], owner="claimed_by", named=False)
             times = completions([str(task.get("id")) for task in found["tasks"]])
@@ -184,8 +228,21 @@ class Driver:
             return {"ok": True, "token": election.term}
         return refused("leader_exists", f"{node} did not become leader")
 
+    def restored(self, verb: str, *words: str) -> Answer:
+        """An older state comes back, unless there is no need."""
+        answer = self.run(verb, "recovery", *words)
+        if answer["ok"] and not str(answer.get("found", "")).startswith("No"):
+            begin_counting()
+        return answer
+
     def speak(self, verb: str, words: list[str]) -> Answer:
         """One verb of Mutiny's."""
+        try:
+            return self._speak(verb, words)
+        except Unknown as error:
+            return unable(str(error))
+
+    def _speak(self, verb: str, words: list[str]) -> Answer:
         simple: dict[str, Callable[[], Answer]] = {
             "init": lambda: self.run("init", "leader", "init", "mutiny"),
             "claim": lambda: self.run("claim", "worker", "claim", words[0]),
@@ -194,8 +251,8 @@ class Driver:
             "checkpoint": lambda: self.run(
                 "checkpoint", "recovery", "checkpoint", "--name", *words
             ),
-            "restore": lambda: self.run("restore", "recovery", "restore-checkpoint", words[0]),
-            "repair": lambda: self.run("repair", "recovery", "check"),
+            "restore": lambda: self.restored("restore", "restore-checkpoint", words[0]),
+            "repair": lambda: self.restored("repair", "check"),
             "status": lambda: self.run("status", "leader", "status"),
             "add": lambda: self.add(*new_task(words)),
             "add-batch": lambda: self.batch(words[0]),
@@ -209,9 +266,7 @@ class Driver:
         worker, name, *more = words
         said = ("worker", verb, worker, self._own(name))
         if verb == "start":
-            answer = self.run(verb, *said)
-            unknown = not answer["ok"] and name not in self._names().values()
-            return refused("unknown_task", answer["message"]) if unknown else answer
+            return self.run(verb, *said)
         return self.run(verb, *said, text_of(more))
 
 

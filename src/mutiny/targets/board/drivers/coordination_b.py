@@ -25,14 +25,25 @@ from mutiny.targets.board.drivers.common import (
     state_in,
     text_of,
     told,
+    unable,
 )
 
+ABOUT_A_TASK = "not_owner|unknown_task|wrong_status"
+"""`success: false` is all that it says: any of these may be the reason."""
 REFUSED = {
     "claim_task": "nothing_to_claim",
-    "start_task": "not_owner",
-    "complete_task": "not_owner",
-    "fail_task": "not_owner",
+    "start_task": ABOUT_A_TASK,
+    "complete_task": ABOUT_A_TASK,
+    "fail_task": ABOUT_A_TASK,
 }
+
+
+class Down(Exception):
+    """No server answers; the command itself was not given."""
+
+    def __init__(self, said: Answer) -> None:
+        super().__init__(said)
+        self.said = said
 
 
 class Driver:
@@ -49,6 +60,8 @@ class Driver:
     def _names(self) -> dict[str, str]:
         said = call_socket(self._endpoint, "get_all_tasks", {})
         tasks = said.get("tasks")
+        if said.get("error") == "server_down":
+            raise Down(said)
         return labels(tasks) if isinstance(tasks, list) else {}
 
     def _about(self, tool: str, name: str, **arguments: Any) -> Answer:
@@ -56,15 +69,13 @@ class Driver:
         names = self._names()
         own = next((own for own, ours in names.items() if ours == name), name)
         answer = self.call(tool, task_id=own, **arguments)
-        if answer.get("error") == "not_owner" and own not in names:
-            return refused("unknown_task", "the server does not say why")
         return {**answer, "task": name} if answer.get("ok") else answer
 
     def add(self, name: str, priority: int, hints: str, depends: list[str]) -> Answer:
         """Our name is the description."""
         names = self._names()
         if name in names.values():
-            return refused("duplicate_id", "so says the driver: the board has ids of its own")
+            return unable("the board gives ids itself: nobody can add a task twice")
         own = {ours: theirs for theirs, ours in names.items()}
         answer = self.call(
             "create_task",
@@ -101,6 +112,12 @@ class Driver:
 
     def speak(self, verb: str, words: list[str]) -> Answer:
         """One verb of Mutiny's."""
+        try:
+            return self._speak(verb, words)
+        except Down as down:
+            return {**down.said, "happened": "no"}
+
+    def _speak(self, verb: str, words: list[str]) -> Answer:
         if verb == "list":
             return self.show()
         if verb == "init":
@@ -124,7 +141,7 @@ def judged(tool: str, said: Answer) -> Answer:
     if said.get("error") == "server_down":
         return said
     if "error" in said and "success" not in said:
-        return refused("bad_input", str(said["error"]))
+        return refused("", str(said["error"]))  # it has a text, and no class of refusals
     if said.get("success") is False:
         return refused(REFUSED.get(tool, ""), str(said.get("message", f"{tool}: success is false")))
     return {key: value for key, value in said.items() if key not in ("success", "tasks")}

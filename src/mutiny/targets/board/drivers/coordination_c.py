@@ -9,6 +9,7 @@ for `list`, because opening the board would already write to it.
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import sys
 from collections.abc import Callable
@@ -44,7 +45,7 @@ def show(directory: str) -> Answer:
     """The state file in our words."""
     if not os.path.isdir(directory):
         return refused("not_initialised", "there is no board")
-    found = state_in(os.path.join(directory, "tasks.json"))
+    found = state_in(os.path.join(directory, "tasks.json"), os.path.join(directory, ".lock"))
     if found["ok"]:
         found["tasks"] = rows(found["tasks"], owner="assigned_to", named=True)
     return found
@@ -125,8 +126,10 @@ def speak(directory: str, verb: str, words: list[str]) -> Answer:
         if told_so is None:
             raise
         return told_so
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:  # of its own files: we give it text
+        return refused("unreadable", str(error))
     except ValueError as error:
-        return refused("bad_input", str(error))
+        return understood(str(error), r"(?!)", REFUSALS)
 
 
 if __name__ == "__main__":

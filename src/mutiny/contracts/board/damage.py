@@ -1,0 +1,50 @@
+"""What a fault has written into a board's files is the fault's: no promise of the board is broken by it.
+
+Rubbish can be recognised: a board that takes it for an empty one has forgotten what it was given, and
+that counts. An old copy, a flipped bit or a part that still reads well cannot be recognised by a board
+without sums: then nobody knows what it should be, until a repair or a restore puts something else there.
+"""
+
+from __future__ import annotations
+
+from mutiny.contracts import faults
+from mutiny.contracts.board import operations as op
+from mutiny.contracts.board.model import BoardModel
+from mutiny.contracts.board.observation import BoardObservation
+from mutiny.model.operation import Operation, walk
+from mutiny.values import replace
+
+READS_WELL = ("flip", "stale", "append")
+"""Damage that may leave a state that reads well and says something else."""
+
+
+def damage_in(operation: Operation) -> faults.DamageFile | None:
+    """The damage that an operation does to a file, if any."""
+    for part in walk(operation):
+        if isinstance(part, op.CorruptBoard):
+            return faults.DamageFile(how=part.how, file="state", seed=part.seed)
+        if isinstance(part, faults.DamageFile):
+            return part
+    return None
+
+
+def hurt(
+    model: BoardModel, damage: faults.DamageFile, seen: BoardObservation
+) -> tuple[BoardModel, ...]:
+    """The worlds after a damage: the board knows that it is damaged, or it cannot know."""
+    hit = replace(model, damaged=True)
+    if (
+        damage.file != "state"
+    ):  # what a file beside the state is good for is the board's own business
+        return (hit, replace(hit.all_blurred(), foreign=True))
+    if seen.tasks is None:
+        return (hit,)
+    rest = damage.how == "truncate" and bool(seen.tasks)
+    if damage.how in READS_WELL or rest:
+        return (hit, replace(hit.adopt(seen), foreign=True))
+    return (hit,)
+
+
+def mended(model: BoardModel) -> BoardModel:
+    """After a repair or a restore that was answered: what is there now the board has put there."""
+    return replace(model, damaged=False, foreign=False)

@@ -1,0 +1,62 @@
+"""Right courses of leadership: one leader at a time, and old tokens are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from mutiny.contracts.board import operations as op
+from mutiny.contracts.board.course import Course, no, ok
+from mutiny.contracts.board.model import BoardModel, Leader, Span
+from mutiny.values import replace
+
+
+def elect(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
+    """A node wants to lead."""
+    gone = model.leader_gone(when)
+    token = model.top_token + 1
+    led = replace(model, leader=Leader(operation.node, token, when), top_token=token)
+    won = ok(led, "nobody leads")
+    lost = no(model, f"{model.leader.node if model.leader else 'nobody'} leads", "leader_exists")
+    if model.leader is not None and model.leader.node == operation.node:
+        return (won, lost)
+    if gone is None:
+        return (won, lost)
+    return (won,) if gone else (lost,)
+
+
+def _leads(model: BoardModel, operation: op.LeaderCommand, when: Span) -> bool | None:
+    """Does the node lead with the token that it shows? None: its lease may just have run out."""
+    token = model.token_used(operation.node, stale=operation.stale)
+    leader = model.leader
+    if leader is None or leader.node != operation.node or token != leader.token:
+        return False
+    return True if model.leader_gone(when) is False else None
+
+
+def _as_leader(
+    model: BoardModel, operation: op.LeaderCommand, when: Span, after: BoardModel
+) -> Iterable[Course]:
+    leads = _leads(model, operation, when)
+    refused = no(model, f"{operation.node} does not lead", "not_leader", "stale_token")
+    if leads is False:
+        return (refused,)
+    served = ok(after, f"{operation.node} leads")
+    return (served,) if leads else (served, refused)
+
+
+def renew(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
+    """The leader says that it lives."""
+    leader = model.leader
+    renewed = model if leader is None else replace(model, leader=replace(leader, renewed=when))
+    return _as_leader(model, operation, when, renewed)
+
+
+def step_down(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
+    """The leader gives up."""
+    return _as_leader(model, operation, when, replace(model, leader=None))
+
+
+def write(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
+    """A node acts as the leader."""
+    return _as_leader(model, operation, when, model)

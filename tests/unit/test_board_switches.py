@@ -1,0 +1,381 @@
+"""Every switch and figure of a board's profile is known everywhere where it counts.
+
+A switch that the model honours and the invariants, the history or the waits do not is a wrong accusation
+of every board that is so. The tables below must name every field: who adds one says here what follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from typing import Any
+
+import pytest
+from test_contract_board_rules import DONE, NOW, A, board, held, no, of, ok, picture, view
+from test_false_accusations_of_boards import judged, said, waiting_for
+
+from mutiny.contracts.board import operations as op
+from mutiny.contracts.board.contract import BoardContract
+from mutiny.contracts.board.courses import courses
+from mutiny.contracts.board.guards import breaker_courses
+from mutiny.contracts.board.model import Breaker, Leader, Span, Task
+from mutiny.contracts.board.observation import BoardObservation
+from mutiny.contracts.board.profile import BoardLimits, BoardProfile, Figures
+from mutiny.contracts.board.sayable import in_words_of, sayable
+from mutiny.model.operation import Operation
+from mutiny.oracle.history.checker import Limits, Verdict, check
+from mutiny.oracle.history.events import Entry
+from mutiny.targets.board.history import model_for
+from mutiny.values import replace
+
+PLAIN = BoardProfile()
+FAILED = replace(A, status="failed", attempts=1)
+CANCELLED = replace(A, status="cancelled")
+WHEN = Span(NOW, NOW)
+
+
+# --- what a step, a history, a wait says under a profile --------------------------------------------
+
+
+def broken(
+    profile: BoardProfile,
+    task: Task,
+    operation: Operation,
+    answer: dict[str, object],
+    seen: BoardObservation,
+) -> bool:
+    """Does one step break a promise of a board with this profile?"""
+    model = replace(board(task), profile=profile)
+    contract = BoardContract(profile)
+    return bool(judged(model, operation, said(answer), of(model), seen, contract)[1])
+
+
+def ordered(profile: BoardProfile, *events: tuple[str, dict[str, Any], dict[str, Any]]) -> bool:
+    """Is there an order for commands that were given one after the other?"""
+    entries = [
+        Entry("p", name, given, answer, invoked=float(place), returned=place + 0.5)
+        for place, (name, given, answer) in enumerate(events)
+    ]
+    report = check(entries, model_for(entries, profile), Limits(seconds=10))
+    return report.verdict is Verdict.LINEARIZABLE
+
+
+ADD = ("add", {"id": "a"}, {"ok": True, "task": "a"})
+CLAIM = ("claim", {"worker": "w"}, {"ok": True, "task": "a"})
+FAIL = ("fail", {"worker": "w", "task": "a"}, {"ok": True, "task": "a"})
+CANCEL = ("cancel", {"task": "a"}, {"ok": True, "task": "a"})
+RETRY = ("retry", {"task": "a"}, {"ok": True, "task": "a"})
+CLAIM_B = ("claim", {"worker": "w"}, {"ok": True, "task": "b"})
+HALF_A_BATCH = (
+    "add-batch",
+    {"tasks": [{"id": "b"}, {"id": "a"}]},
+    {"ok": False, "error": "duplicate_id"},
+)
+
+
+def late(seconds: float) -> tuple[Any, ...]:
+    """A claim by somebody else, so many seconds after the first one."""
+    first = Entry("p", *ADD, invoked=0.0, returned=0.1)
+    taken = Entry("p", *CLAIM, invoked=0.2, returned=0.3)
+    other = ("claim", {"worker": "v"}, {"ok": True, "task": "a"})
+    return (first, taken, Entry("q", *other, invoked=seconds, returned=seconds + 0.1))
+
+
+def robs(profile: BoardProfile, seconds: float) -> bool:
+    entries: Sequence[Entry] = late(seconds)
+    report = check(entries, model_for(entries, profile), Limits(seconds=10))
+    return report.verdict is not Verdict.LINEARIZABLE
+
+
+def refusals(profile: BoardProfile, task: Task, operation: Operation) -> set[str]:
+    model = replace(board(task), profile=profile)
+    return {word for one in courses(model, operation, WHEN) for word in one.refusals}
+
+
+def explored(profile: BoardProfile) -> set[str]:
+    """The operations and sentences of some explored sequences."""
+    contract = BoardContract(profile)
+    return {
+        text
+        for seed in range(30)
+        for one in contract.generate(seed, 25)
+        for text in (one.type, str(getattr(one, "sentence", "")))
+    }
+
+
+def seen(task: Task) -> BoardObservation:
+    return picture(view(task))
+
+
+Allowed = Callable[[BoardProfile], bool]
+"""Is something right that only a board with the switch may do?"""
+CANCELLED_NOW = (op.Cancel("a"), ok(task="a"), seen(CANCELLED))
+AGAIN = (op.Claim("w1", "a"), ok(task="a"), seen(held()))
+PARTLY = (op.AddBatch(("b", "a")), no("duplicate_id"), picture(view(A), view(Task("b"))))
+BEHIND = Task("b", depends=("a",), status="blocked")
+FAILED_NOW = (op.Fail("w1", "a"), ok(task="a"), picture(view(FAILED, epoch=1)))
+EXCUSED = {"board.add_kept": "why", "board.status_is_honest": "why"}
+
+SWITCHES: dict[str, dict[str, tuple[object, Allowed]]] = {
+    "cancels_failed": {
+        "step": (True, lambda one: not broken(one, FAILED, *CANCELLED_NOW)),
+        "history": (True, lambda one: ordered(_once(one), ADD, CLAIM, FAIL, CANCEL)),
+    },
+    "owner_reclaims": {
+        "step": (True, lambda one: not broken(replace(one, fences=False), held(), *AGAIN)),
+        "history": (True, lambda one: ordered(one, ADD, CLAIM, CLAIM)),
+    },
+    "retry_rests": {
+        "step": (True, lambda one: "task_not_available" in _after_retry(one)),
+        "wait": (True, lambda one: not waiting_for(_patient(one), replace(A, rest=Span(NOW, NOW + 90)))[0]),
+    },
+    "fail_is_final": {
+        "step": (True, lambda one: not broken(one, held(), *FAILED_NOW)),
+        "history": (True, lambda one: ordered(one, ADD, CLAIM, FAIL, RETRY)),
+    },
+    "dependants_wait": {
+        "step": (True, lambda one: _blocked_is_right(one)),
+        "wait": (True, lambda one: not waiting_for(one, FAILED, BEHIND)[0]),
+        "exploration": (True, lambda one: "all tasks are settled" not in explored(one)),
+    },
+    "restore_keeps_claims": {
+        "step": (True, lambda one: _restored(one) == "claimed"),
+    },
+    "batches": {
+        "step": (False, lambda one: not broken(one, A, *PARTLY)),
+        "history": (False, lambda one: ordered(one, ADD, HALF_A_BATCH, CLAIM_B)),
+        "exploration": (False, lambda one: "AddBatch" not in explored(one)),
+    },
+    "leases": {
+        "step": (False, lambda one: not _returned(one)),
+        "history": (False, lambda one: robs(one, 50.0)),
+        "wait": (False, lambda one: "never returns" in _stuck_text(one)),
+    },
+    "names_tasks": {
+        "words": (False, lambda one: not sayable(one, op.Claim("w", "a"))),
+    },
+    "fences": {
+        "words": (False, lambda one: not sayable(one, op.Complete("w", "a", stale=True))),
+    },
+    "names_new_tasks": {
+        "words": (False, lambda one: in_words_of(one, (op.AddTask("a"), op.AddTask("a"))) is None),
+        "exploration": (False, lambda one: not _adds_known(one)),
+    },
+    "counts_completions": {
+        "words": (False, lambda one: in_words_of(one, (op.Verify("no task is completed twice"),)) == ()),
+        "exploration": (False, lambda one: "no task is completed twice" not in explored(one)),
+    },
+    "breaker": {
+        "step": (True, lambda one: "breaker_open" in _with_open_breaker(one)),
+        "words": (True, lambda one: "breaker" in BoardContract(one).scenarios),
+        "wait": (True, lambda one: one.time_to_pass_s > PLAIN.time_to_pass_s),
+    },
+    "server": {
+        "step": (True, lambda one: "server_down" in refusals(one, A, op.Claim("w"))),
+        "words": (True, lambda one: "server_kill" in BoardContract(one).scenarios),
+    },
+    "works": {
+        "step": (True, lambda one: not broken(one, A, op.List(), ok(), picture(view(DONE)))),
+        "words": (True, lambda one: "agents" in BoardContract(one).scenarios),
+    },
+    "sure_calls": {"exploration": (6, lambda one: "CrashAt" in explored(one))},
+    "lacks": {
+        "words": (("Cancel",), lambda one: not sayable(one, op.Cancel("a"))),
+        "exploration": (("Cancel",), lambda one: "Cancel" not in explored(one)),
+    },
+    "skips": {"words": ({"priority": "why"}, lambda one: "priority" not in BoardContract(one).scenarios)},
+    "not_applicable": {
+        "step": (EXCUSED, lambda one: not broken(one, A, op.List(), ok(), picture())),
+    },
+}  # fmt: skip
+"""Switch -> where it counts -> its unusual value, and what is right only then."""
+
+
+def _once(profile: BoardProfile) -> BoardProfile:
+    """The first failure is the last."""
+    return replace(profile, figures=Figures(max_attempts=1))
+
+
+def _patient(profile: BoardProfile) -> BoardProfile:
+    return replace(profile, figures=Figures(retry_base_s=60.0, retry_cap_s=600.0))
+
+
+def _after_retry(profile: BoardProfile) -> set[str]:
+    model = replace(board(FAILED), profile=replace(profile, figures=Figures(retry_base_s=9.0)))
+    retried = next(one.after for one in courses(model, op.Retry("a"), WHEN) if one.success)
+    soon = Span(NOW + 0.1, NOW + 0.2)
+    return {word for one in courses(retried, op.Claim("w", "a"), soon) for word in one.refusals}
+
+
+def _blocked_is_right(profile: BoardProfile) -> bool:
+    model = replace(board(FAILED, BEHIND), profile=profile)
+    return not judged(model, op.List(), said(ok()), of(model), of(model), BoardContract(profile))[1]
+
+
+def _restored(profile: BoardProfile) -> str:
+    model = replace(board(A), profile=profile, checkpoints={"c": {"a": held()}})
+    (course,) = courses(model, op.Restore("c"), WHEN)
+    return course.after.tasks["a"].status
+
+
+def _returned(profile: BoardProfile) -> bool:
+    model = replace(board(held()), profile=profile)
+    long_after = Span(NOW + 1e6, NOW + 1e6)
+    return any(not one.after.tasks["a"].held for one in courses(model, op.Recover(), long_after))
+
+
+def _stuck_text(profile: BoardProfile) -> str:
+    from mutiny.contracts.board.background import judge_wait
+    from mutiny.model.result import OperationResult
+
+    model = replace(board(held()), profile=profile, spawned={"w": "healthy"})
+    shown = of(model, living=frozenset({"w"}))
+    late_one = OperationResult(None, timed_out=True)
+    _, violation = judge_wait(model, op.Settle(), late_one, shown)
+    return "" if violation is None else violation.message
+
+
+def _with_open_breaker(profile: BoardProfile) -> set[str]:
+    model = replace(board(A), profile=profile, breaker=Breaker(3, 0, WHEN))
+    return {word for one in courses(model, op.Claim("w"), WHEN) for word in one.refusals}
+
+
+def _adds_known(profile: BoardProfile) -> bool:
+    contract = BoardContract(profile)
+    for seed in range(40):
+        names = [one.task for one in contract.generate(seed, 30) if isinstance(one, op.AddTask)]
+        if len(set(names)) < len(names):
+            return True
+    return False
+
+
+@pytest.mark.parametrize(
+    ("switch", "where"), [(name, where) for name, row in SWITCHES.items() for where in row]
+)
+def test_a_switch_is_honoured_where_it_counts(switch: str, where: str) -> None:
+    value, allowed = SWITCHES[switch][where]
+    assert allowed(replace(PLAIN, **{switch: value})), "a board that is so is accused"
+    assert not allowed(PLAIN), "a board that is not so gets away with it"
+
+
+def test_every_switch_has_its_row() -> None:
+    tables = {"figures", "limits"}
+    assert set(SWITCHES) == {one.name for one in fields(BoardProfile)} - tables
+
+
+# --- figures ---------------------------------------------------------------------------------------
+
+
+def _leads(profile: BoardProfile, after_s: float) -> bool:
+    model = replace(board(A), profile=profile, leader=Leader("n1", 1, WHEN), top_token=1)
+    then = Span(NOW + after_s, NOW + after_s)
+    return not any(one.success for one in courses(model, op.Elect("n2"), then))
+
+
+def _rests(profile: BoardProfile, after_s: float, attempts: int = 0) -> bool:
+    model = replace(board(held(attempts=attempts)), profile=profile)
+    failed = next(one.after for one in courses(model, op.Fail("w1", "a"), WHEN) if one.success)
+    then = Span(NOW + after_s, NOW + after_s)
+    return not any(one.success for one in courses(failed, op.Claim("w", "a"), then))
+
+
+def _held_for(profile: BoardProfile, after_s: float) -> bool | None:
+    stale = replace(board(held()), profile=profile).stale("w1", Span(NOW + after_s, NOW + after_s))
+    return None if stale is None else not stale
+
+
+def _burst(profile: BoardProfile, count: int) -> bool:
+    """Are so many commands at once all sure to get through?"""
+    model = replace(board(*(Task(f"t{n}", order=n) for n in range(20))), profile=profile)
+    for _ in range(count):
+        found = courses(model, op.Claim("w"), WHEN)
+        if any("rate_limited" in one.refusals for one in found):
+            return False
+        model = next(one.after for one in found if one.success)
+    return True
+
+
+def _half_open(profile: BoardProfile, probes: int, after_s: float = 50.0) -> set[bool]:
+    tasks = frozenset(f"p{number}" for number in range(probes))
+    opened = Breaker(3, 0, WHEN, tasks)
+    model = replace(board(A), profile=replace(profile, breaker=True), breaker=opened)
+    then = Span(NOW + after_s, NOW + after_s)
+    return {through for through, _ in breaker_courses(model, then)}
+
+
+def _opens_after(profile: BoardProfile) -> int:
+    from mutiny.contracts.board.guards import fails
+
+    model = replace(board(held()), profile=replace(profile, breaker=True))
+    for count in range(1, 20):
+        model = fails(model, held(), WHEN)
+        if model.breaker.opened is not None:
+            return count
+    return 0
+
+
+def _closes_after(profile: BoardProfile) -> int:
+    from mutiny.contracts.board.guards import succeeds
+
+    probes = frozenset({"a"})
+    model = replace(board(held()), profile=replace(profile, breaker=True))
+    model = replace(model, breaker=Breaker(3, 0, WHEN, probes))
+    for count in range(1, 20):
+        model = succeeds(model, held())
+        if model.breaker.opened is None:
+            return count
+        model = replace(model, breaker=replace(model.breaker, probes=probes))
+    return 0
+
+
+def _figures(**changes: Any) -> BoardProfile:
+    return replace(PLAIN, figures=Figures(**changes))
+
+
+FIGURES: dict[str, Callable[[], bool]] = {
+    "lease_s": lambda: _held_for(_figures(lease_s=900.0), 60.0) is True
+    and not _held_for(PLAIN, 60.0)
+    and robs(_figures(lease_s=900.0), 60.0)
+    and not robs(PLAIN, 60.0)
+    and not waiting_for(_figures(lease_s=900.0), held())[0],
+    "shortest_lease_s": lambda: _held_for(_figures(lease_s=900.0, shortest_lease_s=120.0), 60.0)
+    is True
+    and _held_for(_figures(lease_s=900.0, shortest_lease_s=120.0), 300.0) is None
+    and not robs(_figures(lease_s=900.0, shortest_lease_s=120.0), 300.0),
+    "leader_lease_s": lambda: _leads(_figures(leader_lease_s=60.0), 30.0) and not _leads(PLAIN, 30.0),
+    "retry_base_s": lambda: _rests(_figures(retry_base_s=4.0), 2.0) and not _rests(PLAIN, 2.0),
+    "retry_cap_s": lambda: not _rests(_figures(retry_base_s=99.0, retry_cap_s=1.0), 5.0),
+    "jitter": lambda: not _rests(_figures(retry_base_s=4.0, jitter=0.9), 2.0),
+    "max_attempts": lambda: not ordered(_figures(max_attempts=1), ADD, CLAIM, FAIL, CLAIM),
+    "max_retries": lambda: refusals(_figures(max_retries=1), replace(FAILED, retries=1), op.Retry("a"))
+    == {"retries_used", "wrong_status"}
+    and not refusals(PLAIN, replace(FAILED, retries=9), op.Retry("a")),
+    "breaker_failures": lambda: _opens_after(_figures(breaker_failures=5)) == 5,
+    "breaker_open_s": lambda: _half_open(_figures(breaker_open_s=600.0), 0) == {False},
+    "breaker_half_open": lambda: _half_open(_figures(breaker_half_open=2), 1) == {True},
+    "breaker_successes": lambda: _closes_after(_figures(breaker_successes=4)) == 4,
+    "rate_limit": lambda: not _burst(_figures(rate_limit=0.01), 15) and _burst(PLAIN, 15),
+    "rate_burst": lambda: _burst(_figures(rate_limit=0.01, rate_burst=15), 15),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_counts(name: str) -> None:
+    assert FIGURES[name]()
+
+
+def test_every_figure_has_its_row() -> None:
+    assert set(FIGURES) == {one.name for one in fields(Figures)}
+
+
+def test_every_limit_is_used_somewhere() -> None:
+    """Deadlines are the live target's: each is read there, or in the contract."""
+    from importlib.resources import files
+
+    used = "".join(
+        path.read_text(encoding="utf-8")
+        for package in ("mutiny.targets.board", "mutiny.contracts.board")
+        for path in files(package).iterdir()
+        if path.name.endswith(".py") and path.name != "profile.py"
+    )
+    assert [one.name for one in fields(BoardLimits) if f"limits.{one.name}" not in used] == []

@@ -1,0 +1,333 @@
+"""What a board is not guilty of: what a fault wrote, what nobody could follow, what is only slow.
+
+Each example was a wrong accusation once; beside it stands what comes close and is a broken promise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from test_contract_board_rules import (
+    DONE,
+    HELD,
+    NOW,
+    ONE,
+    PROFILE,
+    A,
+    board,
+    held,
+    no,
+    of,
+    ok,
+    picture,
+    view,
+)
+
+from mutiny.contracts import faults
+from mutiny.contracts.board import operations as op
+from mutiny.contracts.board import worlds
+from mutiny.contracts.board.background import later, pending
+from mutiny.contracts.board.contract import Beliefs, BoardContract
+from mutiny.contracts.board.courses import MOST_DOUBTFUL, reaped
+from mutiny.contracts.board.model import MOST_UNDECIDED, BoardModel, Span, Task
+from mutiny.contracts.board.observation import BoardObservation
+from mutiny.contracts.board.profile import BoardProfile, Figures
+from mutiny.contracts.board.sentences import understand
+from mutiny.contracts.common import CrashAt, Reset
+from mutiny.contracts.faults import DAMAGES
+from mutiny.model.operation import Operation
+from mutiny.model.result import OperationResult
+from mutiny.model.verdict import Verdict
+from mutiny.values import replace
+
+UNREADABLE = BoardObservation(NOW, NOW, NOW, None, "it is no JSON", absent=False)
+FIRED = OperationResult(0, fired=True)
+OLD = picture(view(A, epoch=1))
+"""The board before the last change: an older epoch, nobody's task."""
+
+
+def said(answer: dict[str, object], at: float = NOW) -> OperationResult:
+    code = 0 if answer["ok"] else 1
+    return OperationResult(code, details={"answer": answer, "invoked": at, "returned": at})
+
+
+def judged(
+    model: BoardModel | Beliefs,
+    operation: Operation,
+    result: OperationResult,
+    before: BoardObservation,
+    seen: BoardObservation,
+    contract: BoardContract | None = None,
+) -> tuple[Verdict, list[str], Beliefs]:
+    """One step as the engine sees it: verdict, broken rules, beliefs."""
+    contract = contract or BoardContract(PROFILE)
+    beliefs = model if isinstance(model, Beliefs) else Beliefs((model,))
+    answered = contract.judge(beliefs, operation, result, before, seen, NOW)
+    rules = [] if answered.violation is None else [answered.violation.rule]
+    if answered.verdict is Verdict.INCONCLUSIVE:
+        return answered.verdict, rules, answered.model
+    checked = contract.check(answered.model, operation, result.succeeded, before, seen)
+    rules += [one.rule for one in (*checked.broken, *checked.settling)]
+    verdict = Verdict.INCONCLUSIVE if checked.unreadable and not rules else answered.verdict
+    return verdict, rules, checked.model
+
+
+# --- a fault's step is not judged by what the fault wrote ------------------------------------------
+
+FINISHED = board(replace(DONE, epoch=1))
+WAYS = {
+    "an older epoch": (HELD, picture(view(A, epoch=0))),
+    "a task that was done is free": (FINISHED, picture(view(A, epoch=1))),
+    "a claim is gone": (HELD, OLD),
+    "a task is gone": (HELD, picture()),
+    "a task nobody added": (ONE, picture(view(A), view(Task("b")))),
+    "nobody's claim": (HELD, picture(view(held(), owner=None))),
+    "a circle": (ONE, picture(view(A, depends=("a",), status="blocked"))),
+    "completed twice": (FINISHED, picture(view(DONE, completions=2))),
+    "too many attempts": (ONE, picture(view(A, attempts=9))),
+    "a lower token": (board(A, top_token=3), picture(view(A), token=1)),
+    "unreadable": (HELD, UNREADABLE),
+}
+
+
+def damages(how: str) -> Iterator[Operation]:
+    yield op.CorruptBoard(how)
+    yield faults.DamageFile(how=how)
+    yield faults.DamageFile(how=how, lasting=True)
+    yield faults.DamageFile(how=how, file="agents")
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+@pytest.mark.parametrize("what", WAYS)
+def test_the_step_of_a_damage_breaks_nothing(how: str, what: str) -> None:
+    model, seen = WAYS[what]
+    for fault in damages(how):
+        verdict, rules, _ = judged(model, fault, FIRED, of(model), seen)
+        assert (verdict, rules) == (Verdict.SUCCESS, []), fault
+
+
+@pytest.mark.parametrize("how", ["stale", "flip", "append"])
+def test_an_old_state_that_reads_well_cannot_be_recognised(how: str) -> None:
+    """Whatever is answered to it is nobody's broken promise, until a repair was answered."""
+    _, _, beliefs = judged(FINISHED, op.CorruptBoard(how), FIRED, of(FINISHED), OLD)
+    again = picture(view(held(epoch=2)))
+    claim = said(ok(task="a", epoch=2))
+    verdict, rules, beliefs = judged(beliefs, op.Claim("w2"), claim, OLD, again)
+    assert (verdict, rules) == (Verdict.SUCCESS, [])
+    twice = picture(view(DONE, epoch=2, completions=2))
+    done = said(ok(task="a"))
+    verdict, rules, beliefs = judged(beliefs, op.Complete("w2", "a"), done, again, twice)
+    assert (verdict, rules) == (Verdict.SUCCESS, [])
+    wrong = OperationResult(1, stderr="task a is done, not available")
+    verdict, rules, _ = judged(beliefs, op.AssertStatus("a", "available"), wrong, twice, twice)
+    assert (verdict, rules) == (Verdict.INCONCLUSIVE, [])
+    _, _, beliefs = judged(beliefs, op.Repair(), said(ok()), twice, twice)
+    back = picture(view(A, epoch=2))
+    _, rules, _ = judged(beliefs, op.List(), said(ok()), twice, back)
+    assert "board.terminal_is_terminal" in rules, "from the repair on promises count again"
+
+
+@pytest.mark.parametrize("how", ["garbage", "empty", "delete", "truncate"])
+def test_rubbish_that_is_taken_for_an_empty_board_is_forgetting(how: str) -> None:
+    _, _, beliefs = judged(ONE, op.CorruptBoard(how), FIRED, of(ONE), picture())
+    nothing = said(no("nothing_to_claim"))
+    _, rules, _ = judged(beliefs, op.Claim("w1"), nothing, picture(), picture())
+    assert rules[0] == "board.add_kept"
+    _, rules, _ = judged(beliefs, op.List(), said(ok(tasks=[])), picture(), picture())
+    assert rules[0] == "board.add_kept"
+
+
+def test_a_damage_that_was_noticed_must_be_repaired() -> None:
+    for how in DAMAGES:
+        _, _, beliefs = judged(ONE, op.CorruptBoard(how), FIRED, of(ONE), UNREADABLE)
+        _, rules, _ = judged(beliefs, op.Repair(), said(ok()), UNREADABLE, picture())
+        assert rules[0] == "board.repair_keeps_data", how
+
+
+def test_a_board_that_nobody_repaired_has_nothing_due() -> None:
+    model = replace(ONE, damaged=True, spawned={"w": "healthy"})
+    seen = replace(UNREADABLE, living=frozenset({"w"}))
+    assert pending(model, seen) == ()
+    verdict, rules, _ = judged(model, op.Settle(), OperationResult(), seen, seen)
+    assert (verdict, rules) == (Verdict.INCONCLUSIVE, [])
+
+
+def test_completions_that_were_there_before_are_not_done_now() -> None:
+    twice = picture(view(DONE, completions=2))
+    _, rules, _ = judged(board(DONE), op.List(), said(ok()), twice, twice)
+    assert rules == []
+
+
+# --- worlds that were given up ---------------------------------------------------------------------
+
+MANY = board(
+    *(held(f"t{number}", f"w{number}") for number in range(MOST_DOUBTFUL + 1)),
+    heard={f"w{number}": Span(NOW - 2.2, NOW) for number in range(MOST_DOUBTFUL + 1)},
+)
+
+
+def test_more_doubtful_claims_than_can_be_followed_prove_nothing() -> None:
+    """Any three of them may have been returned; not all combinations are tried."""
+    returned = said(ok(returned=["t0", "t2", "t4"]))
+    seen = picture(
+        *(
+            view(task) if name not in ("t0", "t2", "t4") else view(Task(name, epoch=1, attempts=1))
+            for name, task in MANY.tasks.items()
+        )
+    )
+    verdict, rules, _ = judged(MANY, op.Recover(), returned, of(MANY), seen)
+    assert (verdict, rules) == (Verdict.INCONCLUSIVE, [])
+
+
+def test_few_doubtful_claims_are_followed_exactly() -> None:
+    few = replace(MANY, tasks=dict(list(MANY.tasks.items())[:MOST_DOUBTFUL]))
+    assert len(list(reaped(few, Span(NOW, NOW)))) == 2**MOST_DOUBTFUL
+    assert not any(one.guessed for one in reaped(few, Span(NOW, NOW)))
+
+
+def test_worlds_that_differ_in_moments_only_are_joined() -> None:
+    many = [replace(HELD, heard={"w1": Span(NOW - number, NOW)}) for number in range(100)]
+    (joined,) = worlds.distinct(many)
+    assert joined.heard["w1"] == Span(NOW - 99, NOW)
+    assert not joined.guessed
+    assert len(worlds.distinct(many[:3])) == 3, "few are kept apart"
+
+
+def test_what_is_given_up_is_remembered() -> None:
+    many = [board(replace(A, epoch=number)) for number in range(worlds.MOST_WORLDS + 1)]
+    kept = worlds.distinct(many)
+    assert len(kept) == worlds.MOST_WORLDS
+    assert all(one.guessed for one in kept)
+    others = [replace(ONE, tasks={"a": replace(A, epoch=n)}) for n in range(MOST_UNDECIDED + 2)]
+    assert ONE.or_else(others).guessed
+
+
+@pytest.mark.parametrize(
+    ("operation", "answer", "seen"),
+    [
+        (op.Claim("w1"), no("nothing_to_claim"), of(ONE)),
+        (op.Claim("w1", "a"), no("task_not_available"), of(ONE)),
+        (op.AddTask("b"), ok(task="b"), of(ONE)),
+        (op.List(), ok(), picture()),
+        (op.List(), ok(), picture(view(A), view(Task("b")))),
+        (op.List(), ok(), picture(view(held()))),
+        (op.Complete("w1", "a"), ok(task="a"), picture(view(DONE))),
+    ],
+)
+def test_a_contradiction_after_giving_up_is_inconclusive(
+    operation: Operation, answer: dict[str, object], seen: BoardObservation
+) -> None:
+    verdict, rules, _ = judged(replace(ONE, guessed=True), operation, said(answer), of(ONE), seen)
+    assert (verdict, rules) == (Verdict.INCONCLUSIVE, [])
+    _, rules, _ = judged(ONE, operation, said(answer), of(ONE), seen)
+    assert rules, "with all worlds it is a broken promise"
+
+
+@pytest.mark.parametrize(
+    ("result", "rule"),
+    [
+        (OperationResult(1, stderr="Traceback (most recent call last):\nE: x"), "no_crash"),
+        (said(no("whatever")), "fails_clearly"),
+        (OperationResult(None, timed_out=True), "answers_in_time"),
+    ],
+)
+def test_what_no_belief_excuses_stays_a_bug(result: OperationResult, rule: str) -> None:
+    _, rules, _ = judged(replace(ONE, guessed=True), op.Claim("w1"), result, of(ONE), of(ONE))
+    assert rules[:1] == [f"board.{rule}"]
+
+
+# --- slow is not stuck -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "operation", [op.Settle(), op.WaitForSettled(), op.WaitForStatus("a", "done")]
+)
+def test_who_still_moves_at_the_bound_is_not_stuck(operation: Operation) -> None:
+    working = replace(HELD, spawned={"w": "healthy"})
+    seen = of(working, living=frozenset({"w"}))
+    late = OperationResult(None, timed_out=True, details={"moving": True})
+    assert judged(working, operation, late, seen, seen)[:2] == (Verdict.INCONCLUSIVE, [])
+    stuck = OperationResult(None, timed_out=True, details={})
+    assert judged(working, operation, stuck, seen, seen)[1] == ["board.no_stuck_claim"]
+
+
+# --- nobody looked ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "n1 leads",
+        "nobody leads",
+        "no task is tried more often than allowed",
+        "no task is completed twice",
+    ],
+)
+def test_what_a_board_does_not_show_nobody_can_say(sentence: str) -> None:
+    bare = replace(view(A), attempts=None, completions=None)
+    seen = picture(bare, token=None, leader=None)
+    assert understand(sentence).check(seen).holds is None
+    assert understand(sentence).check(BoardObservation()).holds is None
+
+
+def test_a_batch_that_is_no_batch_may_come_half_way() -> None:
+    contract = BoardContract(replace(PROFILE, batches=False))
+    one = replace(ONE, profile=contract.profile)
+    half = picture(view(A), view(Task("b", order=2)))
+    refused = said(no("duplicate_id"))
+    _, rules, after = judged(one, op.AddBatch(("b", "a")), refused, of(ONE), half, contract)
+    assert rules == []
+    assert set(after.alternatives[0].tasks) == {"a", "b"}
+    cut = OperationResult(0, fired=True, inner=(OperationResult(None, signal=9),))
+    point = CrashAt(op.AddBatch(("b", "c")), 3)
+    for seen in (of(ONE), half, picture(view(A), view(Task("b")), view(Task("c")))):
+        assert judged(one, point, cut, of(ONE), seen, contract)[1] == []
+
+
+# --- not due yet -----------------------------------------------------------------------------------
+
+PATIENT = BoardProfile(figures=Figures(lease_s=900.0, retry_base_s=30.0, retry_cap_s=3600.0))
+
+
+def waiting_for(profile: BoardProfile, *tasks: Task) -> tuple[tuple[str, ...], frozenset[str]]:
+    model = replace(board(*tasks), profile=profile, spawned={"w": "healthy"})
+    seen = of(model, living=frozenset({"w"}))
+    return pending(model, seen), later(model, seen)
+
+
+def test_a_lease_of_a_quarter_of_an_hour_is_not_over_in_seconds() -> None:
+    assert waiting_for(PATIENT, held()) == ((), {"a"})
+    behind = Task("b", depends=("a",), status="blocked")
+    assert waiting_for(PATIENT, held(), behind) == ((), {"a", "b"})
+    assert waiting_for(PROFILE, held())[0] == ("task a is claimed by w1",)
+    never = replace(PATIENT, leases=False)
+    assert waiting_for(never, held())[0] == ("task a is claimed by w1",), "it is never returned"
+
+
+def test_who_works_on_it_now_has_to_finish_it() -> None:
+    assert waiting_for(PATIENT, held(owner="w"))[0] == ("task a is claimed by w",)
+
+
+def test_a_task_rests_as_long_as_the_board_says() -> None:
+    retried = replace(A, rest=Span(NOW, NOW + 40))
+    resting = replace(PATIENT, retry_rests=True)
+    assert waiting_for(resting, retried) == ((), {"a"})
+    assert waiting_for(replace(PROFILE, retry_rests=True), retried)[0]
+    assert waiting_for(resting, A)[0], "it was never retried"
+
+
+def test_what_waits_for_a_retry_by_hand_is_not_stuck() -> None:
+    failed = replace(A, status="failed")
+    behind = Task("b", depends=("a",), status="blocked")
+    assert waiting_for(replace(PROFILE, dependants_wait=True), failed, behind) == ((), {"b"})
+    assert waiting_for(PROFILE, failed, behind)[0] == ("task b is blocked",)
+
+
+def test_a_board_without_repair_gets_a_new_one_after_a_damage() -> None:
+    contract = BoardContract(BoardProfile(lacks=("Repair",)))
+    for seed in range(40):
+        sequence = contract.generate(seed, 25)
+        for place, one in enumerate(sequence):
+            if isinstance(one, op.CorruptBoard):
+                assert Reset() in sequence[place + 1 : place + 4], seed
