@@ -11,6 +11,9 @@ from typing import Any
 import jsonschema_rs
 
 NAMES = ("journal-line", "summary", "plan", "replay")
+"""What a run writes."""
+OUTPUT = "output"
+"""What `--json` prints."""
 
 
 @cache

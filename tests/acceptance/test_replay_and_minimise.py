@@ -67,20 +67,20 @@ def test_the_report_can_be_shown_again(failed: Path) -> None:
     assert ran.code == 1
     assert ran.stdout.startswith("# Mutiny Error Report")
     assert (
-        json.loads(run_mutiny(failed, "report", "--json").stdout)["error"]["rule"]
+        json.loads(run_mutiny(failed, "report", "--json").stdout)["run"]["error"]["rule"]
         == "workers.no_crash"
     )
 
 
 def test_lists_for_programs(tmp_path: Path) -> None:
-    plants = json.loads(run_mutiny(tmp_path, "plants", "--json").stdout)
+    plants = json.loads(run_mutiny(tmp_path, "plants", "--json").stdout)["plants"]
     assert len(plants) >= 24
     assert {"name", "what", "failure_class", "source"} <= set(plants[0])
-    rules = json.loads(run_mutiny(tmp_path, "rules", "--json").stdout)
+    rules = json.loads(run_mutiny(tmp_path, "rules", "--json").stdout)["rules"]
     assert sum(1 for rule in rules if rule["seed_invariant"]) == 13
     doctor = json.loads(run_mutiny(tmp_path, "doctor", "--json").stdout)
     assert doctor["box"]
-    targets = json.loads(run_mutiny(tmp_path, "target", "list", "--json").stdout)
+    targets = json.loads(run_mutiny(tmp_path, "target", "list", "--json").stdout)["targets"]
     assert {"longboat", "llmc"} <= {target["name"] for target in targets}
 
 

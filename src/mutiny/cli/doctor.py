@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @words.command("doctor")
-@words.option("--json", "as_json", is_flag=True, help="A JSON list.")
+@words.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def command(as_json: bool) -> int:
     """Try live what this machine can do, and say what is not available and why.
 
@@ -31,7 +31,7 @@ def command(as_json: bool) -> int:
     )
     faults = survey_machine() if boxed is not None else survey_without_box()
     if as_json:
-        document = {
+        document: dict[str, object] = {
             "able": able,
             "box": boxed,
             "probes": [asdict(p) for p in probes],
@@ -42,7 +42,9 @@ def command(as_json: bool) -> int:
             "faults_available": sum(item.available for item in faults),
             "faults_known": len(faults),
         }
-        words.echo_json(document)
+        from mutiny.cli.envelope import tell
+
+        tell("doctor", 0 if able else 3, document)
         return 0 if able else 3
     for probe in probes:
         mark = "yes" if probe.available else "no "

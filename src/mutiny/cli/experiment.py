@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mutiny.experiments.experiment import Experiment
+    from mutiny.model.verdict import Verdict
     from mutiny.modes.experiment import Ran
     from mutiny.report.experiment import ExperimentReport
 
@@ -104,15 +105,30 @@ def run_command(
             chosen = choose_seed(experiment.seed if seed is None else seed)
             ran.append(_one(bench, experiment, chosen, quiet=as_json))
     reports = [item.report for item in ran]
-    code = _worst(ran)
+    code = _verdict(ran).exit_code
     if junit is not None:
         _write_junit(junit, reports)
     if as_json:
-        shown = {"exit_code": code, "experiments": [report.as_json() for report in reports]}
-        words.echo_json(shown)
+        _tell_run(ran, code, plant)
     elif len(ran) > 1:
         _table(reports)
     return code
+
+
+def _tell_run(ran: list[Ran], code: int, plant: str) -> None:
+    from mutiny.cli.envelope import tell
+
+    reports = [item.report for item in ran]
+    first = reports[0] if len(reports) == 1 else None
+    tell(
+        "experiment run",
+        code,
+        {"experiments": [report.as_json() for report in reports]},
+        verdict=_verdict(ran).value,
+        target=first.target if first else None,
+        plant=plant,
+        seed=first.seed if first else None,
+    )
 
 
 def _load_all(names: tuple[str, ...], target: str | None) -> list[Experiment]:
@@ -167,10 +183,10 @@ def _print(report: ExperimentReport) -> None:
     words.echo("")
 
 
-def _worst(ran: list[Ran]) -> int:
+def _verdict(ran: list[Ran]) -> Verdict:
     from mutiny.model.verdict import worst
 
-    return worst(item.outcome.verdict for item in ran).exit_code
+    return worst(item.outcome.verdict for item in ran)
 
 
 def _table(reports: list[ExperimentReport]) -> None:
@@ -197,28 +213,49 @@ def _write_junit(path: Path, reports: list[ExperimentReport]) -> None:
     "experiments", complete="experiments", nargs=-1, required=True, metavar="EXPERIMENT..."
 )
 @words.option("--target", complete="targets", help="Check it for another target than the file's.")
-def check_command(experiments: tuple[str, ...], target: str | None) -> int:
+@words.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+def check_command(experiments: tuple[str, ...], target: str | None, as_json: bool) -> int:
     """Read experiments and tell every mistake with its line; nothing is run or touched."""
+    from mutiny.errors import UsageError
+
+    rows: list[dict[str, Any]] = []
+    for name in experiments:
+        try:
+            rows.append(_checked(name, target))
+        except UsageError as error:
+            rows.append({"file": name, "mistakes": str(error).splitlines()})
+            words.echo(f"mutiny: {error}", err=True)
+            continue
+        if not as_json:
+            row = rows[-1]
+            words.echo(
+                f"{row['file']}: {row['title']!r} is well-formed: {row['operations']} operations, "
+                f"{row['faults']} faults, blast radius {row['blast_radius'] or 'not declared'!r}, "
+                f"for {', '.join(row['targets'])}"
+            )
+    code = 2 if any(row["mistakes"] for row in rows) else 0
+    if as_json:
+        from mutiny.cli.envelope import tell
+
+        tell("experiment check", code, {"files": rows}, target=target)
+    return code
+
+
+def _checked(name: str, target: str | None) -> dict[str, Any]:
+    """What a well-formed experiment says."""
     from mutiny.experiments.compile import compile_experiment
     from mutiny.modes.experiment_files import find, load
 
-    problems = 0
-    for name in experiments:
-        from mutiny.errors import UsageError
-
-        try:
-            experiment = load(find(name), target)
-        except UsageError as error:
-            problems += 1
-            words.echo(f"mutiny: {error}", err=True)
-            continue
-        plan = compile_experiment(experiment)
-        words.echo(
-            f"{experiment.path}: {experiment.name!r} is well-formed: {len(plan.steps)} operations, "
-            f"{experiment.faults} faults, blast radius {experiment.radius or 'not declared'!r}, "
-            f"for {', '.join(experiment.targets)}"
-        )
-    return 2 if problems else 0
+    experiment = load(find(name), target)
+    return {
+        "file": experiment.path,
+        "title": experiment.name,
+        "operations": len(compile_experiment(experiment).steps),
+        "faults": experiment.faults,
+        "blast_radius": experiment.radius,
+        "targets": list(experiment.targets),
+        "mistakes": [],
+    }
 
 
 @command.command("list")
@@ -247,7 +284,9 @@ def list_command(sentences: bool, steps: bool, contract: str | None, as_json: bo
                 }
             )
     if as_json:
-        words.echo_json(rows)
+        from mutiny.cli.envelope import tell
+
+        tell("experiment list", 0, {"experiments": rows})
         return 0
     for row in rows:
         targets = ", ".join(row["targets"])  # type: ignore[arg-type]
@@ -273,7 +312,9 @@ def _list_language(contract: str | None, *, sentences: bool, as_json: bool) -> i
         else:
             found[name] = {"steps": StepReader(registry_of(name), language).known}
     if as_json:
-        words.echo_json(found)
+        from mutiny.cli.envelope import tell
+
+        tell("experiment list", 0, {"language": found})
         return 0
     for name, parts in found.items():
         for title, entries in parts.items():
@@ -304,7 +345,8 @@ def _require_contract(name: str) -> None:
     show_default=True,
 )
 @words.option("--output", type=words.Path(path_type=Path), help="To a file instead of stdout.")
-def report_command(run: Path, form: str, output: Path | None) -> int:
+@words.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+def report_command(run: Path, form: str, output: Path | None, as_json: bool) -> int:
     """Show the report of an experiment again, from its run directory alone."""
     import json
 
@@ -321,6 +363,13 @@ def report_command(run: Path, form: str, output: Path | None) -> int:
     except ValueError as error:
         raise UsageError(f"{path}: not valid JSON: {error}") from error
     report = from_json(data, str(path))
+    if as_json:
+        from mutiny.cli.envelope import tell
+
+        about = {"target": report.target, "plant": report.plant or None, "seed": report.seed}
+        own = {**about, "verdict": report.verdict, "experiments": [report.as_json()]}
+        tell("experiment report", report.exit_code, own)
+        return report.exit_code
     text = {
         "markdown": lambda: markdown(report),
         "json": lambda: json.dumps(report.as_json(), indent=2) + "\n",

@@ -10,6 +10,7 @@ from mutiny.cli import words
 from mutiny.cli.options import choose_seed, make_bench, minimise_options, target_options
 
 if TYPE_CHECKING:
+    from mutiny.modes.bench import Bench
     from mutiny.modes.explore import Exploration
 
 
@@ -77,25 +78,22 @@ def command(
       mutiny explore --seeds 200 --ops 30 --keep-going
       mutiny explore --seed 7 --print
     """
+    from mutiny.cli.envelope import tell_tried
+    from mutiny.cli.progress import ProgressLine
     from mutiny.engine.minimise import Budget
     from mutiny.errors import UsageError
     from mutiny.modes.explore import explore
 
     budget = Budget(minimise_runs, minimise_seconds) if wanted else None
     bench = make_bench(target, program, plant, agents, isolation, root, budget)
-    if contract is not None and bench.target.spec.contract != contract:
-        raise UsageError(
-            f"target {target!r} implements {bench.target.spec.contract!r}, not {contract!r}"
-        )
+    own = bench.target.spec.contract
+    if contract is not None and own != contract:
+        raise UsageError(f"target {target!r} implements {own!r}, not {contract!r}")
     first = choose_seed(seed)
     if only_print:
-        for operation in bench.target.contract().generate(first, ops):
-            words.echo(str(operation))
-        return 0
+        return _print(bench, first, ops, as_json=as_json)
     if seeds == 1 and not as_json:
         return _single(bench, first, ops, coverage)
-    from mutiny.cli.progress import ProgressLine
-
     limit_s = minutes * 60 if minutes else None
     with ProgressLine("Exploring", seeds, quiet=as_json, limit_s=limit_s) as line:
         result = explore(
@@ -110,7 +108,7 @@ def command(
             ),
         )
     if as_json:
-        words.echo_json({"seed": first, **result.as_json()})
+        tell_tried("explore", bench, result.verdict, result.as_json(), first)
     else:
         _tell(result, first, coverage)
     return result.verdict.exit_code
@@ -131,14 +129,27 @@ def _tell(result: Exploration, first: int, coverage: bool) -> None:
     words.echo(f"{result.runs} runs from seed {first}, {result.operations} operations: {counts}")
 
 
-def _single(bench: object, seed: int, ops: int, coverage: bool) -> int:
+def _print(bench: Bench, seed: int, ops: int, *, as_json: bool) -> int:
+    """The sequence of a seed, without running it."""
+    sequence = bench.target.contract().generate(seed, ops)
+    if as_json:
+        from mutiny.cli.envelope import tell
+
+        own = {"operations": [operation.as_json() for operation in sequence]}
+        tell("explore", 0, own, target=bench.target.name, seed=seed)
+    else:
+        for operation in sequence:
+            words.echo(str(operation))
+    return 0
+
+
+def _single(bench: Bench, seed: int, ops: int, coverage: bool) -> int:
     """One seed is shown step by step, like a scenario."""
     from mutiny.cli.show import Show
-    from mutiny.modes.bench import Assignment, Bench
+    from mutiny.modes.bench import Assignment
     from mutiny.modes.explore import cells, coverage_table
     from mutiny.modes.scenarios import run_one
 
-    assert isinstance(bench, Bench)
     sequence = bench.target.contract().generate(seed, ops)
     show = Show(quiet=False)
     outcome = run_one(

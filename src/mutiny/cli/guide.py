@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from mutiny.cli.envelope import JSON, tell_error
 from mutiny.cli.main import ALIASES, COMMANDS, COMPLETION, find_command
 
 EXIT_CODES = """\b
@@ -85,4 +86,6 @@ def call(words: list[str]) -> Any:
     except click.ClickException as error:
         with contextlib.suppress(OSError):  # nobody listens
             error.show()
+        if JSON in words:
+            tell_error(words, 2, error.format_message())
         return 2

@@ -136,7 +136,11 @@ def command(
                 words.echo(_row(one))
     place = _write(report, root, page=page)
     if as_json:
-        words.echo_json({**report.as_json(), "written": str(place)})
+        from mutiny.cli.envelope import tell
+
+        told = {**report.as_json(), "written": str(place)}
+        alone = targets[0] if len(targets) == 1 else None
+        tell("load", report.verdict.exit_code, told, target=alone, plant=plant)
     else:
         _print(report)
         words.echo(f"Figures: {place}")

@@ -13,6 +13,7 @@ import sys
 
 TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from mutiny.cli.words import Command
@@ -87,7 +88,25 @@ def _leave(code: int) -> None:
 
 
 def _outcome(words: list[str]) -> int:
-    """Every outcome becomes an exit code in this one place."""
+    """Every outcome becomes an exit code in this one place; a program that listens hears why."""
+    from mutiny.cli.words import Documents
+
+    told: list[str] = []
+    before = Documents.printed
+
+    def say(line: str) -> None:
+        told.append(line)
+        _say(line)
+
+    code = _result(words, say)
+    if told and "--json" in words and Documents.printed == before:
+        from mutiny.cli.envelope import tell_error
+
+        tell_error(words, code, told[-1])
+    return code
+
+
+def _result(words: list[str], say: Callable[[str], None]) -> int:
     from mutiny import stopping
 
     try:
@@ -95,18 +114,18 @@ def _outcome(words: list[str]) -> int:
         stopping.obey()
         return answer if isinstance(answer, int) else 0
     except KeyboardInterrupt:
-        _say(f"{stopping.reason()}; the box is gone, what was written stays")
+        say(f"{stopping.reason()}; the box is gone, what was written stays")
         return stopping.exit_code()
     except Exception as error:  # noqa: BLE001  nothing may end as "bug found" but a bug
         from mutiny.cli.ending import crashed, drop_output, reader_gone
         from mutiny.errors import MutinyError
 
         if isinstance(error, MutinyError):
-            _say(f"mutiny: {error}")
+            say(f"mutiny: {error}")
             return error.exit_code
         if isinstance(error, BrokenPipeError) and reader_gone():
             return drop_output()
-        return crashed(error, _say)
+        return crashed(error, say)
 
 
 def _say(line: str) -> None:

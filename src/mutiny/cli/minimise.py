@@ -109,6 +109,10 @@ def command(
     if found.seen is not None:
         told = f"it does not break {wanted} here: {found.reproduced}, got {found.seen}"
         words.echo(f"mutiny: {source}: {told}", err=True)
+        if as_json:
+            from mutiny.cli.envelope import tell_error
+
+            tell_error(["minimise"], 3, f"{source}: {told}")
         return 3
     shortest = replace(replay, expect=wanted, target=name, plant=planted, **found.told())
     place = output or (source if source.is_dir() else source.parent) / "minimal_replay.json"
@@ -122,6 +126,8 @@ def _tell(replay: Replay, before: int, found: Shrunk, place: Path, *, as_json: b
     from mutiny.engine.replay import python_form
 
     if as_json:
+        from mutiny.cli.envelope import tell
+
         document = {
             "rule": replay.expect,
             "from": before,
@@ -133,7 +139,7 @@ def _tell(replay: Replay, before: int, found: Shrunk, place: Path, *, as_json: b
             "without_plant": found.without_plant and found.without_plant.as_json(),
             "file": str(place),
         }
-        words.echo_json(document)
+        tell("minimise", 0, document, target=replay.target, plant=replay.plant, seed=replay.seed)
         return
     words.echo(python_form(found.operations, mark_last=replay.vouched))
     words.echo(

@@ -6,7 +6,7 @@ from mutiny.cli import words
 
 
 @words.command("plants")
-@words.option("--json", "as_json", is_flag=True, help="A JSON list with class and source.")
+@words.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def command(as_json: bool) -> int:
     """List the bugs that can be planted into longboat, each with its class and where it was seen.
 
@@ -16,7 +16,9 @@ def command(as_json: bool) -> int:
     from longboat.plants import PLANTS
 
     if as_json:
-        words.echo_json([plant._asdict() for plant in PLANTS.values()])
+        from mutiny.cli.envelope import tell
+
+        tell("plants", 0, {"plants": [plant._asdict() for plant in PLANTS.values()]})
         return 0
     for plant in PLANTS.values():
         board = f" board {' '.join(plant.boards)};" if plant.boards else ""

@@ -108,7 +108,9 @@ def command(
         racer = Racer(bench, rounds, workers, schedules, watch, told)
         race = racer.run(kinds or KINDS)
     if as_json:
-        words.echo_json(race.as_json())
+        from mutiny.cli.envelope import tell_tried
+
+        tell_tried("race", bench, race.verdict, race.as_json())
     else:
         _print(race)
     return race.verdict.exit_code

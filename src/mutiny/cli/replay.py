@@ -11,6 +11,7 @@ from mutiny.cli import words
 from mutiny.cli.options import DEFAULT_ROOT, make_bench, seeing
 
 if TYPE_CHECKING:
+    from mutiny.engine.loop import Outcome
     from mutiny.engine.replay import Replay
     from mutiny.model.verdict import Verdict
 
@@ -62,7 +63,6 @@ def command(
     """
     from mutiny.cli.options import load_sequence
     from mutiny.cli.show import Show
-    from mutiny.model.verdict import worst
     from mutiny.modes.bench import Assignment
     from mutiny.modes.scenarios import run_one
 
@@ -78,31 +78,20 @@ def command(
     assignment = Assignment(
         replay.operations, file.name, replay.seed, "replay", repeats=wanted is not None
     )
-    rules: Counter[str] = Counter()
-    verdicts: list[Verdict] = []
-    same = 0
-    results = []
+    tally = Tally(wanted, times)
     for _ in stopping.unless_asked(range(times)):
-        outcome = run_one(bench, assignment, show, "Replay")
-        # The same failure may break several rules; which of them tells most is another question.
-        again = wanted is not None and wanted in outcome.rules
-        same += again
-        shown = wanted if again else outcome.rule
-        rules[shown or outcome.verdict.value] += 1
-        verdicts.append(outcome.verdict)
-        place, verdict = str(outcome.directory.path), outcome.verdict.value
-        results.append({"verdict": verdict, "rule": shown, "directory": place})
+        tally.add(run_one(bench, assignment, show, "Replay"))
         if not as_json and times > 1:
-            words.echo(f"{len(results):3d}/{times}  {verdict:<14} {shown or ''}".rstrip())
+            words.echo(tally.last_line())
+    code = tally.exit_code(strict=expect is not None)
     if as_json:
-        told = {"file": str(file), "times": times, "expect": wanted, "same": same, "runs": results}
-        words.echo_json(told)
+        from mutiny.cli.envelope import tell
+
+        about = {"target": bench.target.name, "plant": chosen, "seed": replay.seed}
+        tell("replay", code, {"file": str(file), **about, **tally.as_json()})
     elif times > 1:
-        words.echo(_count_line(same, len(results), wanted, rules))
-    worst_code = worst(verdicts).exit_code
-    if expect is not None:
-        return 0 if same == times else (1 if worst_code == 0 else worst_code)
-    return worst_code
+        words.echo(tally.count_line())
+    return code
 
 
 def _isolation(given: str | None, replay: Replay) -> str | None:
@@ -121,16 +110,6 @@ def _isolation(given: str | None, replay: Replay) -> str | None:
     return wanted
 
 
-def _count_line(same: int, times: int, wanted: str | None, rules: Counter[str]) -> str:
-    if wanted is None:
-        return ", ".join(f"{count} of {times}: {name}" for name, count in rules.most_common())
-    line = f"{same} of {times} failed in the same way ({wanted})"
-    others = {name: count for name, count in rules.items() if name != wanted}
-    return line + (
-        "; otherwise " + ", ".join(f"{c} x {n}" for n, c in others.items()) if others else ""
-    )
-
-
 def _check_rule(name: str, rules: object) -> None:
     from collections.abc import Mapping
 
@@ -139,3 +118,63 @@ def _check_rule(name: str, rules: object) -> None:
     assert isinstance(rules, Mapping)
     if name not in rules:
         raise UsageError(f"unknown rule {name!r}{nearest(name, list(rules))}; see `mutiny rules`")
+
+
+class Tally:
+    """What many repetitions of one sequence gave."""
+
+    def __init__(self, wanted: str | None, times: int) -> None:
+        self._wanted, self._times = wanted, times
+        self._rules: Counter[str] = Counter()
+        self._verdicts: list[Verdict] = []
+        self._runs: list[dict[str, str | None]] = []
+        self.same = 0
+
+    def add(self, outcome: Outcome) -> None:
+        """The same failure may break several rules; which of them tells most is another question."""
+        again = self._wanted is not None and self._wanted in outcome.rules
+        self.same += again
+        shown = self._wanted if again else outcome.rule
+        self._rules[shown or outcome.verdict.value] += 1
+        self._verdicts.append(outcome.verdict)
+        place = str(outcome.directory.path)
+        self._runs.append({"verdict": outcome.verdict.value, "rule": shown, "directory": place})
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of all."""
+        from mutiny.model.verdict import worst
+
+        return worst(self._verdicts)
+
+    def exit_code(self, *, strict: bool) -> int:
+        """`strict`: 0 means that the wanted rule was broken every time."""
+        code = self.verdict.exit_code
+        if not strict:
+            return code
+        return 0 if self.same == self._times else code or 1
+
+    def as_json(self) -> dict[str, object]:
+        """For programs."""
+        return {
+            "verdict": self.verdict.value,
+            "times": self._times,
+            "expect": self._wanted,
+            "same": self.same,
+            "runs": self._runs,
+        }
+
+    def last_line(self) -> str:
+        run = self._runs[-1]
+        line = f"{len(self._runs):3d}/{self._times}  {run['verdict']:<14} {run['rule'] or ''}"
+        return line.rstrip()
+
+    def count_line(self) -> str:
+        """How often it failed, and how."""
+        wanted, times = self._wanted, len(self._runs)
+        if wanted is None:
+            counted = self._rules.most_common()
+            return ", ".join(f"{count} of {times}: {name}" for name, count in counted)
+        others = ", ".join(f"{c} x {n}" for n, c in self._rules.items() if n != wanted)
+        line = f"{self.same} of {times} failed in the same way ({wanted})"
+        return f"{line}; otherwise {others}" if others else line

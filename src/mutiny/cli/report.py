@@ -10,7 +10,7 @@ from mutiny.cli import words
 
 @words.command("report")
 @words.argument("run", type=words.Path(path_type=Path), default=Path("chaos_runs/latest"))
-@words.option("--json", "as_json", is_flag=True, help="The summary as JSON.")
+@words.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def command(run: Path, as_json: bool) -> int:
     """Show the report of RUN (default: chaos_runs/latest) again."""
     from mutiny.errors import UsageError
@@ -24,7 +24,18 @@ def command(run: Path, as_json: bool) -> int:
         raise UsageError(f"{summary}: not valid JSON: {error}") from error
     report = run / "error_report.md"
     if as_json:
-        words.echo_json(data)
+        from mutiny.cli.envelope import tell
+
+        plan = _plan(run)
+        tell(
+            "report",
+            int(data["exit_code"]),
+            {"run": data, "directory": str(run)},
+            verdict=data["verdict"],
+            target=plan.get("target"),
+            plant=plan.get("plant"),
+            seed=data["seed"],
+        )
     elif report.exists():
         words.echo(report.read_text(encoding="utf-8"))
     else:
@@ -32,3 +43,13 @@ def command(run: Path, as_json: bool) -> int:
             f"{data['title']}: {data['verdict']}, {data['operations']} operations in {data['duration_s']}s"
         )
     return int(data["exit_code"])
+
+
+def _plan(run: Path) -> dict[str, str]:
+    """What the run was about; an old or damaged directory may not say it."""
+    try:
+        plan = json.loads((run / "plan.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    known = {name: plan.get(name) for name in ("target", "plant")} if isinstance(plan, dict) else {}
+    return {name: value for name, value in known.items() if isinstance(value, str)}

@@ -7,14 +7,16 @@ from mutiny.values import asdict
 
 
 @words.command("rules")
-@words.option("--json", "as_json", is_flag=True, help="A JSON list.")
+@words.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def command(as_json: bool) -> int:
     """List the promises of the contracts; their ids are stable names for replays and reports."""
     from mutiny.contracts.catalogue import CONTRACTS, rules_of
 
     rules = [rule for contract in CONTRACTS for rule in rules_of(contract).values()]
     if as_json:
-        words.echo_json([asdict(rule) for rule in rules])
+        from mutiny.cli.envelope import tell
+
+        tell("rules", 0, {"rules": [asdict(rule) for rule in rules]})
         return 0
     for rule in rules:
         words.echo(f"{rule.id:<32} {rule.category:<20} {rule.promise}")

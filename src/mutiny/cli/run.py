@@ -70,6 +70,8 @@ def command(
       mutiny run --target llmc --bin ./llmc --all-scenarios
       mutiny run --scenario my_scenario.json --seed 12345 --until-error
     """
+    from mutiny.cli.envelope import tell_tried
+    from mutiny.cli.show import Brief, Show
     from mutiny.engine.minimise import Budget
     from mutiny.modes.scenarios import chosen_scenarios, run_scenarios
     from mutiny.targets.requirements import left_out, refuse_lacking
@@ -79,17 +81,16 @@ def command(
     chosen = chosen_scenarios(bench, scenarios, everything=all_scenarios)
     for name, operations in chosen.items() if scenarios else ():  # what was named is not left out
         refuse_lacking(f"scenario {name}", operations, isolation=isolation)
-    for name, missing in ({} if scenarios else left_out(chosen, isolation)).items():
+    lacking = {} if scenarios else left_out(chosen, isolation)
+    for name, missing in lacking.items():
         del chosen[name]
         words.echo(f"left out: {name} needs what this machine lacks: {missing}", err=True)
     first_seed = choose_seed(seed)
     outcomes: list[dict[str, Any]] = []
-    from mutiny.cli.show import Brief, Show
-
     times = rounds if until_error else 1
     count = len(chosen) * times
     brief = not as_json and not (count == 1 if verbose is None else verbose)
-    code = run_scenarios(
+    verdict = run_scenarios(
         bench,
         chosen,
         first_seed,
@@ -99,5 +100,6 @@ def command(
         collect=outcomes,
     )
     if as_json:
-        words.echo_json({"exit_code": code, "seed": first_seed, "runs": outcomes})
-    return code
+        told = {"runs": outcomes, "left_out": lacking}
+        tell_tried("run", bench, verdict, told, first_seed)
+    return verdict.exit_code

@@ -30,7 +30,9 @@ def command(contract: str | None, target: str | None, as_json: bool) -> int:
             for contract_name, scenarios in found.items()
             for name, about in scenarios.items()
         ]
-        words.echo_json(rows)
+        from mutiny.cli.envelope import tell
+
+        tell("scenarios", 0, {"scenarios": rows}, target=target)
         return 0
     for contract_name, scenarios in found.items():
         words.echo(f"{contract_name}: {len(scenarios)} scenarios")

@@ -97,7 +97,10 @@ def command(
         sweep = sweeper.run(kind, only, points, watch)
     page = _write(sweep, root)
     if as_json:
-        words.echo_json({**sweep.as_json(), "page": str(page)})
+        from mutiny.cli.envelope import tell_tried
+
+        told = {**sweep.as_json(), "page": str(page)}
+        tell_tried("sweep", bench, sweep.verdict, told)
     else:
         _print(sweep)
         words.echo(f"Picture: {page}")

@@ -6,6 +6,10 @@ from pathlib import Path
 
 from mutiny.cli import words
 
+TYPE_CHECKING = False  # the real one would import typing
+if TYPE_CHECKING:
+    from mutiny.model.verdict import Verdict
+
 
 @words.group("target")
 def command() -> None:
@@ -13,7 +17,7 @@ def command() -> None:
 
 
 @command.command("list")
-@words.option("--json", "as_json", is_flag=True, help="A JSON list.")
+@words.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def list_targets(as_json: bool) -> int:
     """List the targets that ship with Mutiny or with installed packages."""
     from mutiny.errors import TargetMissing
@@ -36,7 +40,9 @@ def list_targets(as_json: bool) -> int:
             }
         )
     if as_json:
-        words.echo_json(rows)
+        from mutiny.cli.envelope import tell
+
+        tell("target list", 0, {"targets": rows})
         return 0
     for row in rows:
         words.echo(f"{row['name']:<12} {row['contract']:<9} {row['about']}")
@@ -55,7 +61,8 @@ def list_targets(as_json: bool) -> int:
     help="Also try the program: init, up, status, down in a box.",
 )
 @words.option("--live", is_flag=True, help="Also try the program found on PATH.")
-def check_target(file: str, program: str | None, live: bool) -> int:
+@words.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+def check_target(file: str, program: str | None, live: bool, as_json: bool) -> int:
     """Check a target file (or a target's name); every mistake is named with its line.
 
     With --bin or --live the target is also brought to life once: the first scenario of its contract
@@ -72,13 +79,30 @@ def check_target(file: str, program: str | None, live: bool) -> int:
         for name in (COMMANDS if spec.contract == "board" else wanted)
         if name not in spec.commands
     ]
-    words.echo(f"{origin}: target {spec.name!r} is well-formed")
-    if missing:
-        words.echo(f"not applicable for it (no command given): {', '.join(missing)}")
-    for rule, reason in spec.profile.not_applicable.items():
-        words.echo(f"not applicable: {rule}: {reason}")
-    if program is None and not live:
-        return 0
+    excused = dict(spec.profile.not_applicable)
+    if not as_json:
+        words.echo(f"{origin}: target {spec.name!r} is well-formed")
+        if missing:
+            words.echo(f"not applicable for it (no command given): {', '.join(missing)}")
+        for rule, reason in excused.items():
+            words.echo(f"not applicable: {rule}: {reason}")
+    verdict = _try(file, program, quiet=as_json) if program is not None or live else None
+    code = 0 if verdict is None else verdict.exit_code
+    if as_json:
+        from mutiny.cli.envelope import tell
+
+        own = {
+            "file": origin,
+            "contract": spec.contract,
+            "missing_commands": missing,
+            "not_applicable": excused,
+        }
+        tell("target check", code, own, verdict=verdict and verdict.value, target=spec.name)
+    return code
+
+
+def _try(file: str, program: str | None, *, quiet: bool) -> Verdict:
+    """Bring the target to life once."""
     from mutiny.cli.options import DEFAULT_ROOT, make_bench
     from mutiny.cli.show import Show
     from mutiny.modes.bench import Assignment
@@ -86,9 +110,7 @@ def check_target(file: str, program: str | None, live: bool) -> int:
 
     bench = make_bench(file, program, "", "double", None, DEFAULT_ROOT, None)
     title, operations = next(iter(bench.target.contract().scenarios.items()))
-    return run_one(
-        bench, Assignment(operations, title), Show(quiet=False), "Check"
-    ).verdict.exit_code
+    return run_one(bench, Assignment(operations, title), Show(quiet=quiet), "Check").verdict
 
 
 @command.command("init")
@@ -96,7 +118,8 @@ def check_target(file: str, program: str | None, live: bool) -> int:
     "file", type=words.Path(path_type=Path, dir_okay=False), default=Path("target.toml")
 )
 @words.option("--force", is_flag=True, help="Overwrite an existing file.")
-def init_target(file: Path, force: bool) -> int:
+@words.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+def init_target(file: Path, force: bool, as_json: bool) -> int:
     """Write a commented target file to start from."""
     from importlib.resources import files
 
@@ -109,5 +132,10 @@ def init_target(file: Path, force: bool) -> int:
         file.write_text(text, encoding="utf-8")
     except OSError as error:
         raise StoreError(f"cannot write {file}: {error.strerror}") from error
-    words.echo(f"wrote {file}; fill it in, then: mutiny target check {file}")
+    if as_json:
+        from mutiny.cli.envelope import tell
+
+        tell("target init", 0, {"file": str(file)})
+    else:
+        words.echo(f"wrote {file}; fill it in, then: mutiny target check {file}")
     return 0

@@ -44,10 +44,17 @@ def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
     stream.flush()
 
 
+class Documents:
+    """How many of them were printed: a program that listens gets one, whatever happens."""
+
+    printed = 0
+
+
 def echo_json(value: object) -> None:
     """Print one JSON document."""
     import json
 
+    Documents.printed += 1
     echo(json.dumps(value, indent=2))
 
 

@@ -73,8 +73,8 @@ def run_scenarios(
     fail_fast: bool,
     rounds: int,
     collect: list[dict[str, Any]],
-) -> int:
-    """Run them all; the exit code is that of the worst verdict."""
+) -> Verdict:
+    """Run them all; returns the worst verdict."""
     verdicts: list[Verdict] = []
     for round_number in range(rounds):
         for name, operations in scenarios.items():
@@ -87,6 +87,6 @@ def run_scenarios(
             collect.append({**record, "directory": str(outcome.directory.path)})
             if stopping.asked() or (fail_fast and outcome.verdict.stops_run):
                 show.total(collect)
-                return outcome.verdict.exit_code
+                return worst(verdicts)
     show.total(collect)
-    return worst(verdicts).exit_code
+    return worst(verdicts)
