@@ -108,7 +108,8 @@ def test_a_time_is_named_only_for_a_recovery_that_was_seen(
         assert found.score.recovery_s is None
     if None in took:
         assert found.score.recovery_s is None
-        assert "did not recover" in markdown(found)
+        word = "not measured" if verdict is Verdict.SUCCESS else "did not recover"
+        assert word in markdown(found)
 
 
 def test_a_forced_order_is_not_called_undisturbed(tmp_path: Path) -> None:
@@ -181,6 +182,27 @@ def test_an_answer_from_before_the_fault_is_no_recovery() -> None:
     recorder.did(op.KillDaemon(), FIRED, 10.0, 10.1)
     recorder.looked(10.2, None, ())
     assert recorder.shocks[0].recovered_s is None
-    recorder.sampled(Sample(11.0, True, 1.0))
-    recorder.looked(11.1, None, ())
+    recorder.sampled(Sample(11.1, True, 1.0))
+    assert recorder.shocks[0].recovered_s == pytest.approx(1.0)
+
+
+def test_without_a_probe_a_command_that_is_served_shows_the_recovery() -> None:
+    recorder = Recorder()
+    recorder.did(op.KillDaemon(), FIRED, 10.0, 10.1)
+    recorder.looked(10.2, None, ())
+    assert recorder.shocks[0].recovered_s is None
+    recorder.did(op.Up(), OperationResult(1), 10.3, 10.4)
+    recorder.looked(10.5, None, ())
+    assert recorder.shocks[0].recovered_s is None
+    recorder.did(op.Up(), ok(), 11.0, 12.0)
+    recorder.looked(12.1, None, ())
+    assert recorder.shocks[0].recovered_s == pytest.approx(2.0)
+
+
+def test_a_good_answer_after_a_calm_look_is_a_recovery() -> None:
+    recorder = Recorder()
+    recorder.did(op.KillDaemon(), FIRED, 10.0, 10.1)
+    recorder.looked(10.2, None, ())
+    recorder.sampled(Sample(10.5, False, 1.0))
+    recorder.sampled(Sample(11.1, True, 1.0))
     assert recorder.shocks[0].recovered_s == pytest.approx(1.0)

@@ -65,7 +65,7 @@ def test_nobody_asks_during_a_pause(tmp_path: Path) -> None:
     sampler.close()
 
 
-def test_recovery_is_the_first_good_look_after_the_end_of_a_fault() -> None:
+def test_recovery_is_the_first_good_answer_when_nothing_is_pending_after_a_fault() -> None:
     recorder = Recorder()
     recorder.did(op.KillAgent("a"), FIRED, 10.0, 10.5)
     recorder.looked(11.0, None, ("worker a is offline",))
@@ -75,7 +75,7 @@ def test_recovery_is_the_first_good_look_after_the_end_of_a_fault() -> None:
     recorder.sampled(Sample(12.5, True, 1.0))
     recorder.looked(13.0, None, ())
     recorder.looked(14.0, None, ())
-    assert recorder.shocks[0].recovered_s == 2.5
+    assert recorder.shocks[0].recovered_s == 2.0
 
 
 def test_a_lasting_fault_is_recovered_from_only_after_it_was_healed() -> None:
@@ -84,6 +84,9 @@ def test_a_lasting_fault_is_recovered_from_only_after_it_was_healed() -> None:
     recorder.looked(11.0, None, ())
     assert recorder.shocks[0].recovered_s is None
     recorder.did(faults.Heal(), OperationResult(), 20.0, 20.1)
+    recorder.looked(20.5, None, ())
+    assert recorder.shocks[0].recovered_s is None  # nobody has asked it anything since
+    recorder.did(op.Status(), OperationResult(), 20.6, 20.7)
     recorder.looked(21.0, None, ())
     assert recorder.shocks[0].recovered_s == 1.0
 

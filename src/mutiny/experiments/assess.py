@@ -263,6 +263,8 @@ def _score(
     judged = any(not rule.startswith("experiment.") for rule in rules)
     took = _recoveries(outcome, recorder) if judged else []
     recovered = None if not took else all(value is not None for value in took)
+    if not recovered and outcome.verdict is Verdict.SUCCESS:
+        recovered = None  # it was back at the end, but nobody saw when
     known = [value for value in took if value is not None]
     window = _chaos_window(outcome, placed)
     begun = [sample for sample in recorder.samples if sample.at >= window[0]]

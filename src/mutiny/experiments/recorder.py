@@ -1,7 +1,7 @@
 """What was witnessed during one experiment: looks, deeds, samples, shocks and recoveries.
 
-A shock is a fault that fired. Its recovery is the first look after it at which nothing was pending while
-the last answer of the probe was a good one, so the recovery time is measured, not declared.
+A shock is a fault that fired. It is recovered from when nothing is pending any more and the target has
+answered since, the probe or a command: so the recovery time is measured, not declared.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections import deque
 
 from mutiny.contracts.common import disturbs
 from mutiny.contracts.sentences import Deed, Look, Sample, Spoken, Witness
+from mutiny.model.operation import Kind
 from mutiny.values import dataclass, field
 
 TYPE_CHECKING = False  # the real one would import typing
@@ -99,17 +100,31 @@ class Recorder:
                 shock.recovered_s = max(at - (shock.since or 0.0), 0.0)
 
     def _answering(self, since: float) -> bool:
-        """Has the probe answered again? What it said before the fault proves nothing."""
+        """Has the target answered again, the probe or a command? What was said before proves nothing."""
         with self.lock:
-            if not self.samples:
-                return True
-            last = self.samples[-1]
-            return last.ok is True and last.at >= since
+            last = self.samples[-1] if self.samples else None
+        if last is not None and last.at >= since:
+            return last.ok is True
+        return any(
+            deed.operation.kind is Kind.COMMAND and deed.result.succeeded
+            for deed in self.deeds
+            if deed.began >= since
+        )
 
     def sampled(self, sample: Sample) -> None:
         """The probe answered, or did not."""
         with self.lock:
             self.samples.append(sample)
+            look = self.looks[-1] if self.looks else None
+        if sample.ok and look is not None and not look.pending:
+            for shock in self.shocks:
+                since = shock.since
+                if (
+                    shock.recovered_s is None
+                    and since is not None
+                    and look.at >= since <= sample.at
+                ):
+                    shock.recovered_s = sample.at - since
 
     def witness(self, model: Any, seen: Any, now: float, pending: tuple[str, ...]) -> Witness:
         """Everything so far, for a sentence."""
