@@ -91,12 +91,21 @@ class Hazards:
     def _hindered(self) -> Operation:
         command = self._legal(due=False)
         place = self._chance.choice(("state", "state", "source"))
+        if not isinstance(command, op.Accept):
+            place = (
+                "state"  # the others need not touch the user's repository, and feel nothing there
+            )
         lock = (faults.HoldLock(during=command, seconds=0.3),) if self._lock else ()
-        choices: tuple[Operation, ...] = (
+        # A command that is refused may write nothing at all: it would feel no disk.
+        writes = expect(self._model, command, None).success_due
+        disk: tuple[Operation, ...] = (
             faults.FillDisk("bytes", place, during=command),
             faults.FillDisk("inodes", place, during=command),
             faults.ReadOnlyDisk(place, during=command),
             faults.SlowFiles(self._chance.choice((1.0, 5.0)), place, during=command),
+        )
+        choices: tuple[Operation, ...] = (
+            *(disk if writes else ()),
             *lock,
             faults.Forbid(during=command),
             faults.LowerLimit(spare=self._chance.choice((0, 1, 3)), during=command),

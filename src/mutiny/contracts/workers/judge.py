@@ -359,7 +359,7 @@ def _judge_wait(
         text = f"Worker {belief.name!r} was given work but its agent never received it."
         return _broken("workers.nothing_lost", text, operation, belief.name)
     if belief is None or status is None:
-        return judgement
+        return _not_due(judgement)
     now_status = seen.status_of(belief.name)
     if now_status == "error" and status != "error":
         if "error" in model.allowed(belief.name):
@@ -368,9 +368,10 @@ def _judge_wait(
         text = f"Worker {belief.name!r} entered error state while waiting: {view.error_reason}."
         return _broken("workers.completes", text, operation, belief.name)
     if model.daemon_certain is not True:
-        return judgement
-    if status in ("needs_review", "no_changes") and belief.due_at is not None:
-        text = f"Worker {belief.name!r} was due to reach {status} but stays {now_status}."
+        return _not_due(judgement)
+    ends_turn = status not in AGENT_MOVES and status != "offline"
+    if ends_turn and belief.due_at is not None and (now_status in AGENT_MOVES or status != "idle"):
+        text = f"Worker {belief.name!r} was due to finish, and to reach {status}, but stays {now_status}."
         return _broken("workers.completes", text, operation, belief.name)
     if status == "idle" and "idle" in belief.statuses and now_status in ("offline", None, "idle"):
         text = f"Worker {belief.name!r} was due to become idle but stays {now_status}."
@@ -378,7 +379,12 @@ def _judge_wait(
     if status in AGENT_MOVES and status in belief.statuses:
         text = f"Worker {belief.name!r} was due to be {status} but is {now_status}."
         return _broken("workers.status_follows_model", text, operation, belief.name)
-    return judgement
+    return _not_due(judgement)
+
+
+def _not_due(judgement: Judgement) -> Judgement:
+    """What was waited for has not come, but nobody had promised it: a wait is no command that hangs."""
+    return Judgement(Verdict.INCONCLUSIVE) if judgement.verdict is Verdict.TIMEOUT else judgement
 
 
 def _proves_nothing(model: WorkersModel, operation: Operation, result: OperationResult) -> bool:
