@@ -10,7 +10,7 @@ JOBS ?= 4
 help:
 	@echo "make run      set up, run seven scenarios on longboat, then find one planted bug"
 	@echo "make test     set up, lint, type-check and run all tests"
-	@echo "make quality  prove every plant: found, minimised to its known length, replayed"
+	@echo "make quality  prove every plant: found, its minimal replay fails with it and passes without it; goes on where it stopped"
 	@echo "make bench    print what Mutiny, its walls, its faults and its checks cost"
 	@echo "make setup    set-up alone: leaves $(VENV)/bin/mutiny and $(VENV)/bin/longboat"
 
