@@ -104,8 +104,7 @@ class Bench:
                 on_directory(directory)
                 directory.write_json(directory.plan_path, self._plan(assignment))
                 outcome = self._execute(assignment, directory, listeners)
-            self._write(outcome, assignment, on_minimise, watch)
-        return outcome
+            return self._write(outcome, assignment, on_minimise, watch)
 
     def _write(
         self,
@@ -113,7 +112,7 @@ class Bench:
         assignment: Assignment,
         on_minimise: Callable[[Outcome], None],
         watch: Callable[[Progress], None],
-    ) -> None:
+    ) -> Outcome:
         """Everything that is kept of a run; a wish to stop only cuts the minimising short."""
         directory = outcome.directory
         self._snapshot(outcome)
@@ -131,6 +130,7 @@ class Bench:
 
             origin = self._origin(assignment, outcome)
             write_failure(outcome, self.target.contract(), replay, origin)
+        return outcome
 
     def engine(self, directory: RunDirectory, seed: int) -> Engine:
         """The loop, ready to run in a directory."""

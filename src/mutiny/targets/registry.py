@@ -129,6 +129,8 @@ def spoken_again(origin: str, spec: TargetSpec | BoardSpec, program: Path) -> tu
     """The options that name a target once more, from any directory: none for one that ships with Mutiny
     and whose program is found without help.
     """
+    if not origin:
+        return ()  # a plain box: there is no program to name
     known = {str(path) for path in shipped().values()}
     target = () if origin in known else ("--target", str(Path(origin).absolute()))
     try:
