@@ -188,13 +188,21 @@ def test_a_symptom_never_names_what_another_rule_explains() -> None:
 
 
 def test_every_class_of_rules_has_a_place_in_the_order() -> None:
+    unknown = Violation("nobody.knows", "")
     for rules in (WORKER_RULES, BOARD_RULES):
-        for rule in rules.values():
-            told = most_telling_first(
-                [Violation("nobody.knows", ""), Violation(rule.id, "")], {**rules}
-            )
-            symptom = rule.id.rpartition(".")[2] in (
-                *("assertion", "status_follows_model", "recovers", "completes", "serves_legal"),
-                *("accepts_legal", "answers_in_time", "all_settle", "no_stuck_claim"),
-            )
-            assert (told[0].rule == rule.id) is not symptom, rule.id
+        symptoms = [
+            rule.id
+            for rule in rules.values()
+            if most_telling_first([unknown, Violation(rule.id, "")], rules)[0] is unknown
+        ]
+        assert {rules[name].category for name in symptoms} < {r.category for r in rules.values()}
+        assert not {"Lost work", "Ownership", "Crashes"} & {
+            rules[name].category for name in symptoms
+        }
+        assert any(name.endswith("assertion") for name in symptoms)
+
+
+def test_what_waits_for_ever_names_more_than_a_status_that_is_not_as_due() -> None:
+    stuck = Violation("board.all_settle", "b waits for ever.", "b")
+    shown = Violation("board.status_is_honest", "b is blocked, but was due to be failed.", "b")
+    assert most_telling_first([shown, stuck], BOARD_RULES) == (stuck, shown)

@@ -31,11 +31,10 @@ _TELLING = (
     *("Stuck workers", "Stuck work"),
 )
 """Classes of rules: what tells most about the cause comes first."""
-_SYMPTOMS = frozenset(
-    {
-        *("assertion", "verified", "steady_state", "status_follows_model", "recovers", "completes"),
-        *("serves_legal", "accepts_legal", "answers_in_time", "all_settle", "no_stuck_claim"),
-    }
+_SYMPTOMS = (
+    *("no_stuck_claim", "all_settle", "completes", "recovers", "serves_legal", "accepts_legal"),
+    *("answers_in_time", "status_is_honest", "status_follows_model"),
+    *("verified", "steady_state", "assertion"),
 )
 """Rules that only say that something due did not come: any other broken rule may say why."""
 
@@ -73,9 +72,10 @@ def most_telling_first(
     """
 
     def place(violation: Violation) -> tuple[bool, int]:
-        rule = rules.get(violation.rule)
+        rule, name = rules.get(violation.rule), violation.rule.rpartition(".")[2]
+        if name in _SYMPTOMS:
+            return True, _SYMPTOMS.index(name)
         known = rule is not None and rule.category in _TELLING
-        rank = _TELLING.index(rule.category) if rule is not None and known else len(_TELLING)
-        return violation.rule.rpartition(".")[2] in _SYMPTOMS, rank
+        return False, _TELLING.index(rule.category) if rule is not None and known else len(_TELLING)
 
     return tuple(sorted(violations, key=place))

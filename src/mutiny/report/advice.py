@@ -49,8 +49,8 @@ _BY_CAUSE = {
 _LOST = "Follow the piece that is missing from its acknowledgement on: which step drops it?"
 _VERIFY = Advice(
     "High",
-    "After this fault the system does not do what its hypothesis says.",
-    "Compare the symptom with the hypothesis, and repeat it with the regression test.",
+    "The system does not do what the experiment says of it.",
+    "Compare the symptom with the hypothesis: which of them is wrong?",
 )
 _SPLIT = Advice(
     "Critical",
