@@ -64,6 +64,17 @@ class Violation:
         }
 
 
+def told(violations: Iterable[Violation]) -> tuple[Violation, ...]:
+    """What a reader needs of ordered violations: each once, and no symptom of what is told already."""
+    found: list[Violation] = []
+    for one in violations:
+        symptom = one.rule.rpartition(".")[2] in _SYMPTOMS
+        known = {other.key for other in found}, {other.subject for other in found}
+        if one.key not in known[0] and not (symptom and one.subject in known[1]):
+            found.append(one)
+    return tuple(found)
+
+
 def most_telling_first(
     violations: Iterable[Violation], rules: Mapping[str, Rule]
 ) -> tuple[Violation, ...]:

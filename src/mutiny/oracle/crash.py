@@ -15,9 +15,6 @@ TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-SHORTEST_ECHO = 12
-"""Arguments shorter than this are not looked for in the output: they could be any word."""
-
 
 @dataclass(frozen=True, slots=True)
 class Frame:
@@ -195,7 +192,7 @@ def crash_of(exit_code: int | None, text: str, echoed: Sequence[str] = ()) -> Cr
 def _own_words(text: str, echoed: Sequence[str]) -> str:
     plain = _ESCAPES.sub("", text.replace("\r\n", "\n"))
     for given in sorted(echoed, key=len, reverse=True):
-        if len(given) >= SHORTEST_ECHO:
+        if any(form.begins.search(given) for form in _FORMS):
             plain = plain.replace(given, "(...)")
     return plain
 

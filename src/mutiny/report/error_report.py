@@ -12,7 +12,7 @@ from mutiny.engine.journal import Step
 from mutiny.engine.loop import Outcome
 from mutiny.engine.replay import Replay, python_form
 from mutiny.model.verdict import Verdict
-from mutiny.model.violation import Rule
+from mutiny.model.violation import Rule, told
 from mutiny.report.changes import changes, excerpt
 from mutiny.report.investigation import subjects, suggestions
 from mutiny.report.origin import Origin
@@ -94,7 +94,7 @@ def _summary(outcome: Outcome, step: Step, contract: Contract, origin: Origin) -
     yield "## Summary"
     yield f"- **Error Type**: {error_type(step, contract.rules)}"
     yield f"- **Violated Rule**: {outcome.rule or 'none'}"
-    others = [rule for rule in dict.fromkeys(outcome.rules) if rule != outcome.rule]
+    others = dict.fromkeys(one.rule for one in told(step.violations) if one.rule != outcome.rule)
     if others:
         yield f"- **Also Broken**: {', '.join(others)}"
     plant = f", planted: {origin.plant}" if origin.plant else ""
@@ -113,8 +113,7 @@ def _summary(outcome: Outcome, step: Step, contract: Contract, origin: Origin) -
 
 
 def _details(step: Step, contract: Contract) -> Iterator[str]:
-    distinct = {violation.key: violation for violation in reversed(step.violations)}
-    for violation in reversed(distinct.values()):
+    for violation in told(step.violations):
         rule = contract.rules.get(violation.rule)
         yield f"{violation.message} (`{violation.rule}`)"
         if rule is not None:

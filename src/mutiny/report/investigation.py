@@ -16,7 +16,7 @@ from mutiny.model.operation import Kind, walk
 from mutiny.model.violation import Rule
 from mutiny.oracle.crash import Crash, crash_in
 from mutiny.report.changes import Change, changes, last_change
-from mutiny.report.story import disturbances, missed, turns_of
+from mutiny.report.story import Turn, disturbances, missed, turns_of
 from mutiny.values import dataclass
 
 MOST = 6
@@ -24,6 +24,7 @@ MOST_CHANGES = 3
 _TROUBLE = re.compile(
     r"\b(error|panic\w*|traceback|exception|fail\w*|fatal|warn\w*)\b", re.IGNORECASE
 )
+_WRITTEN = re.compile(r" (?:p?write(?:v|64)?|ftruncate|truncate) (\S+)$")
 _DATA = ("Lost work", "State corruption", "Corrupted state", "Git corruption")
 """Classes of rules about what was written down."""
 
@@ -51,6 +52,7 @@ def suggestions(
         *_changes(outcome.steps, step),
         *_faults(outcome.steps, step),
         *_durability(outcome.steps, step, rules),
+        *_in_place(outcome.steps, step, rules),
         *_undisturbed(outcome.steps),
         *_log_lines(outcome.evidence.daemon_log),
         *_doubts(step),
@@ -93,24 +95,41 @@ def _orders(steps: Sequence[Step]) -> Iterator[Hint]:
     """Commands that ran at once: what happened between which calls."""
     for step in reversed(steps):
         turns = turns_of(step.result)
-        back = [
-            (place, turn)
-            for place, turn in enumerate(turns)
-            if any(earlier.command == turn.command for earlier in turns[:place])
-        ]
-        if not back:
-            continue
-        place, turn = back[0]
-        names = [part.short() for part in step.operation.children()]
-        between = sorted({names[one.command] for one in turns[:place]} - {names[turn.command]})
-        calls = sum(one.calls for one in turns[:place] if one.command != turn.command)
-        yield Hint(
-            f"The order makes it: `{names[turn.command]}` was stopped before `{turn.first}`, and "
-            f"{' and '.join(f'`{name}`' for name in between) or 'the other command'} made {calls} calls "
-            "in between. Is what it had read before still true when it goes on?",
-            f"step {step.sequence_id}: {turns[0].calls} calls, then the other one, then `{turn.first}`",
-        )
-        return
+        names = [f"`{part.short()}`" for part in step.operation.children()]
+        for place, turn in enumerate(turns):
+            earlier = [one for one in turns[:place] if one.command == turn.command]
+            if earlier:
+                between = [one for one in turns[:place] if one.command != turn.command]
+                after = [one for one in turns[place:] if one.command == turn.command]
+                yield _order(step, names, earlier, between, after)
+                return
+
+
+def _order(
+    step: Step,
+    names: Sequence[str],
+    earlier: Sequence[Turn],
+    between: Sequence[Turn],
+    after: Sequence[Turn],
+) -> Hint:
+    """One command was stopped, others went on: which files had it read that they changed?"""
+    who = names[after[0].command]
+    others = " and ".join(dict.fromkeys(names[one.command] for one in between))
+    stopped = f"{who} was stopped before `{after[0].first}`"
+    calls = sum(one.calls for one in between)
+    read = {name for one in earlier for name in one.read}
+    stale = sorted(read & {name for one in between for name in one.changed})
+    if not stale:
+        text = f"The order makes it: {stopped}, and {others} made {calls} calls in between."
+        return Hint(text, f"the turns of step {step.sequence_id}")
+    files = ", ".join(f"`{name}`" for name in stale[:MOST_CHANGES])
+    again = {name for one in after for name in one.changed} & {*stale}
+    then = f", and {who} changed it afterwards" if again else ""
+    text = f"{who} had read {files} when it was stopped; {others} changed it in between{then}."
+    return Hint(
+        f"{text} Does it look again before it goes on?",
+        f"{stopped}; the turns of step {step.sequence_id}",
+    )
 
 
 def _changes(steps: Sequence[Step], step: Step) -> Iterator[Hint]:
@@ -184,6 +203,25 @@ def _durability(steps: Sequence[Step], failed: Step, rules: Mapping[str, Rule]) 
             "what the next start reads.",
             f"exit 0 in step {done[-1].sequence_id}, and in step {death.sequence_id} {lost[1][0]}",
         )
+
+
+def _in_place(steps: Sequence[Step], failed: Step, rules: Mapping[str, Rule]) -> Iterator[Hint]:
+    """It died in the middle of writing a file, and what was written down is broken since."""
+    rule = rules.get(failed.violations[0].rule) if failed.violations else None
+    for one in reversed(disturbances(steps)):
+        step = one.step
+        where = (
+            _WRITTEN.search(step.result.stdout) if isinstance(step.operation, SweepPoint) else None
+        )
+        if where is None or rule is None or rule.category not in _DATA:
+            continue
+        if "tmp" not in where[1] and "temp" not in where[1]:
+            yield Hint(
+                f"`{where[1]}` was being written in place when it was broken off: write another file and "
+                "rename it.",
+                f"step {step.sequence_id}: {step.result.stdout.strip()}",
+            )
+        return
 
 
 def _kills(step: Step) -> bool:

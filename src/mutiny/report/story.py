@@ -101,6 +101,9 @@ class Turn:
     calls: int
     first: str
     last: str
+    read: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    """Names of files that it opened for reading, and that it changed."""
 
 
 def turns_of(result: OperationResult) -> tuple[Turn, ...]:
@@ -116,7 +119,13 @@ def _turns(told: Sequence[Mapping[str, object]]) -> Iterator[Turn]:
             int(str(turn["calls"])),
             str(turn["first"]),
             str(turn["last"]),
+            _names(turn.get("read")),
+            _names(turn.get("changed")),
         )
+
+
+def _names(told: object) -> tuple[str, ...]:
+    return tuple(str(name) for name in told) if isinstance(told, list | tuple) else ()
 
 
 def schedule_lines(operation: Operation, turns: Sequence[Turn]) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import tempfile
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import cast
 
 from mutiny.box.box import Box
@@ -14,6 +14,7 @@ from mutiny.box.results import Command, CommandResult
 from mutiny.contracts import common as op
 from mutiny.syscalls import policies
 from mutiny.syscalls.calls import Call
+from mutiny.syscalls.dependence import Touch, touched
 from mutiny.syscalls.durability import Durability
 from mutiny.syscalls.schedules import Interleaver, Step
 from mutiny.syscalls.starters import CommandEnd, InBox
@@ -203,5 +204,23 @@ def interleave(
 def _turns(steps: Sequence[Step]) -> Iterator[dict[str, object]]:
     """A schedule for people: what each command did until it was stopped."""
     for command, group in itertools.groupby(steps, key=lambda step: step.command):
-        made = [step.operation for step in group]
-        yield {"command": command, "calls": len(made), "first": made[0], "last": made[-1]}
+        made = list(group)
+        yield {
+            "command": command,
+            "calls": len(made),
+            "first": made[0].operation,
+            "last": made[-1].operation,
+            "read": _files(made, Touch.READ),
+            "changed": _files(made, Touch.WRITE),
+        }
+
+
+def _files(steps: Sequence[Step], how: Touch) -> list[str]:
+    """The names of the files that these operations touch in one way, neither locks nor directories."""
+    found = {
+        PurePath(name).name
+        for step in steps
+        for name, touch in touched(step.call).items()
+        if touch is how and not name.startswith(("lock:", "dir:"))
+    }
+    return sorted(found)
