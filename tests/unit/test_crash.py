@@ -229,6 +229,12 @@ def test_what_the_program_was_given_and_repeats_is_not_its_own_crash(text: str) 
     assert crash_in(f"{answer}{CPP}", ("add", text)) is not None, "its own crash is still one"
 
 
+def test_the_targets_own_path_is_not_taken_for_an_echo() -> None:
+    crash = crash_in(PYTHON, ("/opt/app/venv/bin/coord", "/opt/app/src/coord/board.py", "add"))
+    assert crash is not None
+    assert crash.place() == Frame("/opt/app/src/coord/board.py", 142, "load")
+
+
 def test_there_is_one_table_for_all_contracts_and_reports() -> None:
     source = Path(mutiny.__file__).parent
     knows = {

@@ -150,6 +150,53 @@ def test_durability_is_not_asked_about_after_unrelated_faults(tmp_path: Path) ->
     assert "durable" not in told
 
 
+def turn(command: int, first: str, read: list[str], changed: list[str]) -> dict[str, object]:
+    return {
+        "command": command,
+        "calls": 4,
+        "first": first,
+        "last": "openat log",
+        "read": read,
+        "changed": changed,
+    }
+
+
+@pytest.mark.parametrize("meets", [True, False])
+def test_an_order_names_the_file_that_was_read_before_and_changed_in_between(
+    tmp_path: Path, meets: bool
+) -> None:
+    turns = [
+        turn(0, "start", ["state.json"], []),
+        turn(1, "start", [], ["state.json" if meets else "log"]),
+        turn(0, "rename tmp -> state.json", [], ["state.json"]),
+    ]
+    both = op.Interleave((op.Accept("a"), op.Nuke("b")), "0x4 1x4 0x4")
+    result = OperationResult(inner=(ok(), ok()), details={"turns": turns})
+    found = suggest(tmp_path, step(both, Verdict.BUG, 1, LOST, result=result))
+    assert "stopped before `rename tmp -> state.json`" in found[0].text + found[0].evidence
+    assert ("had read `state.json`" in found[0].text) is meets
+    assert ("changed it afterwards" in found[0].text) is meets
+
+
+@pytest.mark.parametrize(
+    ("where", "in_place"),
+    [
+        ("call 8 python tool#1 write state.json", True),
+        ("call 8 python tool#1 write state.json.<n>.tmp", False),
+        ("call 8 python tool#1 rename x -> state.json", False),
+    ],
+)
+def test_a_file_that_is_written_in_place_is_seen_where_it_was_broken_off(
+    tmp_path: Path, where: str, in_place: bool
+) -> None:
+    crash = step(
+        op.CrashAt(op.Start("alpha", "x"), 8), sequence_id=2, result=ok(fired=True, stdout=where)
+    )
+    unreadable = Violation("workers.state_readable", "It cannot be read.")
+    found = suggest(tmp_path, crash, step(op.Up(), Verdict.BUG, 3, unreadable))
+    assert ("written in place" in texts(found)) is in_place
+
+
 def test_the_last_troubled_line_of_the_log_is_evidence(tmp_path: Path) -> None:
     log = "[1] ERROR first\n[2] warn: second\n[3] accepted alpha\n"
     found = suggest(tmp_path, failing(), log=log)

@@ -19,7 +19,7 @@ from mutiny.errors import (
 )
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict, first_of_worst, of_step, worst
-from mutiny.model.violation import Violation, most_telling_first
+from mutiny.model.violation import Violation, most_telling_first, told
 
 S, E, I, T, R, B = (  # noqa: E741
     Verdict.SUCCESS,
@@ -206,3 +206,10 @@ def test_what_waits_for_ever_names_more_than_a_status_that_is_not_as_due() -> No
     stuck = Violation("board.all_settle", "b waits for ever.", "b")
     shown = Violation("board.status_is_honest", "b is blocked, but was due to be failed.", "b")
     assert most_telling_first([shown, stuck], BOARD_RULES) == (stuck, shown)
+
+
+def test_a_symptom_of_what_is_told_already_is_left_out() -> None:
+    robbed = Violation("board.live_worker_kept", "a is nobody's, but w1 holds it.", "a")
+    shown = Violation("board.status_is_honest", "a is available, but was due to be claimed.", "a")
+    other = Violation("board.status_is_honest", "b is gone.", "b")
+    assert told([robbed, shown, other, other]) == (robbed, other)
