@@ -59,7 +59,7 @@ PATTERNS: dict[str, tuple[str, ...]] = {
     "unhealthy": ("problems? found",),
     "busy": ("is locked by",),
 }
-"""The seed's eight texts, and three of longboat's own."""
+"""Eight texts of refusals, and three of longboat's own."""
 
 CONTRACT = WorkersContract(patterns=PATTERNS)
 

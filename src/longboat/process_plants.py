@@ -5,8 +5,8 @@ Plain rows for `longboat.plants`: name, what it does and how it is reached, kind
 
 from __future__ import annotations
 
-_SEED = "seed 000, unexpected errors"
-_INVARIANTS = "seed 000, invariants"
+_KNOWN = "a known class of failure"
+_INVARIANTS = "an invariant of the state"
 _LLMC = "observed in a real orchestrator of this kind"
 _IN_REVIEW = "Init Up Add WaitForIdle Start WaitForNeedsReview"
 _AT_WORK = "Init Up Add WaitForIdle Start[slow]"
@@ -38,13 +38,13 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
         "nuke forgets the session, its agent lives on in a deleted worktree. Shortest: "
         "Init Up Add WaitForIdle Nuke",
         "zombie processes",
-        f"{_SEED}; agent-orchestrator#3537",
+        f"{_KNOWN}; agent-orchestrator#3537",
     ),
     (
         "down-leaves-agents",
         "down stops the daemon and leaves the sessions. Shortest: Init Up Add WaitForIdle Down",
         "zombie processes",
-        f"{_SEED}; {_LLMC}",
+        f"{_KNOWN}; {_LLMC}",
     ),
     (
         "session-prefix-match",
@@ -99,7 +99,7 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
         "A daemon.json that a killed daemon left behind refuses the next one. Shortest: "
         "Init Up KillDaemon Up",
         "recovery failures",
-        f"{_SEED}; {_LLMC}",
+        f"{_KNOWN}; {_LLMC}",
     ),
     (
         "status-says-healthy-when-daemon-dead",
@@ -113,7 +113,7 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
         "doctor --repair reports repairs that it did not do. Shortest: "
         "Init Up KillDaemon Doctor(repair) Doctor",
         "recovery failures",
-        _SEED,
+        _KNOWN,
     ),
     (
         "accept-ignores-status",
@@ -125,14 +125,14 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
         "error-exit-zero",
         "Rejections are printed but the exit code is 0. Shortest: Init ExpectError(Nuke)",
         "wrong acceptance",
-        _SEED,
+        _KNOWN,
     ),
     (
         "crash-traceback",
         "A message to a worker that does not exist ends in an unhandled exception. Shortest: "
         "Init ExpectError(Message)",
         "crashes",
-        _SEED,
+        _KNOWN,
     ),
     (
         "session-renamed-for-task",
@@ -146,7 +146,7 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
         f"review opens a session for the reader that nobody ever ends. Shortest: {_IN_REVIEW} "
         "Review",
         "zombie processes",
-        f"{_SEED}; claude-mem#1168",
+        f"{_KNOWN}; claude-mem#1168",
     ),
     (
         "review-takes-the-terminal",
@@ -167,7 +167,7 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
         "nuke forgets every worker whose name begins like the one that was meant. Shortest: Init "
         "Add(alpha) Add(al) Nuke(al)",
         "lost work",
-        f"{_SEED}; overdeck#1820",
+        f"{_KNOWN}; overdeck#1820",
     ),
     (
         "daemon-taken-for-agent",
@@ -215,20 +215,20 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
         "accept looks for its worker only among those in review, and denies that any other "
         "exists. Shortest: Init Up Add WaitForIdle ExpectError(Accept)",
         "wrong acceptance",
-        _SEED,
+        _KNOWN,
     ),
     (
         "error-is-only-a-key",
         "start answers with nothing but the name that it did not find. Shortest: Init "
         "ExpectError(Start)",
         "crashes",
-        _SEED,
+        _KNOWN,
     ),
     (
         "second-accept-believed",
         "accept of a worker whose work is merged says yes again: of two at once both are told that "
         f"theirs has merged it. Shortest: {_IN_REVIEW} Parallel(Accept Accept)",
         "race conditions",
-        f"{_SEED}; agent-orchestrator#1168",
+        f"{_KNOWN}; agent-orchestrator#1168",
     ),
 )

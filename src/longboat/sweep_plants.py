@@ -6,7 +6,7 @@ finds it (its kind, scenario and operation).
 
 from __future__ import annotations
 
-_SEED = "seed 000, unexpected errors"
+_KNOWN = "a known class of failure"
 _CRASH = "crash consistency"
 _RARE = "a window of microseconds that random kills miss"
 
@@ -16,14 +16,14 @@ ROWS: tuple[tuple[str, str, str, str, str], ...] = (
         "State is overwritten in place and the backup is never refreshed, so one corrupt file "
         "loses the workers. Shortest: Init Add CorruptState AssertWorkerExists",
         "state corruption",
-        f"{_SEED}; gascity#1933, claude-code#29143",
+        f"{_KNOWN}; gascity#1933, claude-code#29143",
         "crash basic_lifecycle Start",
     ),
     (
         "lock-not-taken",
         "Commands read, change and write the state without the lock, so the last writer wins.",
         "race conditions",
-        f"{_SEED}; Agent-Bridge#16, crewAI#6125",
+        f"{_KNOWN}; Agent-Bridge#16, crewAI#6125",
         "preempt racing_adds Parallel",
     ),
     (
@@ -60,21 +60,21 @@ ROWS: tuple[tuple[str, str, str, str, str], ...] = (
         "git-lock-left",
         "Locks that a killed git left behind are never removed.",
         _CRASH,
-        _SEED,
+        _KNOWN,
         "crash basic_lifecycle Accept",
     ),
     (
         "merged-before-landed",
         "accept writes `merged` into the state before the branch moves, two places without an order.",
         _CRASH,
-        _SEED,
+        _KNOWN,
         "crash basic_lifecycle Accept",
     ),
     (
         "archived-after-removal",
         "nuke removes the branch before the work is archived.",
         _CRASH,
-        _SEED,
+        _KNOWN,
         "crash nuke_finished_work Nuke",
     ),
     (

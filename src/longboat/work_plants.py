@@ -5,8 +5,8 @@ Plain rows for `longboat.plants`: name, what it does and how it is reached, kind
 
 from __future__ import annotations
 
-_SEED = "seed 000, unexpected errors"
-_INVARIANTS = "seed 000, invariants"
+_KNOWN = "a known class of failure"
+_INVARIANTS = "an invariant of the state"
 _LLMC = "observed in a real orchestrator of this kind"
 _IN_REVIEW = "Init Up Add WaitForIdle Start WaitForNeedsReview"
 _TWO_IN_REVIEW = (
@@ -21,21 +21,21 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
         "The commit that waits for review is forgotten when the daemon comes up again. "
         f"Shortest: {_IN_REVIEW} KillDaemon Up",
         "state corruption",
-        _SEED,
+        _KNOWN,
     ),
     (
         "idle-keeps-prompt",
         f"The prompt of the accepted task stays with the idle worker. Shortest: {_IN_REVIEW} "
         "Accept",
         "state corruption",
-        f"{_SEED}; {_LLMC}",
+        f"{_KNOWN}; {_LLMC}",
     ),
     (
         "accept-half-done",
         "The branch is moved first, the user's checkout is looked at afterwards: a refused accept "
         f"has merged. Shortest: {_IN_REVIEW} DirtySource Accept",
         "git corruption",
-        f"{_SEED}; {_LLMC}",
+        f"{_KNOWN}; {_LLMC}",
     ),
     (
         "branch-deleted-before-merge",
@@ -56,14 +56,14 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
         "At start the daemon merges again what it cannot find by commit id, which a squash never "
         f"keeps. Shortest: {_IN_REVIEW} Accept KillDaemon Up",
         "lost work",
-        "seed 000, merge once; AI-Employee#695",
+        "merge once; AI-Employee#695",
     ),
     (
         "dirty-source-wiped",
         "accept brings the user's checkout to the new commit with a hard reset. Shortest: "
         f"{_IN_REVIEW} DirtySource Accept",
         "lost work",
-        f"{_SEED}; {_LLMC}",
+        f"{_KNOWN}; {_LLMC}",
     ),
     (
         "conflict-resolved-by-dropping",
@@ -76,14 +76,14 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
         "nuke-loses-commits",
         f"nuke removes the branch without archiving it. Shortest: {_IN_REVIEW} Nuke",
         "lost work",
-        f"{_SEED}; gastown#2028",
+        f"{_KNOWN}; gastown#2028",
     ),
     (
         "dirty-tree-ignored",
         "Uncommitted work at the end of a turn is not committed, the turn counts as empty. "
         "Shortest: Init Up Add WaitForIdle Start[dirty] WaitForState(no_changes)",
         "lost work",
-        f"{_SEED}; gastown PR#3203",
+        f"{_KNOWN}; gastown PR#3203",
     ),
     (
         "done-before-work",
@@ -96,41 +96,41 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
         "task-forgotten-on-down",
         f"down forgets what the workers were doing. Shortest: {_AT_WORK} Down Up WaitForIdle",
         "lost work",
-        f"{_SEED}; taskplane#102",
+        f"{_KNOWN}; taskplane#102",
     ),
     (
         "reject-message-lost",
         f"reject changes the status and loses the text. Shortest: {_IN_REVIEW} Review Reject",
         "stuck workers",
-        _SEED,
+        _KNOWN,
     ),
     (
         "message-dropped-while-working",
         "A message to a busy agent is acknowledged and dropped. Shortest: "
         "Init Up Add WaitForIdle Start[slow] Message WaitForNeedsReview",
         "lost work",
-        _SEED,
+        _KNOWN,
     ),
     (
         "completion-missed",
         "The end of a turn is noticed only for tasks, not for messages, rejections and conflicts. "
         f"Shortest: {_IN_REVIEW} Message WaitForNeedsReview",
         "stuck workers",
-        f"{_SEED}; {_LLMC}",
+        f"{_KNOWN}; {_LLMC}",
     ),
     (
         "hooks-lost-while-daemon-down",
         "Hooks that came while the daemon was dead are thrown away at its start. Shortest: "
         f"{_AT_WORK} KillDaemon Sleep Up WaitForNeedsReview",
         "recovery failures",
-        f"{_SEED}; {_LLMC}",
+        f"{_KNOWN}; {_LLMC}",
     ),
     (
         "prompt-lost-on-session-death",
         "The prompt of an agent that died is not delivered again. Shortest: "
         f"{_AT_WORK} KillTmuxSession WaitForNeedsReview",
         "recovery failures",
-        f"{_SEED}; vibe-kanban#1571",
+        f"{_KNOWN}; vibe-kanban#1571",
     ),
     (
         "prompt-delivered-twice",
@@ -145,7 +145,7 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
         f"same file, beta gives up: {_TWO_IN_REVIEW} Accept(alpha) Review(beta) "
         "WaitForState(beta, error)",
         "git corruption",
-        _SEED,
+        _KNOWN,
     ),
     (
         "stale-sha-after-rebase",
@@ -158,13 +158,13 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
         "wrong-branch-after-accept",
         f"accept leaves the worktree on a detached head. Shortest: {_IN_REVIEW} Accept",
         "git corruption",
-        _SEED,
+        _KNOWN,
     ),
     (
         "worktree-reused-dirty",
         f"reset leaves the old commits in the worktree. Shortest: {_IN_REVIEW} Reset WaitForIdle",
         "git corruption",
-        f"{_SEED}; claude-code#77268",
+        f"{_KNOWN}; claude-code#77268",
     ),
     (
         "prompt-only-queued",
@@ -192,7 +192,7 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
         "reject says that the worker goes back to work, and changes nothing. Shortest: "
         f"{_IN_REVIEW} Review Reject",
         "lost work",
-        _SEED,
+        _KNOWN,
     ),
     (
         "rejection-starts-over",
@@ -213,6 +213,6 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
         "accept stashes the user's changes before it refuses them, and does not bring them back. "
         f"Shortest: {_IN_REVIEW} DirtySource Accept",
         "lost work",
-        _SEED,
+        _KNOWN,
     ),
 )

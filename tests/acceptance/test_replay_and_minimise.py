@@ -77,7 +77,7 @@ def test_lists_for_programs(tmp_path: Path) -> None:
     assert len(plants) >= 24
     assert {"name", "what", "failure_class", "source"} <= set(plants[0])
     rules = json.loads(run_mutiny(tmp_path, "rules", "--json").stdout)["rules"]
-    assert sum(1 for rule in rules if rule["seed_invariant"]) == 13
+    assert sum(1 for rule in rules if rule["invariant"]) == 13
     doctor = json.loads(run_mutiny(tmp_path, "doctor", "--json").stdout)
     assert doctor["box"]
     targets = json.loads(run_mutiny(tmp_path, "target", "list", "--json").stdout)["targets"]

@@ -1,4 +1,4 @@
-"""The healthy longboat gives no alarm, in every scenario; and a run leaves what the seed draws."""
+"""The healthy longboat gives no alarm, in every scenario; and a run leaves its directory."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from mutiny.contracts.workers.drills import DRILLS
-from mutiny.contracts.workers.scenarios import SEED_SCENARIOS
+from mutiny.contracts.workers.scenarios import CLASSIC_SCENARIOS
 from mutiny_command import run_mutiny
 from schemas import validate_run
 
-SEED_NAMES = (
+CLASSIC = (
     "basic_lifecycle",
     "rejection_cycle",
     "merge_conflict",
@@ -25,17 +25,17 @@ SEED_NAMES = (
 
 
 def test_the_seed_names_are_there() -> None:
-    assert tuple(SEED_SCENARIOS) == SEED_NAMES
+    assert tuple(CLASSIC_SCENARIOS) == CLASSIC
 
 
-@pytest.mark.parametrize("name", [*SEED_NAMES, *DRILLS])
+@pytest.mark.parametrize("name", [*CLASSIC, *DRILLS])
 def test_healthy_longboat_gives_no_alarm(tmp_path: Path, name: str) -> None:
     ran = run_mutiny(tmp_path, "run", "--scenario", name, "--seed", "7", "--no-minimise")
     assert ran.code == 0, ran.stdout + ran.stderr
     validate_run(tmp_path / "chaos_runs" / "latest")
 
 
-def test_the_terminal_shows_what_the_seed_draws(tmp_path: Path) -> None:
+def test_the_terminal_shows_every_step(tmp_path: Path) -> None:
     ran = run_mutiny(tmp_path, "run", "--scenario", "basic_lifecycle", "--seed", "12345")
     lines = ran.stdout.splitlines()
     assert lines[0] == "=== Mutiny ==="

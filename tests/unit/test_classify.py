@@ -1,4 +1,4 @@
-"""The seed's five rules, and the two that make refusals worth something."""
+"""Five rules, and the two that make refusals worth something."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def rule(judgement: Judgement) -> str | None:
     return judgement.violation.rule if judgement.violation else None
 
 
-# --- the seed's five rules ------------------------------------------------------------------------
+# --- the five rules -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("expectation", [REFUSE, EITHER])

@@ -26,7 +26,7 @@ Do not push to remote
 @pytest.mark.parametrize(
     ("prompt", "files"),
     [
-        # The prompts of the seed's scenarios.
+        # The prompts of the classic scenarios.
         ("Create a file named test.txt with content 'hello'", [("test.txt", "hello")]),
         ("Create test.txt with 'hello'", [("test.txt", "hello")]),
         ("Create test.txt with content 'hello'", [("test.txt", "hello")]),

@@ -1,4 +1,4 @@
-"""`error_report.md`: the seed's sections in the seed's order, for a person or a model that will fix
+"""`error_report.md`: its sections in their order, for a person or a model that will fix
 it.
 """
 
@@ -63,7 +63,7 @@ SEED_SECTIONS = [
 
 
 def failed(directory: Path, **changes: object) -> Outcome:
-    """The seed's own example: accept after the daemon was killed loses the commit."""
+    """Accept after the daemon was killed loses the commit."""
     operations: list[Operation] = [
         op.Reset(),
         op.Start("alpha", "Create a.txt"),

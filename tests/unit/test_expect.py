@@ -63,7 +63,7 @@ def reviewed(*statuses: str, **changes: object) -> object:
 @pytest.mark.parametrize("status", SETTLED)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_status_decides(command: str, status: str) -> None:
-    """Every command in every status, by the seed's table of expected errors."""
+    """Every command in every status, by the table of expected errors."""
     believed = model(belief("alpha", status), last_reviewed="alpha")
     found = expect(believed, COMMANDS[command], None)
     possible = {status} | MOVES.get(status, set())

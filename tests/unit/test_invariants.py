@@ -137,7 +137,7 @@ def test_every_rule_about_answers_is_tested_elsewhere() -> None:
 
 
 def test_the_seeds_thirteen_are_all_there() -> None:
-    assert len([rule for rule in RULES.values() if rule.seed_invariant]) == 13
+    assert len([rule for rule in RULES.values() if rule.invariant]) == 13
 
 
 def test_every_rule_says_what_it_promises_and_where_it_belongs() -> None:

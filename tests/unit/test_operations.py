@@ -1,4 +1,4 @@
-"""Operations are data: they survive being written down, and read as the seed writes them."""
+"""Operations are data: they survive being written down, and read as people write them."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_defaults_are_left_out_of_the_written_form() -> None:
 @pytest.mark.parametrize(
     ("operation", "short"),
     [
-        # As seed 000 draws its terminal.
+        # As the terminal shows them.
         (op.Reset(), "Reset"),
         (op.Init(), "Init"),
         (op.Up(), "Up"),

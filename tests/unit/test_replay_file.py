@@ -225,7 +225,7 @@ def test_every_refusal_is_about_the_file_and_exits_with_2(file: Path, content: s
     assert all(line.startswith(str(file)) for line in str(caught.value).splitlines())
 
 
-# --- as the seed prints it ------------------------------------------------------------------------
+# --- as people read it ----------------------------------------------------------------------------
 
 
 def test_the_sequence_is_printed_as_the_seed_prints_it() -> None:

@@ -1,4 +1,4 @@
-"""The run directory: seed 000's layout, whole files or none, and one clear line when the disk
+"""The run directory: its layout, whole files or none, and one clear line when the disk
 refuses.
 """
 

@@ -1,4 +1,4 @@
-"""The terminal form that seed 000 draws; colour and live lines only where a person looks."""
+"""The terminal form; colour and live lines only where a person looks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def shown(*steps: Step, out: io.StringIO | None = None) -> str:
     return stream.getvalue()
 
 
-def test_the_seeds_lines() -> None:
+def test_one_line_a_step() -> None:
     slow = ok(duration_ms=45_230)
     text = shown(
         step(op.Reset(), sequence_id=1, result=ok(duration_ms=500)),
@@ -103,7 +103,7 @@ def failure(tmp_path: Path, last: Step, replay: Replay | None = None) -> list[st
     return stream.getvalue().splitlines()
 
 
-def test_the_seeds_block_below_a_failure(tmp_path: Path) -> None:
+def test_the_block_below_a_failure(tmp_path: Path) -> None:
     violation = Violation("workers.fails_clearly", "Review failed due to a dirty worktree.")
     result = refused("Worker 'beta' worktree has uncommitted changes", argv=("longboat", "review"))
     last = step(op.Review("beta"), Verdict.BUG, 11, violation, result=result)

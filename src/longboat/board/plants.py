@@ -7,7 +7,7 @@ it is reached, kind, where it was seen, and on which boards it works. "Shortest:
 
 from __future__ import annotations
 
-_SEED = "seed 002"
+_KNOWN = "a promise of task boards"
 _FILES = "observed in a real file-based board"
 _RACE = "race conditions"
 _STATE = "state corruption"
@@ -21,7 +21,7 @@ ROWS: tuple[tuple[str, str, str, str, str], ...] = (
         "The board is read, changed and written without the lock, so the last writer wins. "
         "Found by: preempt sweep of Claim against Claim",
         _RACE,
-        f"{_SEED}; crewAI#6125, Agent-Bridge#16",
+        f"{_KNOWN}; crewAI#6125, Agent-Bridge#16",
         "A",
     ),
     (
@@ -29,7 +29,7 @@ ROWS: tuple[tuple[str, str, str, str, str], ...] = (
         "The lock is given up between reading and writing. "
         "Found by: preempt sweep of Claim against Claim",
         _RACE,
-        f"{_SEED}; {_FILES}",
+        f"{_KNOWN}; {_FILES}",
         "A",
     ),
     (
@@ -37,7 +37,7 @@ ROWS: tuple[tuple[str, str, str, str, str], ...] = (
         "The lock file is removed after use, so two processes lock two files of the same name. "
         "Found by: preempt sweep of three Claims",
         _RACE,
-        _SEED,
+        _KNOWN,
         "A",
     ),
     (
@@ -52,7 +52,7 @@ ROWS: tuple[tuple[str, str, str, str, str], ...] = (
         "The new board is renamed over the old one before it is on the disk. "
         "Found by: power-loss sweep of Add",
         _STATE,
-        _SEED,
+        _KNOWN,
         "A",
     ),
     (
@@ -60,7 +60,7 @@ ROWS: tuple[tuple[str, str, str, str, str], ...] = (
         "Leases go by the clock of each process. Shortest: Init Add Claim(w1) "
         "Recover[clock +1 h] AssertOwner(w1)",
         _CLAIMS,
-        f"{_SEED}, clock skew",
+        f"{_KNOWN}, clock skew",
         "A",
     ),
     (
@@ -92,7 +92,7 @@ ROWS: tuple[tuple[str, str, str, str, str], ...] = (
         "The claim of a dead worker is never returned. Shortest: Init Add Claim(w1) "
         "WaitForLease Recover",
         _CLAIMS,
-        f"{_SEED}; {_FILES}",
+        f"{_KNOWN}; {_FILES}",
         "ABC",
     ),
     (
@@ -100,14 +100,14 @@ ROWS: tuple[tuple[str, str, str, str, str], ...] = (
         "Heartbeats are answered but not noted, so a live worker is robbed. Shortest: Init Add "
         "Claim(w1) Heartbeat(w1) for longer than a lease, Recover",
         _CLAIMS,
-        f"{_SEED}; {_FILES}",
+        f"{_KNOWN}; {_FILES}",
         "ABC",
     ),
     (
         "completion-by-stranger",
         "Anybody may complete anything. Shortest: Init Add Claim(w1) ExpectError(Complete(w2))",
         _CLAIMS,
-        _SEED,
+        _KNOWN,
         "ABC",
     ),
     (
@@ -115,14 +115,14 @@ ROWS: tuple[tuple[str, str, str, str, str], ...] = (
         "A second completion by the owner is taken and counted. Shortest: Init Add Claim Complete "
         "ExpectError(Complete)",
         _CLAIMS,
-        f"{_SEED}; AI-Employee#695",
+        f"{_KNOWN}; AI-Employee#695",
         "ABC",
     ),
     (
         "cycle-accepted",
         "Tasks that wait for each other are added. Shortest: Init ExpectError(AddBatch(a<-b, b<-a))",
         "dependencies",
-        f"{_SEED}; observed in a real orchestrator",
+        f"{_KNOWN}; observed in a real orchestrator",
         "ABC",
     ),
     (
@@ -130,7 +130,7 @@ ROWS: tuple[tuple[str, str, str, str, str], ...] = (
         "A task can be claimed before what it depends on is done. Shortest: Init Add(a) "
         "Add(b, depends a, priority 1) Claim",
         "dependencies",
-        f"{_SEED}; bernstein#3254",
+        f"{_KNOWN}; bernstein#3254",
         "ABC",
     ),
     (
@@ -138,7 +138,7 @@ ROWS: tuple[tuple[str, str, str, str, str], ...] = (
         "An election does not look at the lease of the present leader. Shortest: Init Elect(n1) "
         "ExpectError(Elect(n2))",
         _FENCE,
-        f"{_SEED}, split brain",
+        f"{_KNOWN}, split brain",
         "ABC",
     ),
     (
@@ -146,14 +146,14 @@ ROWS: tuple[tuple[str, str, str, str, str], ...] = (
         "A write is taken whatever its token. Shortest: Init Elect(n1) StepDown(n1) Elect(n2) "
         "ExpectError(WriteAsLeader(n1, 1))",
         _FENCE,
-        f"{_SEED}, split brain",
+        f"{_KNOWN}, split brain",
         "ABC",
     ),
     (
         "token-reused-after-restart",
         "The fencing token starts again with the process. Shortest: Init Elect(n1) Restart Elect(n2)",
         _FENCE,
-        f"{_SEED}, split brain",
+        f"{_KNOWN}, split brain",
         "BC",
     ),
     (
@@ -161,7 +161,7 @@ ROWS: tuple[tuple[str, str, str, str, str], ...] = (
         "A restore brings old epochs back, so an old owner is the owner again. Shortest: Init Add "
         "Checkpoint(a) Claim(w1) Restore(a) Claim(w2)",
         _FENCE,
-        _SEED,
+        _KNOWN,
         "ABC",
     ),
     (
@@ -169,7 +169,7 @@ ROWS: tuple[tuple[str, str, str, str, str], ...] = (
         "A restore drops the tasks that were claimed at the checkpoint. Shortest: Init Add "
         "Claim Checkpoint(a) Restore(a) List",
         "recovery failures",
-        f"{_SEED}, checkpoint/restore",
+        f"{_KNOWN}, checkpoint/restore",
         "ABC",
     ),
     (
@@ -177,7 +177,7 @@ ROWS: tuple[tuple[str, str, str, str, str], ...] = (
         "A checkpoint keeps open tasks only. Shortest: Init Add Claim Complete Checkpoint(a) "
         "Restore(a) List",
         "recovery failures",
-        f"{_SEED}, checkpoint/restore",
+        f"{_KNOWN}, checkpoint/restore",
         "ABC",
     ),
     (
@@ -185,21 +185,21 @@ ROWS: tuple[tuple[str, str, str, str, str], ...] = (
         "A checkpoint is overwritten in place and not synced. "
         "Found by: crash sweep of a second Checkpoint(a)",
         _STATE,
-        f"{_SEED}; {_FILES}",
+        f"{_KNOWN}; {_FILES}",
         "ABC",
     ),
     (
         "silent-empty-start",
         "An unreadable board is taken for an empty one. Shortest: Init Add Add CorruptState List",
         _STATE,
-        f"{_SEED}; beads#2672",
+        f"{_KNOWN}; beads#2672",
         "ABC",
     ),
     (
         "disk-full-acknowledged",
         "A write that found no space is answered as done. Shortest: Init FillDisk Add List",
         _STATE,
-        f"{_SEED}; observed in a real broker; gascity#2158",
+        f"{_KNOWN}; observed in a real broker; gascity#2158",
         "ABC",
     ),
     (
@@ -207,14 +207,14 @@ ROWS: tuple[tuple[str, str, str, str, str], ...] = (
         "A batch with a mistake is added up to the mistake. Shortest: Init "
         "ExpectError(AddBatch(good, bad)) List",
         "dependencies",
-        _SEED,
+        _KNOWN,
         "ABC",
     ),
     (
         "cancel-of-done",
         "A task that is done can be cancelled. Shortest: Init Add Claim Complete ExpectError(Cancel)",
         _CLAIMS,
-        _SEED,
+        _KNOWN,
         "ABC",
     ),
     (
@@ -229,14 +229,14 @@ ROWS: tuple[tuple[str, str, str, str, str], ...] = (
         "A failed task can be claimed again at once. Shortest: Init Add Claim Fail "
         "ExpectError(Claim)",
         _GUARDS,
-        f"{_SEED}; buzz#5557",
+        f"{_KNOWN}; buzz#5557",
         "ABC",
     ),
     (
         "max-attempts-ignored",
         "A task is tried for ever. Shortest: Init Add(max-attempts 1) Claim Fail List",
         _GUARDS,
-        f"{_SEED}; RepoLens#109",
+        f"{_KNOWN}; RepoLens#109",
         "ABC",
     ),
     (
@@ -244,7 +244,7 @@ ROWS: tuple[tuple[str, str, str, str, str], ...] = (
         "The rate limit lets one more through. Shortest: Init[rate_limit 0.01, rate_burst 2] "
         "Claim Claim ExpectError(Claim)",
         _GUARDS,
-        _SEED,
+        _KNOWN,
         "ABC",
     ),
     (
@@ -252,14 +252,14 @@ ROWS: tuple[tuple[str, str, str, str, str], ...] = (
         "Workers whose names begin alike share one rate limit. Shortest: Init[rate_limit 0.01, "
         "rate_burst 1] Add Add Claim(w-1) Claim(w-2)",
         _GUARDS,
-        f"{_SEED}; agent-orchestrator#1168",
+        f"{_KNOWN}; agent-orchestrator#1168",
         "ABC",
     ),
     (
         "breaker-never-opens",
         "Failures are not counted. Shortest: Init Add (Claim Fail) three times, ExpectError(Claim)",
         _GUARDS,
-        f"{_SEED}; egg#2099",
+        f"{_KNOWN}; egg#2099",
         "BC",
     ),
     (
@@ -267,7 +267,7 @@ ROWS: tuple[tuple[str, str, str, str, str], ...] = (
         "A success while half open does not close the breaker. Shortest: Init Add (Claim Fail) "
         "three times, WaitForBreaker Claim Complete Status",
         _GUARDS,
-        _SEED,
+        _KNOWN,
         "BC",
     ),
     (
@@ -275,35 +275,35 @@ ROWS: tuple[tuple[str, str, str, str, str], ...] = (
         "A half-open breaker lets everybody through. Shortest: Init Add (Claim Fail) three times, "
         "WaitForBreaker Claim(w1) ExpectError(Claim(w2))",
         _GUARDS,
-        _SEED,
+        _KNOWN,
         "BC",
     ),
     (
         "memory-leak",
         "Every completion is remembered for ever. Shortest: Init (Add Claim Complete) many times",
         "leaks",
-        f"{_SEED}; claude-mem#1168",
+        f"{_KNOWN}; claude-mem#1168",
         "BC",
     ),
     (
         "descriptor-leak",
         "Every completion leaves a descriptor open. Shortest: Init (Add Claim Complete) many times",
         "leaks",
-        f"{_SEED}; claude-mem#1168",
+        f"{_KNOWN}; claude-mem#1168",
         "BC",
     ),
     (
         "answer-before-commit",
         "The broker answers before it commits. Shortest: Init Add KillBroker List",
         _STATE,
-        _SEED,
+        _KNOWN,
         "B",
     ),
     (
         "acknowledged-before-journal",
         "The crew answers before its journal has the change. Shortest: Init Add KillCrew Serve List",
         _STATE,
-        _SEED,
+        _KNOWN,
         "C",
     ),
     (
@@ -326,7 +326,7 @@ ROWS: tuple[tuple[str, str, str, str, str], ...] = (
         "The crew gives out tasks in the order of adding. Shortest: Serve AddBatch(a<-b, b) "
         "WaitForDone",
         "dependencies",
-        _SEED,
+        _KNOWN,
         "C",
     ),
     (
@@ -334,7 +334,7 @@ ROWS: tuple[tuple[str, str, str, str, str], ...] = (
         "The crew beats on for an agent that crashed, so its task is never returned. Shortest: "
         "Serve Add[crash] WaitForSettled",
         _CLAIMS,
-        _SEED,
+        _KNOWN,
         "C",
     ),
     (
@@ -350,7 +350,7 @@ ROWS: tuple[tuple[str, str, str, str, str], ...] = (
         "A completion takes its worker for idle: everything else that it holds is given back. "
         "Shortest: Init Add(a) Add(b) Claim(w1) Claim(w1) Complete(w1, a)",
         _CLAIMS,
-        _SEED,
+        _KNOWN,
         "ABC",
     ),
     (
@@ -358,7 +358,7 @@ ROWS: tuple[tuple[str, str, str, str, str], ...] = (
         "An output is kept up to its thousandth character, without a word. Shortest: Init Add Claim "
         "Complete(size=2000)",
         _STATE,
-        f"{_SEED}, large payloads",
+        f"{_KNOWN}, large payloads",
         "ABC",
     ),
     (
@@ -366,7 +366,7 @@ ROWS: tuple[tuple[str, str, str, str, str], ...] = (
         "What waits for a task that failed waits for ever. Shortest: Init Add(a, max_attempts=1) "
         "Add(b<-a) Claim Fail",
         "dependencies",
-        f"{_SEED}, deadlocks",
+        f"{_KNOWN}, deadlocks",
         "ABC",
     ),
     (
@@ -374,7 +374,7 @@ ROWS: tuple[tuple[str, str, str, str, str], ...] = (
         "Whoever has waited for the lock for a fifth of a second goes on without it. Shortest: Init "
         "Add HoldBoardLock(Claim)",
         _RACE,
-        _SEED,
+        _KNOWN,
         "A",
     ),
     (
@@ -382,14 +382,14 @@ ROWS: tuple[tuple[str, str, str, str, str], ...] = (
         "A claim that names its task gets it, whoever holds it. Shortest: Init Add SpawnWorker[slow] "
         "WaitForInProgress Claim(w2, a) WaitForSettled",
         _CLAIMS,
-        f"{_SEED}, competing claims",
+        f"{_KNOWN}, competing claims",
         "ABC",
     ),
     (
         "release-only-before-start",
         "What was begun cannot be given back. Shortest: Init Add Claim Start Release",
         _CLAIMS,
-        _SEED,
+        _KNOWN,
         "ABC",
     ),
     (
@@ -397,7 +397,7 @@ ROWS: tuple[tuple[str, str, str, str, str], ...] = (
         "A task that is at work can be begun again. Shortest: Init Add Claim Start "
         "ExpectError(Start)",
         _CLAIMS,
-        _SEED,
+        _KNOWN,
         "ABC",
     ),
     (
@@ -405,21 +405,21 @@ ROWS: tuple[tuple[str, str, str, str, str], ...] = (
         "A missing dependency is refused as `error`, which no program can tell from a fault. "
         "Shortest: Init ExpectError(Add(a<-nobody))",
         "wrong answer",
-        _SEED,
+        _KNOWN,
         "ABC",
     ),
     (
         "crash-on-missing-dependency",
         "A missing dependency ends in a traceback. Shortest: Init ExpectError(Add(a<-nobody))",
         "crash",
-        _SEED,
+        _KNOWN,
         "A",
     ),
     (
         "claim-waits-for-work",
         "A claim on an empty board waits for work with the lock in its hand. Shortest: Init Claim",
         "stuck",
-        f"{_SEED}, deadlocks",
+        f"{_KNOWN}, deadlocks",
         "A",
     ),
     (
@@ -427,7 +427,7 @@ ROWS: tuple[tuple[str, str, str, str, str], ...] = (
         "What a dead worker held is failed for good at once. Shortest: Init Add "
         "SpawnWorker[claim-and-die] SpawnWorker Settle Verify",
         _CLAIMS,
-        f"{_SEED}, killed agents",
+        f"{_KNOWN}, killed agents",
         "ABC",
     ),
 )

@@ -152,7 +152,7 @@ def _one(bench: Any, experiment: Experiment, seed: int, *, quiet: bool) -> Ran:
 
 
 def _print(report: ExperimentReport) -> None:
-    """The seed's summary, below the steps."""
+    """The summary, below the steps."""
     from mutiny.model.duration import show_duration
     from mutiny.report.experiment_markdown import (
         VERDICT_WORDS,

@@ -14,13 +14,14 @@ from mutiny.cli.main import ALIASES, COMMANDS, COMPLETION, find_command
 EXIT_CODES = """\b
 Exit codes:
   0  clean                     4  timeout or no convergence
-  1  bug found                 5  a gate failed
-  2  usage                    70  Mutiny itself failed
-  3  inconclusive            130  interrupted (141: nobody reads on, 143: terminated)
+  1  bug found                70  Mutiny itself failed
+  2  usage                   130  interrupted (143: terminated)
+  3  inconclusive            141  nobody reads the output any more
 
 \b
 Begin with:
-  mutiny run --all-scenarios                    the seven scenarios on longboat
+  mutiny run --all-scenarios                    everything on longboat, one line each
+  mutiny scenarios                              what can be run
   mutiny run --plant doctor-lies                find a planted bug, up to its report
   mutiny explore --contract workers --seed 7    random, model-guided, with faults
 """

@@ -47,7 +47,7 @@ class Step:
     coverage: dict[str, object] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, object]:
-        """The seed's fields in the seed's order, then ours."""
+        """The fields in the order of the schema."""
         return {
             "sequence_id": self.sequence_id,
             "timestamp_unix": round(self.timestamp_unix, 6),

@@ -295,7 +295,7 @@ def _operations(data: object, registry: Registry, path: Path) -> tuple[Operation
 
 
 def python_form(operations: Sequence[Operation], *, mark_last: bool) -> str:
-    """The sequence as the seed prints it: one call a line, the last one marked."""
+    """The sequence for people: one call a line, the last one marked."""
     lines = [str(operation) for operation in operations]
     if mark_last and lines:
         lines[-1] += "  # <- Error occurs here"

@@ -1,4 +1,4 @@
-"""The run directory: seed 000's layout, and the only place where a run is written down.
+"""The run directory: its layout, and the only place where a run is written down.
 
     chaos_runs/run_20250112_143052/       latest -> run_...
       plan.json          before the first operation: seed, options, versions, argv, box

@@ -74,7 +74,7 @@ class StepReader:
         operation = self._operation(self.words[word], line, value)
         return () if operation is None else (operation,)
 
-    # --- the seed's own words --------------------------------------------------------------------
+    # --- words for people -------------------------------------------------------------------------
 
     def _wait(self, line: int, value: Node) -> tuple[Operation, ...]:
         seconds = self.duration(value, "wait", line)

@@ -37,7 +37,7 @@ class Operation:
     quiet_arguments: ClassVar[frozenset[str]] = frozenset()
     """Arguments shown as `...` in the one-line form: long texts."""
     positional: ClassVar[bool] = False
-    """Show the first argument without its name, as the seed does: `WaitForIdle("alpha")`."""
+    """Show the first argument without its name: `WaitForIdle("alpha")`."""
     looks: ClassVar[bool] = False
     """It only looks: without it everything else is as it was."""
 

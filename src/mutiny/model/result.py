@@ -44,7 +44,7 @@ class OperationResult:
         return self.exit_code == 0 and not self.timed_out and self.harness_error is None
 
     def as_json(self) -> dict[str, object]:
-        """The seed's four fields, then ours where they say something."""
+        """Four fields that are always there, then those that say something."""
         record: dict[str, object] = {
             "exit_code": self.exit_code,
             "stdout": self.stdout,

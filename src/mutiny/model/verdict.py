@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Verdict(Enum):
-    """Classification of a step (the seed's words) and of a run."""
+    """Classification of a step and of a run."""
 
     SUCCESS = "success"
     EXPECTED = "expected"

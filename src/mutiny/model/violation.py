@@ -19,9 +19,9 @@ class Rule:
     promise: str
     """One sentence: what holds in a correct system."""
     category: str
-    """Row of the seed's table of unexpected errors, for example `Lost work`."""
-    seed_invariant: str | None = None
-    """The seed's own wording, where the rule comes from the seed."""
+    """The class of failure, for example `Lost work`."""
+    invariant: str | None = None
+    """The plain wording of an invariant of the state that the rule makes exact."""
 
 
 _TELLING = (

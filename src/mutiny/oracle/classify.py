@@ -1,4 +1,4 @@
-"""The seed's five classification rules, on values.
+"""Five classification rules, on values.
 
 1. non-zero exit with a known refusal that is true now: expected
 2. non-zero exit with an unknown text: a bug

@@ -1,4 +1,4 @@
-"""`error_report.md`: seed 000's report, for a person or a model that will fix the bug."""
+"""`error_report.md`, for a person or a model that will fix the bug."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _ANSWERS = (
 
 
 def error_type(step: Step, rules: Mapping[str, Rule]) -> str:
-    """The seed's word for the kind of error: `StateCorruption`, `LostWork`, ..."""
+    """The word for the kind of error: `StateCorruption`, `LostWork`, ..."""
     if step.violations:
         rule = rules.get(step.violations[0].rule)
         if rule is not None:

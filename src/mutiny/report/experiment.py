@@ -15,7 +15,7 @@ SEVERITIES = ("None", "Low", "Medium", "High", "Critical")
 
 @dataclass(frozen=True)
 class FindingRecord:
-    """One weakness that was found, in the seed's words."""
+    """One weakness that was found."""
 
     title: str
     severity: str
@@ -67,7 +67,7 @@ class SteadyRecord:
 
 @dataclass(frozen=True)
 class Score:
-    """The seed's resilience score; None: not known."""
+    """The resilience score; None: not known."""
 
     recovery_s: float | None
     recovered: bool | None

@@ -1,4 +1,4 @@
-"""The chaos report in the seed's form, as Markdown and as JUnit."""
+"""The chaos report as Markdown and as JUnit."""
 
 from __future__ import annotations
 

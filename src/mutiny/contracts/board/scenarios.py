@@ -1,4 +1,4 @@
-"""The seed's situations, each small: what a board must do, and what it must survive.
+"""Situations, each small: what a board must do, and what it must survive.
 
 Sleeps let leases, backoffs and breakers run out; no verdict depends on them, because every moment is
 measured. The figures are those of the target's file, so that the sleeps fit.

@@ -1,4 +1,4 @@
-"""Drills: scenarios beyond the seed's seven, one for each class of failure that real orchestrators
+"""Drills: scenarios beyond the classic seven, one for each class of failure that real orchestrators
 have shown.
 
 Each drill leads to the moment where such a failure would happen, lets it happen if it will, and
@@ -380,4 +380,4 @@ DRILLS: dict[str, Sequence_] = {
         Down(),
     ),
 }
-"""By name; `mutiny run --all-scenarios` runs them after the seed's seven."""
+"""By name; `mutiny run --all-scenarios` runs them after the classic seven."""

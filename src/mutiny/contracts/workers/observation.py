@@ -169,7 +169,7 @@ class Observation:
         return replace(self, workers={}, daemon_flag=None) if self.state_as_left else self
 
     def as_json(self) -> dict[str, object]:
-        """The seed's `pre_state` and `post_state`."""
+        """The journal's `pre_state` and `post_state`."""
         record: dict[str, object] = {
             "workers": {
                 name: {

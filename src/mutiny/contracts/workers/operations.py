@@ -1,5 +1,5 @@
-"""The operations of the workers contract: seed 000's words, and the faults that its promises must
-survive.
+"""The operations of the workers contract: commands, waits, assertions, and the faults that its
+promises must survive.
 
 Every class here is data only. How a command is spoken to a target is the adapter's business; what
 it means is the model's.

@@ -1,4 +1,4 @@
-"""The promises of the workers contract: the seed's thirteen, stated so that a correct system keeps
+"""The promises of the workers contract: thirteen about the state, stated so that a correct system keeps
 them, and what real failures add.
 
 Ids are stable API. `invariants.py` has one function for each rule that is about state; rules about
@@ -19,7 +19,7 @@ _ZOMBIE = "Zombie processes"
 _GIT = "Git corruption"
 
 _ALL = (
-    # The seed's thirteen invariants.
+    # Thirteen invariants of the state.
     Rule(
         "workers.state_readable",
         "The state file is valid JSON with every field that the contract needs.",

@@ -1,10 +1,8 @@
-"""The seven scenarios of seed 000, under the seed's names.
+"""The seven classic scenarios: the ordinary way, a rejection, a conflict, crashes, and mistakes.
 
-They differ from the seed's listing in three ways, each on purpose. Waits react to events, so the
-seed's long sleeps are gone or short. `Accept` follows a `Review` or a wait that proves the worker
-is ready, because the seed's `multi_worker_chaos` rejects "the last reviewed" without ever
-reviewing. And faults are followed by `Settle`, which says what must be true again instead of hoping
-that 120 s are enough.
+Waits react to events, so there are no long sleeps. `Accept` follows a `Review` or a wait that proves the
+worker is ready. And faults are followed by `Settle`, which says what must be true again instead of
+hoping that some time is enough.
 """
 
 from __future__ import annotations
@@ -171,7 +169,7 @@ INVALID_OPERATIONS: tuple[Operation, ...] = (
     Down(),
 )
 
-SEED_SCENARIOS: dict[str, tuple[Operation, ...]] = {
+CLASSIC_SCENARIOS: dict[str, tuple[Operation, ...]] = {
     "basic_lifecycle": BASIC_LIFECYCLE,
     "rejection_cycle": REJECTION_CYCLE,
     "merge_conflict": MERGE_CONFLICT,
@@ -180,7 +178,7 @@ SEED_SCENARIOS: dict[str, tuple[Operation, ...]] = {
     "multi_worker_chaos": MULTI_WORKER_CHAOS,
     "invalid_operations": INVALID_OPERATIONS,
 }
-"""The seed's seven."""
+"""The seven that everything else grew from."""
 
-SCENARIOS: dict[str, tuple[Operation, ...]] = {**SEED_SCENARIOS, **DRILLS}
-"""All scenarios of the contract by name, the seed's seven first."""
+SCENARIOS: dict[str, tuple[Operation, ...]] = {**CLASSIC_SCENARIOS, **DRILLS}
+"""All scenarios of the contract by name, the classic seven first."""
