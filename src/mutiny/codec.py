@@ -6,23 +6,35 @@ because a user who fixes one mistake at a time gives up at the third.
 
 from __future__ import annotations
 
-import math
 import types
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from mutiny.errors import FormatError, nearest
+from mutiny.model.domain import misfit
 from mutiny.model.operation import Operation
 from mutiny.values import MISSING, fields, is_dataclass
 
+LARGEST = 2**63 - 1
+"""Of all numbers in all files: clocks, sizes and seeds beyond it mean nothing to any machine."""
 T = TypeVar("T")
 Registry = Mapping[str, type[Operation]]
 
 
-def decode(cls: type[T], data: object, *, where: str, registry: Registry | None = None) -> T:
-    """Build a `cls` from plain data or raise one `FormatError` that lists every mistake."""
-    reader = _Reader(registry or {})
+def decode(
+    cls: type[T],
+    data: object,
+    *,
+    where: str,
+    registry: Registry | None = None,
+    bounded: bool = True,
+) -> T:
+    """Build a `cls` from plain data or raise one `FormatError` that lists every mistake.
+
+    `bounded`: numbers are what somebody asks for, and must be possible; what was measured is as it is.
+    """
+    reader = _Reader(registry or {}, bounded=bounded)
     value = reader.read(cls, data, "")
     if reader.problems:
         raise FormatError(where, reader.problems)
@@ -44,8 +56,9 @@ def type_hints(cls: Any) -> dict[str, Any]:
 class _Reader:
     """Reads a value of a declared type, noting problems with their path instead of raising."""
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: Registry, *, bounded: bool) -> None:
         self.registry = registry
+        self.bounded = bounded
         self.problems: list[str] = []
 
     def fail(self, path: str, message: str) -> None:
@@ -74,7 +87,7 @@ class _Reader:
         if len(remaining) == 1:
             return self.read(remaining[0], data, path)
         for option in remaining:
-            attempt = _Reader(self.registry)
+            attempt = _Reader(self.registry, bounded=self.bounded)
             value = attempt.read(option, data, path)
             if not attempt.problems:
                 return value
@@ -126,6 +139,7 @@ class _Reader:
         for name, item in known.items():
             if name in data:
                 values[name] = self.read(hints[name], data[name], _join(path, name))
+                self._fit(name, values[name], path)
             elif item.default is MISSING and item.default_factory is MISSING:
                 self.fail(_join(path, name), "is missing")
         if len(self.problems) > before:
@@ -136,12 +150,18 @@ class _Reader:
             self.fail(path, str(error))
             return None
 
+    def _fit(self, name: str, value: object, path: str) -> None:
+        if self.bounded and isinstance(value, int | float) and not isinstance(value, bool):
+            problem = misfit(name, value)
+            if problem is not None:
+                self.fail(_join(path, name), problem)
+
     def _scalar(self, kind: Any, data: object, path: str) -> Any:
+        if isinstance(data, int | float) and not abs(data) <= LARGEST:
+            self.fail(path, f"expected {_type_name(kind)} that can be, got {_shown(data)}")
+            return None
         if kind is float and isinstance(data, int) and not isinstance(data, bool):
             return float(data)
-        if isinstance(data, float) and not math.isfinite(data):
-            self.fail(path, f"expected {_type_name(kind)}, got {_shown(data)}")
-            return None
         if isinstance(data, str) and not _writable(data):
             self.fail(path, f"has characters that are no Unicode text: {_shown(data)}")
             return None

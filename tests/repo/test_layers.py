@@ -12,7 +12,7 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src"
 
 LAYERS = (
-    *("values", "model", "errors", "codec", "seeds", "stopping"),
+    *("values", "model", "errors", "codec", "seeds", "stopping", "documents"),
     *("oracle.crash", "oracle.classify", "oracle.history", "contracts"),
     *("system", "doubles", "box", "syscalls", "oracle.probes", "faults"),
     *("engine", "targets", "report", "experiments", "modes", "web", "cli"),
@@ -24,6 +24,7 @@ ONLY = {
     "errors": set(),
     "seeds": set(),
     "stopping": set(),
+    "documents": {"errors"},
     "codec": {"model", "errors"},
     "oracle.crash": set(),
     "oracle.classify": {"model", "oracle.crash"},
@@ -31,7 +32,7 @@ ONLY = {
     "contracts": {"model", "errors", "seeds", "codec", "oracle.classify", "oracle.history"},
     "doubles": set(),
     "system": {"errors"},
-    "engine": {"model", "errors", "codec", "seeds", "stopping", "contracts", "system"},
+    "engine": {"model", "errors", "codec", "seeds", "stopping", "documents", "contracts", "system"},
     "report": {"model", "errors", "codec", "oracle.crash", "contracts", "engine"},
 }
 """Layers that may use less than everything below them."""

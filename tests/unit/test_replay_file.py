@@ -213,7 +213,7 @@ def test_a_file_that_is_not_there_or_not_text(tmp_path: Path, file: Path) -> Non
     with pytest.raises(UsageError, match="cannot read the replay file: No such file"):
         load(tmp_path / "nowhere.json", OPERATIONS)
     file.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(UsageError, match="is not text"):
+    with pytest.raises(UsageError, match="is not UTF-8 text"):
         load(file, OPERATIONS)
 
 

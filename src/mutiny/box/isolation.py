@@ -437,7 +437,10 @@ TECHNIQUES: tuple[Technique, ...] = (Bubblewrap(), Unshare(), ControlGroup(), Su
 @functools.cache
 def why_not(name: str) -> str | None:
     """Probe a technique once per process; return why it is not available, or None."""
-    return next(each for each in TECHNIQUES if each.name == name).probe()
+    found = next((each for each in TECHNIQUES if each.name == name), None)
+    if found is None:
+        return f"there is none of that name; known: {', '.join(each.name for each in TECHNIQUES)}"
+    return found.probe()
 
 
 def proved_by_start(preferred: str | None = None) -> Technique | None:

@@ -350,18 +350,13 @@ def report_command(run: Path, form: str, output: Path | None, as_json: bool) -> 
     """Show the report of an experiment again, from its run directory alone."""
     import json
 
-    from mutiny.errors import UsageError
+    from mutiny import documents
     from mutiny.report.experiment import from_json
     from mutiny.report.experiment_markdown import junit, markdown
     from mutiny.report.experiment_page import page
 
     path = run / "experiment.json" if run.is_dir() else run
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"{path}: cannot read it: {error.strerror}") from error
-    except ValueError as error:
-        raise UsageError(f"{path}: not valid JSON: {error}") from error
+    data = documents.read_json(path, "experiment's result")
     report = from_json(data, str(path))
     if as_json:
         from mutiny.cli.envelope import tell

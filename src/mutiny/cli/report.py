@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from mutiny.cli import words
@@ -13,15 +12,11 @@ from mutiny.cli import words
 @words.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def command(run: Path, as_json: bool) -> int:
     """Show the report of RUN (default: chaos_runs/latest) again."""
-    from mutiny.errors import UsageError
+    from mutiny import documents
 
     summary = run / "summary.json"
-    try:
-        data = json.loads(summary.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"{summary}: cannot read it: {error.strerror}") from error
-    except ValueError as error:
-        raise UsageError(f"{summary}: not valid JSON: {error}") from error
+    data = documents.read_json(summary, "summary")
+    code = _exit_code(data, summary)
     report = run / "error_report.md"
     if as_json:
         from mutiny.cli.envelope import tell
@@ -29,27 +24,51 @@ def command(run: Path, as_json: bool) -> int:
         plan = _plan(run)
         tell(
             "report",
-            int(data["exit_code"]),
+            code,
             {"run": data, "directory": str(run)},
             verdict=data["verdict"],
             target=plan.get("target"),
             plant=plan.get("plant"),
-            seed=data["seed"],
+            seed=data.get("seed"),
         )
     elif report.exists():
-        words.echo(report.read_text(encoding="utf-8"))
+        words.echo(documents.read_text(report, "report"))
     else:
         words.echo(
             f"{data['title']}: {data['verdict']}, {data['operations']} operations in {data['duration_s']}s"
         )
-    return int(data["exit_code"])
+    return code
+
+
+def _exit_code(data: object, path: Path) -> int:
+    """What the run exited with; a file that does not say it is no summary of a run."""
+    from mutiny.errors import FormatError
+    from mutiny.model.verdict import Verdict
+
+    names = ("title", "verdict", "operations", "duration_s", "exit_code")
+    if not isinstance(data, dict):
+        raise FormatError(str(path), ["expected an object: the summary of a run"])
+    missing = [f"{name}: is missing" for name in names if name not in data]
+    if missing:
+        raise FormatError(str(path), missing)
+    known = {verdict.value: verdict.exit_code for verdict in Verdict}
+    verdict, code = data["verdict"], data["exit_code"]
+    if not isinstance(verdict, str) or verdict not in known:
+        raise FormatError(str(path), [f"verdict: {verdict!r} is none of {', '.join(known)}"])
+    if code != known[verdict] or not isinstance(code, int):
+        problem = f"exit_code: {verdict!r} means {known[verdict]}, not {code!r}"
+        raise FormatError(str(path), [problem])
+    return code
 
 
 def _plan(run: Path) -> dict[str, str]:
     """What the run was about; an old or damaged directory may not say it."""
+    from mutiny import documents
+    from mutiny.errors import UsageError
+
     try:
-        plan = json.loads((run / "plan.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        plan = documents.read_json(run / "plan.json", "plan")
+    except UsageError:
         return {}
     known = {name: plan.get(name) for name in ("target", "plant")} if isinstance(plan, dict) else {}
     return {name: value for name, value in known.items() if isinstance(value, str)}

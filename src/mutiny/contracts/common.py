@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mutiny.model.domain import misfit
 from mutiny.model.operation import Kind, Operation
 from mutiny.values import dataclass
 
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
     from typing import ClassVar
 
 MOST_AT_ONCE = 4
+LONGEST_SCHEDULE = 100_000
 ERRNOS = ("ENOSPC", "EIO", "EACCES", "EROFS", "EMFILE", "EINTR")
 TEARS = ("kill", "short", "lie")
 _CALM = ("healthy", "slow", "obey", "resolve", "dirty")
@@ -18,8 +20,9 @@ _CALM = ("healthy", "slow", "obey", "resolve", "dirty")
 
 def check_seconds(seconds: float) -> None:
     """Refuse a span of time that cannot be."""
-    if seconds < 0:
-        raise ValueError(f"seconds must not be negative, got {seconds:g}")
+    problem = misfit("seconds", seconds)
+    if problem is not None:
+        raise ValueError(f"seconds {problem}")
 
 
 LEAST_S = 0.05
@@ -176,6 +179,10 @@ class Interleave(Operation):
             if not (who.isdigit() and length.isdigit()):
                 raise ValueError(
                     f"schedule: {run!r} is not like `0x7`: who, and how many operations"
+                )
+            if len(who) > 2 or len(length) > 6 or len(found) + int(length) > LONGEST_SCHEDULE:
+                raise ValueError(
+                    f"schedule: more than {LONGEST_SCHEDULE} operations at {run[:20]!r}"
                 )
             found += [int(who)] * int(length)
         return tuple(found)

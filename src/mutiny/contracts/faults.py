@@ -294,7 +294,7 @@ class KillDuring(Operation):
     kind: ClassVar[Kind] = Kind.FAULT
 
     def __post_init__(self) -> None:
-        check_seconds(self.after_ms)
+        check_seconds(self.after_ms / 1000)
         if self.operation.kind is not Kind.COMMAND:
             raise ValueError(f"only a command can be killed; {self.operation.type} is none")
 

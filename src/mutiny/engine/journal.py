@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 import os
 
+from mutiny import documents
 from mutiny.engine.rundir import FORMAT, storing
-from mutiny.errors import FormatError, UsageError
+from mutiny.errors import FormatError
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
@@ -104,16 +105,12 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Each line with its number in the file."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise UsageError(f"{path}: cannot read the journal: {error.strerror}") from error
-    lines = data.split(b"\n")
+    lines = documents.read_bytes(path, "journal").split(b"\n")
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
-            record = json.loads(line)
+            record = documents.shallow(json.loads(line))
         except (ValueError, RecursionError) as error:
             if number == len(lines):
                 return

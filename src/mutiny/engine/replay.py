@@ -12,11 +12,11 @@ weakened.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from mutiny import documents
 from mutiny.codec import Registry, decode, decode_operation
 from mutiny.engine import journal
 from mutiny.engine.rundir import FORMAT
@@ -171,7 +171,7 @@ def contract_of(path: Path) -> str | None:
     if path.is_dir() or path.name.endswith(".jsonl"):
         found = _plan_of(path / "operations.jsonl" if path.is_dir() else path)
     else:
-        document = _read_json(path, "replay file")
+        document = documents.read_json(path, "replay file")
         found = document if isinstance(document, dict) else {}
     contract = found.get("contract")
     return contract if isinstance(contract, str) else None
@@ -228,7 +228,7 @@ def _plan_of(path: Path) -> dict[str, Any]:
     plan = path.parent / "plan.json"
     if not plan.exists():
         return {}
-    data = _read_json(plan, "plan")
+    data = documents.read_json(plan, "plan")
     if not isinstance(data, dict):
         raise FormatError(str(plan), ["expected an object"])
     problem = journal.version_problem(data.get("format", FORMAT))
@@ -237,25 +237,8 @@ def _plan_of(path: Path) -> dict[str, Any]:
     return data
 
 
-def _read_json(path: Path, what: str) -> object:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{path}: cannot read the {what}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: the {what} is not text: {error.reason}") from error
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        raise FormatError(
-            str(path), [f"line {error.lineno}: not valid JSON: {error.msg}"]
-        ) from error
-    except (ValueError, RecursionError) as error:
-        raise FormatError(str(path), [f"not valid JSON: {error}"]) from error
-
-
 def _load_json(path: Path, registry: Registry, contract: str = "workers") -> Replay:
-    data = _read_json(path, "replay file")
+    data = documents.read_json(path, "replay file")
     if isinstance(data, list):
         return Replay(_operations(data, registry, path), contract)
     if not isinstance(data, dict):

@@ -11,6 +11,7 @@ import json
 import math
 import re
 
+from mutiny import documents
 from mutiny.errors import UsageError
 from mutiny.values import dataclass
 
@@ -112,12 +113,7 @@ def is_foreign(root: Node) -> bool:
 
 
 def _text(path: Path) -> str:
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise UsageError(f"{path}: cannot read the experiment: {error.strerror}") from error
-    if len(data) > LARGEST_BYTES:
-        raise UsageError(f"{path}: an experiment of {len(data)} bytes is too large")
+    data = documents.read_bytes(path, "experiment", largest=LARGEST_BYTES)
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:

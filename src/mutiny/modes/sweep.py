@@ -23,7 +23,7 @@ from mutiny.contracts import common as op
 from mutiny.engine.loop import Outcome
 from mutiny.engine.rundir import RunDirectory
 from mutiny.engine.sweeping import Point, Sweep
-from mutiny.errors import UsageError
+from mutiny.errors import UsageError, nearest
 from mutiny.model.operation import Operation, walk
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict, first_of_worst
@@ -77,6 +77,7 @@ class Sweeper:
     def run(self, kind: str, choices: Sequence[str], limit: int | None, watch: Watch) -> Sweep:
         """Trace once, judge every point, and run the first bug again as an ordinary sequence."""
         sweep = Sweep(kind, self._bench.target.name, self._at)
+        _check_choices(kind, choices)
         if kind != "preempt" and isinstance(self._at, op.Parallel):
             raise UsageError(f"a {kind} sweep breaks one command; {self._at.type} has several")
         if kind == "preempt":
@@ -292,6 +293,17 @@ class Sweeper:
         exact = op.Interleave(self._together, _runs(whole))
         label = f"{preemptions} preemptions: {_runs(whole)}"
         return _point(exact, number, label, "", outcome, time.monotonic() - started), details
+
+
+def _check_choices(kind: str, choices: Sequence[str]) -> None:
+    known = {"errno": op.ERRNOS, "torn": op.TEARS}.get(kind, ())
+    if choices and not known:
+        raise UsageError(f"a {kind} sweep has nothing to choose with --only; errno and torn have")
+    for word in choices:
+        if word not in known:
+            raise UsageError(
+                f"--only {word}: the {kind} sweep knows {', '.join(known)}{nearest(word, known)}"
+            )
 
 
 def _runs(schedule: Sequence[int]) -> str:

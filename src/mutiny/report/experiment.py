@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mutiny.model.verdict import Verdict
 from mutiny.values import asdict, dataclass
 
 TYPE_CHECKING = False  # the real one would import typing
@@ -9,6 +10,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 FORMAT = 1
+LATEST_UNIX = 32_503_680_000.0
+"""The year 3000."""
 RECOVERY_TARGET_S = 30.0
 SEVERITIES = ("None", "Low", "Medium", "High", "Critical")
 
@@ -26,6 +29,10 @@ class FindingRecord:
     recommendation: str
     test_case: str
     """The command that repeats it, from a file that was written."""
+
+    def __post_init__(self) -> None:
+        if self.severity not in SEVERITIES:
+            raise ValueError(f"severity {self.severity[:60]!r} is none of {', '.join(SEVERITIES)}")
 
 
 @dataclass(frozen=True)
@@ -119,6 +126,15 @@ class ExperimentReport:
     directory: str = ""
     format: int = FORMAT
 
+    def __post_init__(self) -> None:
+        known = {verdict.value: verdict.exit_code for verdict in Verdict}
+        if self.verdict not in known:
+            raise ValueError(f"verdict {self.verdict[:60]!r} is none of {', '.join(known)}")
+        if self.exit_code != known[self.verdict]:
+            raise ValueError(f"{self.verdict!r} means exit code {known[self.verdict]}")
+        if not 0 <= self.started_unix <= LATEST_UNIX:
+            raise ValueError(f"started_unix: {self.started_unix:g} is no time of a run")
+
     @property
     def severity(self) -> str:
         """That of the worst finding."""
@@ -138,4 +154,4 @@ def from_json(data: object, where: str) -> ExperimentReport:
     """Read `experiment.json` again."""
     from mutiny.codec import decode
 
-    return decode(ExperimentReport, data, where=where)
+    return decode(ExperimentReport, data, where=where, bounded=False)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import shutil
 import sys
-import tomllib
 from importlib.metadata import entry_points
 from importlib.resources import files
 from pathlib import Path
 
+from mutiny import documents
 from mutiny.box.isolation import Network
 from mutiny.contracts.base import Contract, Live
 from mutiny.contracts.workers.contract import WorkersContract
@@ -86,10 +86,7 @@ def shipped() -> dict[str, Path]:
 
 def _load(path: Path) -> TargetSpec | BoardSpec:
     """A target file says itself which contract it is for."""
-    try:
-        contract = tomllib.loads(path.read_text(encoding="utf-8")).get("contract")
-    except (OSError, ValueError):
-        contract = None  # whoever reads it next says what is wrong with it
+    contract = documents.read_toml(path, "target file")[0].get("contract")
     return load_board_spec(path) if contract == "board" else load_spec(path)
 
 

@@ -10,17 +10,18 @@ from __future__ import annotations
 
 import re
 import signal
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
+from mutiny import documents
 from mutiny.codec import decode
 from mutiny.contracts.workers.expect import REJECTIONS
 from mutiny.contracts.workers.operations import OPERATIONS, STATUSES
 from mutiny.contracts.workers.profile import LEGAL, NEEDS_DAEMON, Limits, Profile
 from mutiny.contracts.workers.rules import RULES
-from mutiny.errors import FormatError, UsageError, nearest
+from mutiny.errors import FormatError, nearest
 from mutiny.model.operation import Kind
+from mutiny.targets.checks import check_inside, check_regex, with_line
 from mutiny.values import dataclass, field, fields
 
 FORMAT = 1
@@ -181,16 +182,7 @@ class TargetSpec:
 
 def load_spec(path: Path) -> TargetSpec:
     """Read and check a target file; all mistakes are reported at once, each with its line."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{path}: cannot read the target file: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: the target file is not UTF-8 text: {error.reason}") from error
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise FormatError(str(path), [f"not valid TOML: {error}"]) from error
+    data, text = documents.read_toml(path, "target file")
     newer = data.get("format")
     if isinstance(newer, int) and newer > FORMAT:
         raise FormatError(str(path), [f"format {newer} is newer than this Mutiny reads ({FORMAT})"])
@@ -198,11 +190,11 @@ def load_spec(path: Path) -> TargetSpec:
         spec = decode(TargetSpec, data, where=str(path))
     except FormatError as error:
         raise FormatError(
-            str(path), [_with_line(text, problem) for problem in error.problems]
+            str(path), [with_line(text, problem) for problem in error.problems]
         ) from error
     problems = _check(spec)
     if problems:
-        raise FormatError(str(path), [_with_line(text, problem) for problem in problems])
+        raise FormatError(str(path), [with_line(text, problem) for problem in problems])
     return spec
 
 
@@ -228,12 +220,12 @@ def _check(spec: TargetSpec) -> list[str]:
                 f"rejections.{name}: unknown class of refusals{nearest(name, list(REJECTIONS))}"
             )
         for pattern in patterns:
-            problems += _check_regex(f"rejections.{name}", pattern)
+            problems += check_regex(f"rejections.{name}", pattern)
     for theirs, ours in spec.statuses.items():
         if ours not in STATUSES:
             problems.append(f"statuses.{theirs}: unknown status {ours!r}{nearest(ours, STATUSES)}")
-    problems += _check_regex("daemon.argv", spec.daemon.argv)
-    problems += _check_regex("sessions", spec.sessions)
+    problems += check_regex("daemon.argv", spec.daemon.argv)
+    problems += check_regex("sessions", spec.sessions)
     problems += _check_profile(spec.profile)
     return problems
 
@@ -246,7 +238,7 @@ def _check_command(where: str, command: CommandSpec) -> list[str]:
     if not command.argv:
         problems.append(f"{where}.argv: is empty")
     if command.ready:
-        problems += _check_regex(f"{where}.ready", command.ready)
+        problems += check_regex(f"{where}.ready", command.ready)
     if command.stop_daemon and f"SIG{command.stop_daemon}" not in signal.Signals.__members__:
         problems.append(
             f"{where}.stop_daemon: {command.stop_daemon!r} is no signal; write INT or TERM"
@@ -257,21 +249,23 @@ def _check_command(where: str, command: CommandSpec) -> list[str]:
 
 
 def _check_places(spec: TargetSpec) -> list[str]:
-    """Placeholders outside of the commands."""
-    texts = {
+    """Placeholders outside of the commands, and files that must lie in the box."""
+    paths = {
         "state.file": (spec.state.file,),
-        "logs.daemon": (spec.logs.daemon,),
+        "logs.daemon": (spec.logs.daemon,) if spec.logs.daemon else (),
         "logs.files": spec.logs.files,
         "git.repositories": spec.git.repositories,
-        **{f"environment.{name}": (value,) for name, value in spec.environment.items()},
         **{f"places.{name}": (value,) for name, value in spec.places.items()},
     }
-    return [
+    problems = [
         problem
-        for where, values in texts.items()
+        for where, values in paths.items()
         for value in values
-        for problem in _check_placeholders(where, value)
+        for problem in _check_placeholders(where, value) or check_inside(where, value)
     ]
+    for name, value in spec.environment.items():
+        problems += _check_placeholders(f"environment.{name}", value)
+    return problems
 
 
 def _check_profile(profile: ProfileSpec) -> list[str]:
@@ -321,38 +315,6 @@ def _check_placeholders(where: str, text: str) -> list[str]:
         for name in re.findall(r"\{([a-z_]+)\}", text)
         if name not in PLACEHOLDERS
     ]
-
-
-def _check_regex(where: str, pattern: str) -> list[str]:
-    try:
-        re.compile(pattern)
-    except re.error as error:
-        return [f"{where}: {pattern!r} is not a regular expression: {error}"]
-    return []
-
-
-def _with_line(text: str, problem: str) -> str:
-    """Put the line of the key in front, as far as it can be found: TOML readers keep no positions."""
-    path = problem.partition(":")[0]
-    keys = [
-        part for part in re.split(r"[.\[]", path.replace("]", "")) if part and not part.isdigit()
-    ]
-    if problem.endswith(": is missing"):
-        keys.pop()  # what is not there has no line, but its table has one
-    lines = text.splitlines()
-    position = 0
-    found: int | None = None
-    for key in keys:
-        pattern = re.compile(
-            rf'^\s*(?:\[+[^\]]*\b{re.escape(key)}\b[^\]]*\]+|(?:[\w."-]+\.)?"?{re.escape(key)}"?\s*=)'
-        )
-        for index in range(position, len(lines)):
-            if pattern.search(lines[index]) or re.search(
-                rf'[{{,]\s*"?{re.escape(key)}"?\s*=', lines[index]
-            ):
-                found = position = index
-                break
-    return f"line {found + 1}: {problem}" if found is not None else problem
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:

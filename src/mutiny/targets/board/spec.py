@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from mutiny import documents
 from mutiny.codec import decode
 from mutiny.contracts.board.answers import Words
 from mutiny.contracts.board.explain import KNOWN
 from mutiny.contracts.board.operations import OPERATIONS, SETTINGS, STATUSES
 from mutiny.contracts.board.profile import BoardProfile
 from mutiny.contracts.board.rules import RULES
-from mutiny.errors import FormatError, UsageError, nearest
+from mutiny.errors import FormatError, nearest
+from mutiny.targets.checks import check_all_inside, check_inside, check_regex, with_line
 from mutiny.values import dataclass, field, fields
 
 FORMAT = 1
@@ -192,26 +193,21 @@ class BoardSpec:
 
 def load_board_spec(path: Path) -> BoardSpec:
     """Read and check a target file; all mistakes are reported at once."""
-    data = _read(path)
+    data, text = documents.read_toml(path, "target file")
     if isinstance(data.get("extends"), str):
-        data = _merged(_read(path.with_name(f"{data.pop('extends')}.toml")), data)
+        base = path.with_name(f"{data.pop('extends')}.toml")
+        data = _merged(documents.read_toml(base, "target file")[0], data)
     newer = data.get("format")
     if isinstance(newer, int) and newer > FORMAT:
         raise FormatError(str(path), [f"format {newer} is newer than this Mutiny reads ({FORMAT})"])
-    spec = decode(BoardSpec, data, where=str(path))
-    problems = _check(spec)
-    if problems:
-        raise FormatError(str(path), problems)
-    return spec
-
-
-def _read(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"{path}: cannot read the target file: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise FormatError(str(path), [f"not valid TOML: {error}"]) from error
+        spec = decode(BoardSpec, data, where=str(path))
+        problems = _check(spec)
+    except FormatError as error:
+        problems = list(error.problems)
+    if problems:
+        raise FormatError(str(path), [with_line(text, problem) for problem in problems])
+    return spec
 
 
 def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
@@ -254,12 +250,12 @@ def _check(spec: BoardSpec) -> list[str]:
         ]
     for name, patterns in spec.rejections.items():
         for pattern in patterns:
-            problems += _check_regex(f"rejections.{name}", pattern)
+            problems += check_regex(f"rejections.{name}", pattern)
     if spec.server is not None:
-        problems += _check_regex("server.ready", spec.server.ready)
-        problems += _check_regex("server.process", spec.server.process)
+        problems += check_regex("server.ready", spec.server.ready)
+        problems += check_regex("server.process", spec.server.process)
     if spec.agents is not None:
-        problems += _check_regex("agents.prompt", spec.agents.prompt)
+        problems += check_regex("agents.prompt", spec.agents.prompt)
     if spec.profile.works != (spec.agents is not None):
         problems.append("profile.works: must be true with [agents], and only then")
     if spec.profile.server != (spec.server is not None):
@@ -268,6 +264,10 @@ def _check(spec: BoardSpec) -> list[str]:
         problems.append(f"state.probe: {spec.state.probe!r} is neither 'file' nor 'list'")
     if spec.state.probe == "file" and not spec.state.file:
         problems.append("state.file: is missing")
+    problems += check_all_inside("state.file", filter(None, [spec.state.file]))
+    for name, text in spec.places.items():
+        problems += check_inside(f"places.{name}", text)
+    problems += check_all_inside("logs", spec.logs)
     return problems + _check_profile(spec.profile)
 
 
@@ -311,11 +311,3 @@ def _check_profile(profile: BoardProfile) -> list[str]:
         if getattr(profile.limits, item.name) <= 0
     ]
     return problems
-
-
-def _check_regex(where: str, pattern: str) -> list[str]:
-    try:
-        re.compile(pattern)
-    except re.error as error:
-        return [f"{where}: {pattern!r} is not a regular expression: {error}"]
-    return []
