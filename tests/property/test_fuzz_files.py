@@ -7,13 +7,13 @@ tries 400 of each of the five kinds, from another first seed with `MUTINY_FUZZ_S
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import io
 import os
 import shutil
 import signal
 import subprocess
 import sys
-import time
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -40,7 +40,6 @@ RUN = Path("run")
 EACH = int(os.environ.get("MUTINY_FUZZ", "12"))
 FIRST = int(os.environ.get("MUTINY_FUZZ_SEED", "1"))
 LIMIT_S = 20
-START_LIMIT_S = 90.0
 NOWHERE = ("--bin", "/nowhere/at/all")
 """A mutant may be a good file; then nothing is run all the same."""
 
@@ -147,18 +146,12 @@ def tried(words: tuple[str, ...]) -> str | None:
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A real run with every sort of file, made by whoever needs it first."""
     together = tmp_path_factory.getbasetemp().parent / "run-for-mutants"
-    try:
-        together.mkdir()
-    except FileExistsError:
-        deadline = time.monotonic() + START_LIMIT_S
-        while not (together / "done").exists():  # another process is at it
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
-    else:
-        command = [sys.executable, "-m", "mutiny.cli.main", "experiment", "run", "killed-agent"]
-        made = subprocess.run(command, cwd=together, capture_output=True, text=True, check=False)
-        assert made.returncode == 0, made.stdout + made.stderr
-        (together / "done").touch()
+    together.mkdir(exist_ok=True)
+    with (together / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # another process may be at it
+        if not (together / "chaos_runs").exists():
+            command = [sys.executable, "-m", "mutiny.cli.main", "experiment", "run", "killed-agent"]
+            subprocess.run(command, cwd=together, capture_output=True, check=True)
     return together / "chaos_runs" / "latest"
 
 
