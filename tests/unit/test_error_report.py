@@ -21,6 +21,7 @@ from mutiny.model.verdict import Verdict
 from mutiny.model.violation import Violation
 from mutiny.report.error_report import error_type, render, write_failure
 from mutiny.report.origin import Origin
+from mutiny.report.story import stops_of, turns_of
 from mutiny.report.summary import summary, write_summary
 
 READY = {"workers": {"alpha": {"status": "needs_review", "commit_sha": "abc123"}}}
@@ -197,6 +198,9 @@ def test_a_schedule_is_told_in_calls(tmp_path: Path) -> None:
     assert 'Accept(worker="a")  ###......##\nNuke(worker="b")    ...######..' in told
     assert "is stopped before `rename x.tmp -> state.json`." in told
     assert '2. `Nuke(worker="b")` begins, makes 6 calls' in told
+    assert list(stops_of(both, turns_of(result))) == [
+        'Accept(worker="a") stopped before rename x.tmp -> state.json'
+    ]
     hints = section(text, "## Suggested Investigation")
     assert "was stopped before `rename x.tmp -> state.json`" in hints
     assert "No fault" not in hints

@@ -24,10 +24,11 @@ from mutiny.engine.loop import Outcome
 from mutiny.engine.rundir import RunDirectory
 from mutiny.engine.sweeping import Point, Sweep
 from mutiny.errors import UsageError, nearest
-from mutiny.model.operation import Operation, walk
+from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict, first_of_worst
 from mutiny.modes.bench import Assignment, Bench
+from mutiny.report.story import stops_of, turns_of
 from mutiny.targets.keepers import Keeper, take_kept
 
 TRIES = 4
@@ -46,7 +47,7 @@ def split(operations: Sequence[Operation], at: str) -> tuple[tuple[Operation, ..
             left -= 1
             if left == 0:
                 return tuple(operations[:index]), operation
-    known = dict.fromkeys(part.type for operation in operations for part in walk(operation))
+    known = dict.fromkeys(operation.type for operation in operations)
     raise UsageError(f"the scenario has no operation {at!r}; it has {', '.join(known)}")
 
 
@@ -291,7 +292,9 @@ class Sweeper:
         details = dict(step.result.details)
         whole = tuple(details.get("schedule", ())) or schedule  # type: ignore[arg-type]
         exact = op.Interleave(self._together, _runs(whole))
-        label = f"{preemptions} preemptions: {_runs(whole)}"
+        many = f"{preemptions} preemption" + ("" if preemptions == 1 else "s")
+        stops = "; ".join(stops_of(exact, turns_of(step.result)))
+        label = f"{many}: {stops or 'one after the other'} ({_runs(whole)})"
         return _point(exact, number, label, "", outcome, time.monotonic() - started), details
 
 

@@ -143,6 +143,14 @@ def schedule_lines(operation: Operation, turns: Sequence[Turn]) -> Iterator[str]
         yield f"{name} {begins}, makes {calls}{last}, and {end}."
 
 
+def stops_of(operation: Operation, turns: Sequence[Turn]) -> Iterator[str]:
+    """A schedule in short: who was stopped before which call."""
+    names = [part.short() for part in operation.children()]
+    for place, turn in enumerate(turns):
+        if any(earlier.command == turn.command for earlier in turns[:place]):
+            yield f"{names[turn.command]} stopped before {turn.first}"
+
+
 def lanes(operation: Operation, turns: Sequence[Turn]) -> Iterator[str]:
     """A lane for each command: `#` where it moves, `.` where it is held."""
     names = [part.short() for part in operation.children()]
