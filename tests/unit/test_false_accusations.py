@@ -29,7 +29,7 @@ from mutiny.box.results import ProcessInfo
 from mutiny.contracts import faults
 from mutiny.contracts.workers import contract as workers_contract
 from mutiny.contracts.workers import operations as op
-from mutiny.contracts.workers.advance import OK, advance
+from mutiny.contracts.workers.advance import OK, REFUSED, advance
 from mutiny.contracts.workers.invariants import INVARIANTS
 from mutiny.contracts.workers.judge import check_state
 from mutiny.contracts.workers.keepers import KEEPERS, Keeper, is_kept
@@ -153,6 +153,20 @@ def test_a_damage_that_the_daemon_does_not_repair_is_still_a_failure() -> None:
     assert hurt.pending(gone) == ("the state file is gone",)
     settled = advance(hurt, op.Settle(), OK)
     assert accused(settled, gone) == {"workers.state_readable"}
+
+
+@pytest.mark.parametrize("repair", [op.Up(), op.Doctor(repair=True, yes=True)], ids=str)
+def test_a_repair_that_was_asked_for_and_refused_is_a_failure_without_a_daemon_too(
+    repair: op.Operation,
+) -> None:
+    junk = picture(state_as_left=True, state_error="not valid JSON", daemon_flag=None, daemons=())
+    nobody = model(belief(), daemon=frozenset({False}), daemon_killed=True)
+    hurt = advance(nobody, op.CorruptState("garbage"), OK, seen=junk)
+    assert hurt.pending(junk) == ()
+    asked = advance(hurt, repair, REFUSED, seen=junk)
+    assert asked.pending(junk) == ("the state file is unreadable: not valid JSON",)
+    again = advance(asked, op.CorruptState("garbage"), OK, seen=junk)
+    assert again.pending(junk) == ()
 
 
 def test_a_target_with_a_checksum_must_write_its_state_again() -> None:

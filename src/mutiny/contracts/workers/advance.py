@@ -43,6 +43,8 @@ def step(
     seen: Observation | None = None,
 ) -> WorkersModel:
     """Like `advance`, but not narrowed by what was seen: more commands came before the look."""
+    if model.state_damaged and _is_repair(operation):
+        model = replace(model, repair_asked=True)
     if outcome == REFUSED:
         return model
     if outcome == UNKNOWN:
@@ -51,6 +53,11 @@ def step(
     if handler is None or not _about_somebody_known(model, operation):
         return model
     return handler(model, operation, tokens, now, seen)
+
+
+def _is_repair(operation: Operation) -> bool:
+    """Is a target due to look after its own state when it is told this?"""
+    return isinstance(operation, op.Up) or (isinstance(operation, op.Doctor) and operation.repair)
 
 
 def _about_somebody_known(model: WorkersModel, operation: Operation) -> bool:
@@ -386,7 +393,8 @@ def _fault(model: WorkersModel, operation: Operation, *_: object) -> WorkersMode
 
 
 def _corrupt(model: WorkersModel, operation: Operation, *_: object) -> WorkersModel:
-    return replace(model, state_damaged=True, faults=(*model.faults, str(operation)))
+    damaged = replace(model, state_damaged=True, repair_asked=False)
+    return replace(damaged, faults=(*model.faults, str(operation)))
 
 
 def _dirty(model: WorkersModel, operation: Operation, *_: object) -> WorkersModel:
@@ -407,7 +415,7 @@ def injured(model: WorkersModel, operation: faults.Injury, now: float) -> Worker
     alone = operation.spares_others and name is not None
     after = model.disturb(str(operation), (name,) if alone and name else tuple(model.workers), now)
     if isinstance(operation, faults.DamageFile) and operation.file == "state":
-        after = replace(after, state_damaged=True)
+        after = replace(after, state_damaged=True, repair_asked=False)
     if isinstance(operation.during, op.Up | op.Down):
         after = replace(after, daemon_killed=True)  # its flag may not have been written
     return replace(after, lasting=(*after.lasting, operation)) if operation.lasting else after

@@ -115,6 +115,8 @@ class WorkersModel:
     """The daemon had no chance to take its flag down."""
     state_damaged: bool = False
     """A fault has damaged the state file, and the target has not yet had its chance to put it right."""
+    repair_asked: bool = False
+    """Since the damage `up` or a repair was asked for, whatever came of it: that was its chance."""
     doubtful: bool = False
     """The damage reads as a state and the target cannot notice it: what it does from here on may come
     from what Mutiny wrote, until the next workspace.
@@ -259,8 +261,8 @@ class WorkersModel:
         waiting: list[str] = []
         attended = self.daemon_certain is True
         damaged = self.state_damaged or observation.state_as_left
-        if damaged and not attended:
-            return ()  # nobody is there who could put it right
+        if damaged and not attended and not self.repair_asked:
+            return ()  # nobody was there who could have put it right
         if observation.state_error and self.initialised:
             waiting.append(f"the state file is unreadable: {observation.state_error}")
         elif not observation.state_exists and self.workers:
