@@ -391,7 +391,7 @@ class Engine:
             )
             return failed, seen, 0.0
         waiting_since: float | None = None
-        lag = _Lag(seen.pace.limit(self.contract.lag_s))
+        lag = _Lag(seen.pace.lag(self.contract.lag_s))
         while True:
             checked = self._check(model, operation, result, before, seen)
             model = model if checked.model is None else checked.model

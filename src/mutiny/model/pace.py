@@ -19,6 +19,8 @@ COMMANDS = 10
 """No limit is shorter than so many of the target's usual commands."""
 MOST_CROWDING = 4.0
 """No limit grows by more than this because others use the machine."""
+MOST_LAG = 2.0
+"""A lag grows less: what is wrong for a while and then heals must still be seen."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,10 @@ class Pace:
         """What a limit means at this pace."""
         crowding = min(max(1.0, self.crowding), MOST_CROWDING)
         return max(given_s * crowding, COMMANDS * self.command_s)
+
+    def lag(self, given_s: float) -> float:
+        """What a target's lag means at this pace."""
+        return given_s * min(max(1.0, self.crowding), MOST_LAG)
 
 
 class Patience:

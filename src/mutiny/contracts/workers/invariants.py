@@ -335,8 +335,8 @@ def review_means_done(check: Check) -> Iterator[Violation]:
 
 @_rule("worker_kept", eventual=True)
 def worker_kept(check: Check) -> Iterator[Violation]:
-    if check.seen.state_error or check.model.state_damaged:
-        return
+    if check.seen.state_error or not check.seen.state_exists or check.model.state_damaged:
+        return  # a state that cannot be read says nothing about who is in it
     for name in check.model.workers:
         if name not in check.seen.workers:
             yield Violation(
