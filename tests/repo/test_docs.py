@@ -26,7 +26,7 @@ PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "CHANGELOG.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
-END = re.compile(r"\s{2,}(?!-)|\s#|\s&&|\s\||;|\s>")
+END = re.compile(r"\s{2,}(?![-\s])|\s#|\s&&|\s\||;|\s>")
 """Where a command in a block ends and a remark or another command begins."""
 
 
