@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from mutiny.contracts import common
@@ -9,7 +10,9 @@ from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.background import named
 from mutiny.contracts.board.courses import COMMANDS
 from mutiny.contracts.board.model import BoardModel
+from mutiny.contracts.board.observation import BoardObservation, TaskView
 from mutiny.contracts.board.profile import BoardProfile
+from mutiny.contracts.board.sentences import understand
 from mutiny.contracts.board.symbolic import Walk
 from mutiny.contracts.shortening import (
     Forms,
@@ -32,9 +35,9 @@ def plausible(
     """Walk the sequence on a clock of its own; False when it is nonsense."""
     if not sequence or not isinstance(sequence[0], common.Reset):
         return False
-    if not _still_means_it(sequence, original):
-        return False
     promised = {one for way, one in _walked(profile, original) if _agrees(way.model, one)}
+    if sequence[-1] not in promised and not _still_means_it(sequence, original):
+        return False
     return all(
         _sensible(way, operation) and (operation not in promised or _agrees(way.model, operation))
         for way, operation in _walked(profile, sequence)
@@ -62,12 +65,34 @@ def _agrees(model: BoardModel, operation: Operation) -> bool:
     if isinstance(operation, op.AssertOwner):
         task = model.tasks.get(operation.task)
         return task is not None and task.held and task.owner == operation.worker
+    if isinstance(operation, op.Verify) and not model.loose:
+        return understand(operation.sentence).check(_pictured(model)).holds is True
     return False
 
 
+def _pictured(model: BoardModel) -> BoardObservation:
+    """The board as the model sees it; for how long nothing has changed, and servers, it cannot say."""
+    views = {
+        task.id: TaskView(
+            task.id,
+            task.status,
+            task.owner,
+            task.epoch,
+            task.attempts,
+            task.max_attempts,
+            task.priority,
+            task.depends,
+            unchanged_s=math.inf,
+        )
+        for task in model.tasks.values()
+    }
+    leader = None if model.leader is None else model.leader.node
+    return BoardObservation(tasks=views, absent=not model.initialised, leader=leader)
+
+
 def _still_means_it(sequence: Sequence[Operation], original: Sequence[Operation]) -> bool:
-    """A sentence at the end is about everything before it, which only the sentence itself could tell:
-    of that nothing but looking may be left out.
+    """A sentence at the end that no model decides is about everything before it: of that nothing but
+    looking may be left out.
     """
     last = sequence[-1]
     if not isinstance(last, op.Verify) or last not in original:
