@@ -23,14 +23,16 @@ class Ran:
     directory: Path
 
 
-def run_mutiny(directory: Path, *arguments: str, wrapper: tuple[str, ...] = ()) -> Ran:
+def run_mutiny(
+    directory: Path, *arguments: str, wrapper: tuple[str, ...] = (), limit_s: float = LIMIT_S
+) -> Ran:
     """Run and wait; the run directories go below `directory`."""
     done = subprocess.run(
         [*wrapper, COMMAND, *arguments],
         cwd=directory,
         capture_output=True,
         text=True,
-        timeout=LIMIT_S,
+        timeout=limit_s,
         check=False,
         env={**os.environ, "NO_COLOR": "1"},
     )

@@ -84,6 +84,28 @@ def test_a_planted_bug_is_found_told_and_replayed(tmp_path: Path) -> None:
     assert again.code == 0, again.stdout
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_minimising_changes_nothing_that_is_told_of_the_run(tmp_path: Path) -> None:
+    """Trials inject faults and ask probes, too; none of that is the run's."""
+    text = NATIVE.replace("No acknowledged task is lost", "worker alpha is idle")
+    (tmp_path / "e.yaml").write_text(text)
+    ran = run_mutiny(tmp_path, "experiment", "run", "e.yaml", "--minimise-runs", "6", limit_s=600.0)
+    assert ran.code == 1, ran.stdout + ran.stderr
+    report, run = result(tmp_path), tmp_path / "chaos_runs/latest"
+    journal = [json.loads(line) for line in (run / "operations.jsonl").read_text().splitlines()]
+    fired = [line for line in journal if line["result"].get("fired")]
+    assert [fault["fired"] for fault in report["faults"]] == [True] * len(fired) == [True]
+    asked = (run / "availability.jsonl").read_text().splitlines()
+    assert len(report["samples"]) == len(asked) > 0
+    assert report["score"]["availability"] is not None
+    replay = json.loads((run / "minimal_replay.json").read_text())
+    assert replay["reproduced"]["failed"] > 0
+    assert "failed again in" in report["replay"]
+    kept = {step["type"] for step in replay["operations"]}
+    assert {"Behave", "Start", "KillAgent", "VerifySentence"} <= kept, "the sentence is about them"
+
+
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [

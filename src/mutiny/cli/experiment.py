@@ -171,6 +171,8 @@ def _print(report: ExperimentReport) -> None:
         words.echo(f"    Impact:         {finding.impact}")
         words.echo(f"    Recommendation: {finding.recommendation}")
         words.echo(f"    Test case:      {finding.test_case}")
+    if report.replay:
+        words.echo(f"  Replay: {report.replay}")
     words.echo("")
     words.echo(
         f"Duration: {show_duration(report.duration_s)}   Faults injected: {report.fired}   "

@@ -95,6 +95,10 @@ class Replay:
             parts.append(MINIMISED[self.minimised])
         return "; ".join(parts)
 
+    def of(self, whole: int) -> str:
+        """The same with its length, and that of the run that it comes from."""
+        return f"{len(self.operations)} of {whole} operations; {self.standing}"
+
     def as_json(self) -> dict[str, object]:
         """The form of `minimal_replay.json`."""
         told: dict[str, object] = {}

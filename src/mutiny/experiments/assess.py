@@ -79,6 +79,7 @@ def assess(
         _score(outcome, recorder, rules, placed),
         probe="" if experiment.probe is None else str(experiment.probe),
         directory=str(outcome.directory.path),
+        replay="" if outcome.replay is None else outcome.replay.of(len(outcome.steps)),
     )
 
 

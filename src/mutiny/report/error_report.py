@@ -79,7 +79,7 @@ def _lines(
             else python_form(replay.operations, mark_last=False),
         )
         yield ""
-        yield f"{len(replay.operations)} of {len(outcome.steps)} operations; {replay.standing}."
+        yield f"{replay.of(len(outcome.steps))}."
         yield ""
     if origin.again:
         yield f"`{origin.again}` runs it again."

@@ -124,6 +124,8 @@ class ExperimentReport:
     score: Score
     probe: str = ""
     directory: str = ""
+    replay: str = ""
+    """How short the replay is, and how often it failed again."""
     format: int = FORMAT
 
     def __post_init__(self) -> None:

@@ -137,11 +137,13 @@ def _legend(report: ExperimentReport) -> str:
 def _findings(report: ExperimentReport) -> str:
     if not report.findings:
         return ""
-    cards = "".join(_finding(number, item) for number, item in enumerate(report.findings, 1))
+    cards = "".join(
+        _finding(number, item, report.replay) for number, item in enumerate(report.findings, 1)
+    )
     return f"<h2>Findings</h2>{cards}"
 
 
-def _finding(number: int, finding: FindingRecord) -> str:
+def _finding(number: int, finding: FindingRecord, replay: str) -> str:
     rows = {
         "Severity": escape(finding.severity),
         "Symptom": _prose(finding.symptom),
@@ -149,6 +151,7 @@ def _finding(number: int, finding: FindingRecord) -> str:
         "Impact": escape(finding.impact),
         "Recommendation": escape(finding.recommendation),
         "Regression test": f"<code>{escape(finding.test_case)}</code>",
+        **({"Replay": escape(replay)} if replay else {}),
         "Rule": f"<code>{escape(finding.rule)}</code>",
     }
     body = "".join(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in rows.items())

@@ -161,9 +161,8 @@ class Terminal:
         self._say("")
         self._say(f"Full report: {_shown(outcome.directory.report_path)}")
         if replay is not None:
-            whole = len(outcome.steps)
             self._say(f"{replay.title.capitalize()}: {_shown(outcome.directory.replay_path)}")
-            self._say(f"  {len(replay.operations)} of {whole} operations; {replay.standing}")
+            self._say(f"  {replay.of(len(outcome.steps))}")
         self._say("")
         self._say(f"State preserved at: {_relative(outcome.directory.box_path)}/")
 
