@@ -198,3 +198,37 @@ def test_the_patterns_are_valid() -> None:
     for choices in PATTERNS.values():
         for choice in choices:
             re.compile(choice)
+
+
+@pytest.mark.parametrize(
+    ("excused", "exit_code", "text", "expectation", "verdict", "rule"),
+    [
+        ("rejects_illegal", 0, "", Expectation(False, frozenset({"busy"})), "success", None),
+        ("fails_clearly", 1, "hm", Expectation(False, frozenset({"busy"})), "expected", None),
+        ("fails_clearly", 1, "hm", Expectation(True), "bug", "x.serves_legal"),
+        ("fails_clearly", 1, "", Expectation(True), "bug", "x.serves_legal"),
+        (
+            "rejects_truthfully",
+            1,
+            "gone",
+            Expectation(False, frozenset({"busy"})),
+            "expected",
+            None,
+        ),
+        ("rejects_truthfully", 1, "gone", Expectation(True), "bug", "x.serves_legal"),
+        ("rejects_truthfully", 1, "hm", Expectation(True), "bug", "x.fails_clearly"),
+    ],
+)
+def test_an_excuse_changes_what_is_expected_and_never_makes_a_failure_a_success(
+    excused: str,
+    exit_code: int,
+    text: str,
+    expectation: Expectation,
+    verdict: str,
+    rule: str | None,
+) -> None:
+    patterns = {"busy": ["busy"], "gone": ["gone"]}
+    answer = OperationResult(exit_code, stderr=text)
+    judged = classify(op.Init(), answer, expectation, patterns, "x", {f"x.{excused}"})
+    assert judged.verdict.value == verdict
+    assert (None if judged.violation is None else judged.violation.rule) == rule

@@ -148,6 +148,9 @@ def _one(bench: Any, experiment: Experiment, seed: int, *, quiet: bool) -> Ran:
         ran = run(bench, experiment, seed, show.listeners, watch=line.minimise)
     if not quiet:
         _print(ran.report)
+        excused = bench.target.contract().not_applicable
+        if excused:
+            words.echo(f"Not promised by the target, not checked: {', '.join(excused)}")
     return ran
 
 

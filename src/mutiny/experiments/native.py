@@ -10,6 +10,7 @@ from collections.abc import Callable
 from importlib import import_module
 
 from mutiny.codec import Registry
+from mutiny.contracts.common import disturbs
 from mutiny.contracts.experiment import DEFAULT_RATE_HZ, FASTEST_HZ
 from mutiny.contracts.language import RADII, RADIUS_WORDS, Language, language_of
 from mutiny.errors import UsageError, nearest
@@ -26,8 +27,6 @@ KEYS = (
 )
 DEFAULT_TARGETS = {"workers": "longboat", "board": "longboat-board"}
 DEFAULT_CONTRACT = "board"
-_IDLE = ("Sleep", "VerifySentence", "Status", "List")
-
 ContractOf = Callable[[str], str]
 """The contract of a target, by the target's name."""
 
@@ -298,9 +297,10 @@ class _Reader:
 
 
 def _acts(operation: Operation, language: Language) -> bool:
-    return operation.kind is Kind.FAULT or (
-        operation.type not in _IDLE and operation.kind not in (Kind.WAIT, Kind.ASSERTION)
-    )
+    """Is something done to the target, other than asking what the probe asks anyway?"""
+    if operation.kind is Kind.COMMAND:
+        return type(operation) is not type(language.probe)
+    return disturbs(operation) or operation.type == "Drive"
 
 
 def _shown(node: Node) -> str:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from mutiny.model.expectation import Expectation
 from mutiny.model.operation import Kind, Operation
@@ -50,8 +50,13 @@ def classify(
     expectation: Expectation,
     patterns: Mapping[str, Sequence[str]],
     contract: str,
+    excused: Collection[str] = (),
 ) -> Judgement:
-    """Judge an answer; invariants and ledger come on top of it."""
+    """Judge an answer; invariants and ledger come on top of it.
+
+    `excused`: rules that the target does not promise. They change what is expected: who does not promise
+    to refuse may serve, and whose refusals are unclear or untrue has refused all the same.
+    """
     if result.harness_error is not None:
         return Judgement(Verdict.INCONCLUSIVE)
     if operation.kind is Kind.FAULT and not result.fired:
@@ -64,7 +69,7 @@ def classify(
         return Judgement(Verdict.TIMEOUT, broken)
     if operation.kind in (Kind.CONTROL, Kind.FAULT, Kind.WAIT, Kind.ASSERTION):
         return Judgement(Verdict.SUCCESS if result.succeeded else Verdict.INCONCLUSIVE)
-    return _classify_command(operation, result, expectation, patterns, contract)
+    return _classify_command(operation, result, expectation, patterns, contract, excused)
 
 
 def how_it_died(operation: Operation, result: OperationResult) -> str | None:
@@ -91,6 +96,7 @@ def _classify_command(
     expectation: Expectation,
     patterns: Mapping[str, Sequence[str]],
     contract: str,
+    excused: Collection[str],
 ) -> Judgement:
     matched = matched_rejections(result.stderr or result.stdout, patterns)
 
@@ -104,7 +110,7 @@ def _classify_command(
     if died is not None:
         return bug("no_crash", died)
     if result.exit_code == 0:
-        if expectation.success:
+        if expectation.success or f"{contract}.rejects_illegal" in excused:
             return Judgement(Verdict.SUCCESS)
         return bug(
             "rejects_illegal",
@@ -113,7 +119,10 @@ def _classify_command(
     if matched & expectation.rejections:
         return Judgement(Verdict.EXPECTED, None, matched)
     said = _first_line(result.stderr or result.stdout)
-    if not matched:
+    unclear = f"{contract}.{'rejects_truthfully' if matched else 'fails_clearly'}" in excused
+    if unclear and expectation.rejections:
+        return Judgement(Verdict.EXPECTED, None, matched)
+    if not matched and not unclear:
         return bug(
             "fails_clearly",
             f"{operation} failed with an unknown error (exit {result.exit_code}): {said}",

@@ -107,6 +107,8 @@ def _summary(outcome: Outcome, step: Step, contract: Contract, origin: Origin) -
     yield f"- **Sequence ID**: {step.sequence_id}"
     yield f"- **Timestamp**: {time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(step.timestamp_unix))}"
     yield f"- **Classification**: {step.verdict.value}"
+    if contract.not_applicable:
+        yield f"- **Not Checked** (not promised by the target): {', '.join(contract.not_applicable)}"
     if origin.again:
         yield f"- **Replay**: `{origin.again}`"
     yield ""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from posixpath import normpath
+
+from mutiny.errors import nearest
 
 INSIDE = {
     "box": "/box",
@@ -69,3 +71,22 @@ def with_line(text: str, problem: str) -> str:
                 found = position = index
                 break
     return f"line {found + 1}: {problem}" if found is not None else problem
+
+
+def check_excuses(
+    excused: Mapping[str, str], rules: Collection[str], binding: Collection[str]
+) -> list[str]:
+    """What is wrong with the table `profile.not_applicable`."""
+    problems = []
+    for rule, reason in excused.items():
+        where = f"profile.not_applicable.{rule}"
+        if rule not in rules:
+            problems.append(f"{where}: unknown rule{nearest(rule, list(rules))}")
+        elif rule in binding:
+            problems.append(
+                f"{where}: nobody is excused from this rule: without it a target that does nothing "
+                "could pass"
+            )
+        if not reason.strip():
+            problems.append(f"{where}: say why the target does not promise it")
+    return problems

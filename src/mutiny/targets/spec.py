@@ -18,10 +18,10 @@ from mutiny.codec import decode
 from mutiny.contracts.workers.expect import REJECTIONS
 from mutiny.contracts.workers.operations import OPERATIONS, STATUSES
 from mutiny.contracts.workers.profile import LEGAL, NEEDS_DAEMON, Limits, Profile
-from mutiny.contracts.workers.rules import RULES
+from mutiny.contracts.workers.rules import BINDING, RULES
 from mutiny.errors import FormatError, nearest
 from mutiny.model.operation import Kind
-from mutiny.targets.checks import check_inside, check_regex, with_line
+from mutiny.targets.checks import check_excuses, check_inside, check_regex, with_line
 from mutiny.values import dataclass, field, fields
 
 FORMAT = 1
@@ -292,15 +292,7 @@ def _check_profile(profile: ProfileSpec) -> list[str]:
             for status in statuses
             if status not in (*STATUSES, "*")
         ]
-    for rule, reason in profile.not_applicable.items():
-        if rule not in RULES:
-            problems.append(
-                f"profile.not_applicable.{rule}: unknown rule{nearest(rule, list(RULES))}"
-            )
-        if not reason.strip():
-            problems.append(
-                f"profile.not_applicable.{rule}: say why the target does not promise it"
-            )
+    problems += check_excuses(profile.not_applicable, RULES, BINDING)
     if profile.dirty_source not in ("refuse", "either"):
         problems.append("profile.dirty_source: is neither 'refuse' nor 'either'")
     for item in fields(profile.limits):

@@ -103,7 +103,11 @@ class BoardContract:
         if model.guessed and not right and judge.depends_on_beliefs(first.violation):
             return Answered(Verdict.INCONCLUSIVE, after, None, GIVEN_UP)
         if first.violation is not None and first.violation.rule in self.not_applicable:
-            return Answered(Verdict.SUCCESS, after, None, first.reason)
+            if first.followed:
+                return Answered(Verdict.SUCCESS, after, None, first.reason)
+            # What it does instead the model does not know, so that nothing after it could be judged.
+            told = f"{first.violation.rule} is not promised: {first.violation.message}"
+            return Answered(Verdict.INCONCLUSIVE, after, None, told)
         # A wait changes nothing, and of a command that died both courses are believed.
         died = first.violation is not None and first.violation.rule in _DIED
         known = operation.kind in (Kind.WAIT, Kind.ASSERTION) or (died and not competes(operation))

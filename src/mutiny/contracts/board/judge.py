@@ -56,6 +56,8 @@ class Judged:
     models: tuple[BoardModel, ...]
     violation: Violation | None = None
     reason: str = ""
+    followed: bool = True
+    """The beliefs know what happened, also where it was wrong."""
 
 
 @dataclass(frozen=True)
@@ -174,7 +176,7 @@ def command(
     found = explain(model, operation, answer, right, when)
     if depends_on_beliefs(found) and any(course.after.guessed for course in right):
         return Judged(Verdict.INCONCLUSIVE, (model,), None, GIVEN_UP)
-    return Judged(Verdict.BUG, (model,), found, reason)
+    return Judged(Verdict.BUG, (model,), found, reason, followed=False)
 
 
 def _in_the_dark(

@@ -64,3 +64,14 @@ RULES: dict[str, Rule] = _rules(
     ("answers_in_time", _ANSWER, "Every command ends within its time."),
     ("assertion", _ANSWER, "What a scenario asserts is so."),
 )
+
+BINDING = frozenset(
+    f"board.{name}"
+    for name in (
+        *("state_readable", "add_kept", "claim_kept", "completion_kept", "accepts_legal"),
+        *("all_settle", "linearizable", "no_crash", "answers_in_time", "assertion"),
+    )
+)
+"""Rules that no target may be excused from: without them a program that does nothing would pass, or the
+beliefs could not follow what it does.
+"""

@@ -23,7 +23,8 @@ from mutiny.model.operation import Kind, Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict, worst
 from mutiny.model.violation import Violation
-from mutiny.oracle.classify import Judgement, classify
+from mutiny.oracle import classify as classifying
+from mutiny.oracle.classify import Judgement
 from mutiny.values import dataclass, replace
 
 Patterns = Mapping[str, Sequence[str]]
@@ -92,10 +93,22 @@ def judge_answer(
     if isinstance(operation, op.PauseProcess) and operation.during is not None:
         return _judge_during(model, operation, result, moment)
     expectation = expect(model, operation, before)
-    judgement = classify(operation, result, expectation, patterns, PREFIX)
+    judgement = _classify(operation, result, expectation, patterns, model)
     after = advance(model, operation, _outcome(judgement), tokens=result.tokens, now=now, seen=seen)
     judgement = _judge_wait(model, operation, result, seen, judgement)
     return Answer(_add_honesty(judgement, operation, result, before, seen), after, expectation)
+
+
+def _classify(
+    operation: Operation,
+    answer: OperationResult,
+    expectation: Expectation,
+    patterns: Patterns,
+    model: WorkersModel,
+) -> Judgement:
+    """As the classifier says, for a target that promises what its profile says."""
+    excused = model.profile.not_applicable
+    return classifying.classify(operation, answer, expectation, patterns, PREFIX, excused)
 
 
 def _outcome(judgement: Judgement) -> str:
@@ -122,7 +135,7 @@ def _judge_refusal(
         )
     due = replace(expectation, success=False)
     part = result.inner[0] if result.inner else result
-    judgement = classify(inner, part, due, moment.patterns, PREFIX)
+    judgement = _classify(inner, part, due, moment.patterns, model)
     after = advance(
         model, inner, _outcome(judgement), tokens=part.tokens, now=moment.now, seen=moment.seen
     )
@@ -143,7 +156,7 @@ def _judge_during(
     )
     if not result.fired or not result.inner:
         return Answer(Judgement(Verdict.INCONCLUSIVE), model, widened)
-    judgement = classify(operation.during, result.inner[0], widened, moment.patterns, PREFIX)
+    judgement = _classify(operation.during, result.inner[0], widened, moment.patterns, model)
     paused = advance(model, operation, OK, now=moment.now)
     after = advance(
         paused,
@@ -184,7 +197,7 @@ def _judge_hindered(
     """A command that a fault may have hindered: it succeeds and has happened, or it says clearly that
     it failed and has happened or not. It may neither hang nor crash nor lie.
     """
-    judgement = classify(inner, answer, expectation, moment.patterns, PREFIX)
+    judgement = _classify(inner, answer, expectation, moment.patterns, model)
     if judgement.verdict is Verdict.INCONCLUSIVE:
         return Answer(judgement, model, expectation)
     if isinstance(inner, op.Up | op.Down):
@@ -234,7 +247,7 @@ def _judge_sweep_point(
     if operation.ends_world and answer.exit_code == 0 and expectation.success:
         return Answer(Judgement(Verdict.SUCCESS), hit_done.see(moment.seen), expectation)
     if not operation.ends_world and answer.signal is None:
-        crash = classify(inner, answer, expectation, moment.patterns, PREFIX)
+        crash = _classify(inner, answer, expectation, moment.patterns, model)
         if crash.violation is not None and crash.violation.rule.endswith("no_crash"):
             broken_off = hit_not.see(moment.seen), hit_done.see(moment.seen)
             return Answer(crash, broken_off[0], expectation, broken_off[1:], half_done=True)
@@ -297,7 +310,7 @@ def _judge_parallel(
         current, judgements = model, []
         for index, (part, answer) in enumerate(order):
             expectation = expect(current, part, moment.before if index == 0 else None)
-            judgement = classify(part, answer, expectation, moment.patterns, PREFIX)
+            judgement = _classify(part, answer, expectation, moment.patterns, model)
             judgements.append(judgement)
             if judgement.verdict.stops_run:
                 break
@@ -314,7 +327,7 @@ def _judge_parallel(
     if worlds:  # whichever order it was: what is seen now and later decides
         return Answer(Judgement(verdict), worlds[0], Expectation(True), tuple(worlds[1:]))
     alone = [
-        classify(part, answer, expect(model, part, moment.before), moment.patterns, PREFIX)
+        _classify(part, answer, expect(model, part, moment.before), moment.patterns, model)
         for part, answer in parts
     ]
     crash = next((j for j in alone if j.violation and certain(j.violation.rule)), None)

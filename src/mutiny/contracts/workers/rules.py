@@ -277,3 +277,21 @@ _ALL = (
 
 RULES: dict[str, Rule] = {rule.id: rule for rule in _ALL}
 """All rules of the contract by id."""
+
+BINDING = frozenset(
+    f"workers.{name}"
+    for name in (
+        *("state_readable", "worker_kept", "status_follows_model", "completes", "recovers"),
+        *(
+            "nothing_lost",
+            "accepted_is_merged",
+            "serves_legal",
+            "parallel_is_serial",
+            "agent_running",
+        ),
+        *("no_crash", "answers_in_time", "assertion", "daemon_survives"),
+    )
+)
+"""Rules that no target may be excused from: without them a program that does nothing would pass, or the
+beliefs could not follow what it does.
+"""

@@ -13,9 +13,15 @@ from mutiny.contracts.board.answers import Words
 from mutiny.contracts.board.explain import KNOWN
 from mutiny.contracts.board.operations import OPERATIONS, SETTINGS, STATUSES
 from mutiny.contracts.board.profile import BoardProfile
-from mutiny.contracts.board.rules import RULES
+from mutiny.contracts.board.rules import BINDING, RULES
 from mutiny.errors import FormatError, nearest
-from mutiny.targets.checks import check_all_inside, check_inside, check_regex, with_line
+from mutiny.targets.checks import (
+    check_all_inside,
+    check_excuses,
+    check_inside,
+    check_regex,
+    with_line,
+)
 from mutiny.values import dataclass, field, fields
 
 FORMAT = 1
@@ -294,12 +300,7 @@ def _check_command(where: str, command: SpokenCommand, spec: BoardSpec) -> list[
 
 def _check_profile(profile: BoardProfile) -> list[str]:
     problems: list[str] = []
-    for rule, reason in profile.not_applicable.items():
-        if rule not in RULES:
-            known = nearest(rule, list(RULES))
-            problems.append(f"profile.not_applicable.{rule}: unknown rule{known}")
-        if not reason.strip():
-            problems.append(f"profile.not_applicable.{rule}: say why it is not promised")
+    problems += check_excuses(profile.not_applicable, RULES, BINDING)
     problems += [
         f"profile.lacks: unknown operation {name!r}{nearest(name, list(OPERATIONS))}"
         for name in profile.lacks
