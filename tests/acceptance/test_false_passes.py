@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from idle_targets import IDLE, excused_spec, idle_program
+from mutiny.experiments.document import Mistakes
+from mutiny.modes.experiment_files import load
 from mutiny_command import Ran, longboat_spec, run_mutiny
 
 
@@ -42,17 +44,6 @@ def test_a_file_that_is_no_program_is_inconclusive(tmp_path: Path) -> None:
     ran = run_mutiny(tmp_path, "run", "--scenario", "basic_lifecycle", "--bin", str(plain))
     assert ran.code == 3
     assert "is not an executable program" in ran.stderr
-
-
-def test_a_target_that_always_says_yes_is_caught(tmp_path: Path) -> None:
-    yes = tmp_path / "yes"
-    yes.write_text("#!/bin/sh\nexit 0\n")
-    yes.chmod(0o755)
-    ran = run_mutiny(
-        tmp_path, "run", "--scenario", "basic_lifecycle", "--bin", str(yes), "--no-minimise"
-    )
-    assert ran.code == 1
-    assert "workers.daemon_survives" in ran.stdout
 
 
 @pytest.mark.parametrize(
@@ -126,12 +117,15 @@ def test_a_wait_for_what_is_not_due_is_a_timeout_not_a_pass(tmp_path: Path) -> N
 # --- programs that do nothing ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("how", IDLE)
 @pytest.mark.parametrize(
-    ("target", "name"), [("longboat", "basic_lifecycle"), ("longboat-board", "ready_tasks")]
+    ("target", "name", "how"),
+    [
+        *(("longboat", "basic_lifecycle", how) for how in IDLE),
+        *(("longboat-board", "ready_tasks", how) for how in ("says yes in JSON", "says no")),
+    ],
 )
 def test_a_program_that_does_nothing_passes_nothing_whatever_it_is_excused_from(
-    tmp_path: Path, how: str, target: str, name: str
+    tmp_path: Path, target: str, name: str, how: str
 ) -> None:
     program = str(idle_program(tmp_path, how))
     spec = str(excused_spec(tmp_path, target))
@@ -219,9 +213,8 @@ def test_an_experiment_that_does_nothing_is_refused(tmp_path: Path, method: str)
         "experiment:\n  name: idle\n  blast_radius: whole box\n"
         f'  steady_state: ["No worker is in error"]\n  method: {method}\n'
     )
-    ran = run_mutiny(tmp_path, "experiment", "run", str(path), "--target", "longboat")
-    assert ran.code == 2, ran.stdout
-    assert f"{path}:5: the method only waits and looks" in ran.stderr
+    with pytest.raises(Mistakes, match=r"5: the method only waits and looks"):
+        load(path, "longboat")
 
 
 # --- verbs that are asked to do nothing ----------------------------------------------------------------
