@@ -10,6 +10,7 @@ import sys
 import threading
 from importlib.resources import files
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -321,3 +322,12 @@ def test_every_refusal_of_a_driver_is_a_word_of_the_contract() -> None:
         *coordination_c.REFUSALS,
     }
     assert {part for word in words for part in word.split("|")} <= KNOWN
+
+
+@pytest.mark.parametrize(("real", "fits"), [(60, True), (8, False), (None, True)])
+def test_a_figure_of_the_target_that_its_file_does_not_know_is_no_bug(
+    real: int | None, fits: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ORCHESTRATOR_HEARTBEAT_TIMEOUT", "60")
+    config = SimpleNamespace() if real is None else SimpleNamespace(DEFAULT_HEARTBEAT_TIMEOUT=real)
+    assert (coordination_c.another_lease(config) == "") is fits

@@ -27,6 +27,7 @@ from mutiny.targets.board.drivers.common import (
     state_in,
     text_of,
     told,
+    unable,
     understood,
 )
 
@@ -82,11 +83,23 @@ def added(board: Any, tasks: list[dict[str, Any]]) -> Answer:
     return {"ok": True, **({"task": tasks[0]["id"]} if len(tasks) == 1 else {})}
 
 
+def another_lease(config: Any) -> str:
+    """Why its leases are not those of the target's file; empty when they are, or it has none."""
+    said = os.environ.get("ORCHESTRATOR_HEARTBEAT_TIMEOUT", "")
+    real = getattr(config, "DEFAULT_HEARTBEAT_TIMEOUT", None)
+    if not said or real is None or float(real) == float(said):
+        return ""
+    return f"its heartbeat timeout is {real} s, the target's file says {said} s"
+
+
 def speak(directory: str, verb: str, words: list[str]) -> Answer:
     """One verb of Mutiny's."""
     if verb == "list":
         return show(directory)
     package: Any = importlib.import_module("orchestrator")
+    other = another_lease(importlib.import_module("orchestrator.config"))
+    if other:
+        return unable(other)
     refusal: type[Exception] = importlib.import_module(
         "orchestrator.orchestrator"
     ).OrchestrationError
