@@ -18,6 +18,7 @@ sys.path.insert(0, os.path.abspath(os.path.join(os.path.dirname(__file__), *["..
 from mutiny.doubles.mcp_client import call_socket
 from mutiny.targets.board.drivers.common import (
     Answer,
+    batch_in,
     labels,
     new_task,
     refused,
@@ -86,6 +87,14 @@ class Driver:
         )
         return {**answer, "task": name} if answer.get("ok") else answer
 
+    def batch(self, path: str) -> Answer:
+        """One after the other: its own batch cannot name dependencies among new tasks."""
+        for task in batch_in(path):
+            answer = self.add(task["id"], 5, "", task["depends"])
+            if not answer.get("ok"):
+                return answer
+        return {"ok": True}
+
     def claim(self, worker: str) -> Answer:
         """The best task."""
         answer = self.call("claim_task", agent_id=worker)
@@ -126,6 +135,8 @@ class Driver:
             return self.call("get_status")
         if verb == "add":
             return self.add(*new_task(words))
+        if verb == "add-batch":
+            return self.batch(words[0])
         if verb == "claim":
             return self.claim(words[0])
         if verb == "heartbeat":
