@@ -28,9 +28,11 @@ def python_of(version: str) -> str | None:
     """An interpreter of this version that works: a shim may be there without one behind it."""
     if sys.version.startswith(f"{version}."):
         return sys.executable
-    found = shutil.which(f"python{version}")
-    works = found is not None and run(found, "-c", "import venv", cwd=ROOT).returncode == 0
-    return found if works else None
+    installed = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
+    for found in (shutil.which(f"python{version}"), *map(str, installed)):
+        if found is not None and run(found, "-c", "import venv", cwd=ROOT).returncode == 0:
+            return found
+    return None
 
 
 @pytest.fixture(scope="module")

@@ -359,6 +359,7 @@ def report_command(run: Path, form: str, output: Path | None, as_json: bool) -> 
     from mutiny.report.experiment import from_json
     from mutiny.report.experiment_markdown import junit, markdown
     from mutiny.report.experiment_page import page
+    from mutiny.report.page import links_to
 
     path = run / "experiment.json" if run.is_dir() else run
     data = documents.read_json(path, "experiment's result")
@@ -374,7 +375,7 @@ def report_command(run: Path, form: str, output: Path | None, as_json: bool) -> 
         "markdown": lambda: markdown(report),
         "json": lambda: json.dumps(report.as_json(), indent=2) + "\n",
         "junit": lambda: junit([report]),
-        "html": lambda: page(report),
+        "html": lambda: page(report, links_to(path.parent, output or path)),
     }[form]()
     if output is None:
         words.echo(text, nl=False)

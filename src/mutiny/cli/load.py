@@ -157,7 +157,7 @@ def _write(report: LoadReport, root: Path, *, page: bool) -> Path:
         from mutiny.report.load_page import render
 
         written = directory.path / "load.html"
-        directory.write_text(written, render(report))
+        directory.write_text(written, render(report, written))
     return written
 
 

@@ -110,12 +110,15 @@ def command(
 def _write(sweep: Sweep, root: Path) -> Path:
     """Keep the sweep as JSON and as a picture."""
     from mutiny.engine.rundir import RunDirectory
+    from mutiny.report.page import links_to
     from mutiny.report.sweep_page import render
 
     directory = RunDirectory.create(root / "sweeps", latest=True)
     directory.write_json(directory.path / "sweep.json", sweep.as_json())
     page = directory.path / "sweep.html"
-    directory.write_text(page, render(sweep))
+    found = sweep.first_bug
+    links = {} if found is None else links_to(found.directory.path, page)
+    directory.write_text(page, render(sweep, links))
     return page
 
 

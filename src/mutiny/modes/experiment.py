@@ -155,6 +155,7 @@ def _told(
     from mutiny.experiments.assess import assess
     from mutiny.report.experiment_markdown import junit, markdown
     from mutiny.report.experiment_page import page
+    from mutiny.report.page import links_to
 
     report = assess(
         experiment,
@@ -170,7 +171,8 @@ def _told(
     directory = outcome.directory
     directory.write_json(directory.path / "experiment.json", report.as_json())
     directory.write_text(directory.path / "chaos_report.md", markdown(report))
-    directory.write_text(directory.path / "chaos_report.html", page(report))
+    place = directory.path / "chaos_report.html"
+    directory.write_text(place, page(report, links_to(directory.path, place)))
     directory.write_text(directory.path / "junit.xml", junit([report]))
     from mutiny.experiments.experiment import CHAOS_TOOLKIT
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from mutiny.report.escape import escape
 from mutiny.values import dataclass
 
-PALETTE = ("#1f5fa8", "#c4551b", "#2b8a55", "#8a4fa3", "#a3283c", "#5b6b7a")
+PALETTE = tuple(f"var(--c{place})" for place in range(6))
 LEFT, RIGHT, TOP, BOTTOM = 64, 118, 14, 40
 SMALL_RIGHT = 16
 """Where no line has a name."""
@@ -99,7 +99,7 @@ def chart(
         return round(TOP + (1 - up.at(value)) * high, 1)
 
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
+        f'<svg class="chart" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
         f'style="max-width:{width}px" role="img">'
     ]
     for value in up.ticks():

@@ -14,17 +14,18 @@ from mutiny.report.experiment_markdown import (
     recovered_text,
     recovery_text,
 )
-from mutiny.report.experiment_style import STYLE
+from mutiny.report.page import document
 from mutiny.report.timeline import timeline
 
 TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mutiny.report.experiment import ExperimentReport, FindingRecord, Score
 
 
-def page(report: ExperimentReport) -> str:
-    """The whole page."""
-    badge = {"success": "success", "inconclusive": "unsure"}.get(report.verdict, "failed")
+def page(report: ExperimentReport, links: Mapping[str, str] | None = None) -> str:
+    """The whole page; `links`: where its run is."""
     started = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(report.started_unix))
     plant = f" (planted: {escape(report.plant)})" if report.plant else ""
     planned = len(report.faults)
@@ -39,23 +40,22 @@ def page(report: ExperimentReport) -> str:
         "Seed": str(report.seed),
         "Started": started,
     }
-    shown = "".join(f"<li>{name} <b>{value}</b></li>" for name, value in facts.items())
-    reason = f'<p class="reason">{escape(report.reason)}</p>' if report.reason else ""
-    return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>{escape(report.name)}: {VERDICT_WORDS[report.verdict]}</title><style>{STYLE}</style></head>
-<body><main>
-<div class="kind">Chaos report</div>
-<h1>{escape(report.name)}</h1>
-<p class="hypothesis">{escape(report.hypothesis)}</p>
-<span class="badge {badge}">{VERDICT_WORDS[report.verdict]}</span>{reason}
-<ul class="facts">{shown}</ul>
-<section class="cards">{_recovery(report)}{_integrity(report.score)}{_available(report)}</section>
+    score = f"{_recovery(report)}{_integrity(report.score)}{_available(report)}"
+    body = f"""<section class="cards">{score}</section>
 <h2>Time line</h2>
 <div class="sheet">{timeline(report)}</div>{_legend(report)}
-{_findings(report)}{_steady(report)}{_faults(report)}{_steps(report)}
-</main></body></html>
-"""
+{_findings(report)}{_steady(report)}{_faults(report)}{_steps(report)}"""
+    return document(
+        kind="Chaos report",
+        title=report.name,
+        verdict=report.verdict,
+        word=VERDICT_WORDS[report.verdict],
+        lead=report.hypothesis,
+        reason=report.reason,
+        facts=facts,
+        links=links,
+        body=body,
+    )
 
 
 # --- the score ------------------------------------------------------------------------------------

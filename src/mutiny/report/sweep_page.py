@@ -1,55 +1,69 @@
-"""A sweep as a picture: the operation's calls in order, one row a process, coloured by outcome.
-
-One self-contained HTML file: inline SVG, no script, nothing loaded from anywhere. Hovering a cell
-tells the call and what came of it.
+"""A sweep as a picture: the operation's calls in order, a row a process, coloured by outcome; schedules
+have a lane a command. Hovering tells the call and what came of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from mutiny.engine.sweeping import Point, Sweep
 from mutiny.model.verdict import Verdict, first_of_worst
 from mutiny.report.escape import escape
+from mutiny.report.lanes import lanes
+from mutiny.report.page import document
 
+WORDS = {
+    Verdict.SUCCESS: "KEPT ITS PROMISES",
+    Verdict.EXPECTED: "KEPT ITS PROMISES",
+    Verdict.BUG: "BUG FOUND",
+    Verdict.RECOVERY_BUG: "BUG FOUND",
+    Verdict.TIMEOUT: "TIMEOUT",
+    Verdict.INCONCLUSIVE: "INCONCLUSIVE",
+}
 CELL, GAP, LABEL, TOP = 14, 2, 190, 40
 COLOURS = {
-    Verdict.SUCCESS: "#3a9d5d",
-    Verdict.EXPECTED: "#3a9d5d",
-    Verdict.BUG: "#c8322b",
-    Verdict.RECOVERY_BUG: "#c8322b",
-    Verdict.TIMEOUT: "#d9902f",
-    Verdict.INCONCLUSIVE: "#d9c22f",
+    Verdict.SUCCESS: "var(--good)",
+    Verdict.EXPECTED: "var(--good)",
+    Verdict.BUG: "var(--bad)",
+    Verdict.RECOVERY_BUG: "var(--bad)",
+    Verdict.TIMEOUT: "var(--bad-soft)",
+    Verdict.INCONCLUSIVE: "var(--unsure)",
 }
-UNTRIED = "#d8dde3"
-
-_STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; color: #1d2733 }
-body { margin: 2rem auto; max-width: 70rem; padding: 0 1rem }
-h1 { font-size: 1.4rem } table { border-collapse: collapse; width: 100%; font-size: 13px }
-td, th { text-align: left; padding: .2rem .6rem; border-bottom: 1px solid #e6eaee; vertical-align: top }
-td.call { font-family: ui-monospace, monospace; word-break: break-all }
-.bug { color: #c8322b; font-weight: 600 }
-.legend span { display: inline-block; width: 12px; height: 12px; border-radius: 2px }
-.legend span { margin: 0 .3rem 0 1rem }
-svg text { font: 12px ui-monospace, monospace; fill: #1d2733 } .picture { overflow-x: auto }
-"""
+UNTRIED = "var(--untried)"
 
 
-def render(sweep: Sweep) -> str:
-    """The whole page."""
-    title = f"{sweep.kind} sweep of {sweep.at.short()} on {sweep.target}"
-    counts = _counts(sweep.points)
-    return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title><style>{_STYLE}</style></head>
-<body><h1>{escape(title)}</h1>
-<p>{len(sweep.calls)} state-changing calls, {len(sweep.points)} points: {escape(counts)}.</p>
-<p class="legend">{_legend()}</p>
-<div class="picture">{picture(sweep)}</div>
-<h2>Points</h2>
-<table><tr><th>#</th><th>call</th><th>outcome</th><th>what</th></tr>{_rows(sweep.points)}</table>
-</body></html>
-"""
+def render(sweep: Sweep, links: Mapping[str, str] | None = None) -> str:
+    """The whole page; `links`: where the run of the first bug is."""
+    schedules = sweep.kind == "preempt"
+    noun = "schedules" if schedules else "points"
+    facts = {
+        "Target": escape(sweep.target),
+        noun.capitalize(): f"{len(sweep.points)}: {escape(_counts(sweep.points))}",
+        "Not tried": str(sweep.left_out),
+    }
+    if not schedules:
+        facts["State-changing calls"] = str(len(sweep.calls))
+    about = (
+        "A lane a command: filled while it moves, a line where another one took over."
+        if schedules
+        else "The operation's calls in their order, a row a process."
+    )
+    colours = {verdict.value: colour for verdict, colour in COLOURS.items()}
+    drawn = lanes(sweep.points, colours) if schedules else picture(sweep)
+    body = f"""<h2>Picture</h2><p class="legend">{escape(about)}</p>
+<div class="sheet">{drawn}</div><p class="legend">{_legend()} &nbsp; Hover for details.</p>
+<h2>{noun.capitalize()}</h2><div class="sheet"><table>
+<tr><th>#</th><th>{"order" if schedules else "call"}</th><th>outcome</th><th>what</th></tr>
+{_rows(sweep.points)}</table></div>"""
+    return document(
+        kind=f"{sweep.kind} sweep",
+        title=f"{sweep.at.short()} on {sweep.target}",
+        verdict=sweep.verdict.value,
+        word=WORDS[sweep.verdict],
+        facts=facts,
+        links=links,
+        body=body,
+    )
 
 
 def picture(sweep: Sweep) -> str:
@@ -59,14 +73,13 @@ def picture(sweep: Sweep) -> str:
     width = LABEL + (len(sweep.calls) + 1) * (CELL + GAP)
     height = TOP + len(processes) * (CELL + 8) + 10
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" role="img">'
+        f'<svg class="calls" xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        'role="img">'
     ]
     for row, process in enumerate(processes):
         y = TOP + row * (CELL + 8)
         parts.append(f'<text x="0" y="{y + 11}">{escape(process[:26])}</text>')
-        parts.append(
-            f'<line x1="{LABEL}" x2="{width}" y1="{y + CELL / 2}" y2="{y + CELL / 2}" stroke="#eef1f4"/>'
-        )
+        parts.append(f'<line x1="{LABEL}" x2="{width}" y1="{y + CELL / 2}" y2="{y + CELL / 2}"/>')
     for column, call in enumerate(sweep.calls):
         x = LABEL + column * (CELL + GAP)
         y = TOP + processes.index(str(call["process"])) * (CELL + 8)
@@ -105,16 +118,16 @@ def _legend() -> str:
         "inconclusive": Verdict.INCONCLUSIVE,
     }
     cells = "".join(
-        f'<span style="background:{COLOURS[verdict]}"></span>{escape(word)}'
+        f'<i style="background:{COLOURS[verdict]}"></i>{escape(word)}'
         for word, verdict in kinds.items()
     )
-    return f'{cells}<span style="background:{UNTRIED}"></span>not tried'
+    return f'{cells}<i style="background:{UNTRIED}"></i>not tried'
 
 
 def _rows(points: Sequence[Point]) -> str:
     rows = []
     for point in points:
-        mark = ' class="bug"' if point.verdict.is_bug else ""
+        mark = ' class="bad"' if point.verdict.is_bug else ""
         what = f"{point.rule or ''} {point.message}".strip()
         rows.append(
             f"<tr><td>{point.index}</td><td class='call'>{escape(point.label)}</td>"

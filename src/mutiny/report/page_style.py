@@ -1,4 +1,4 @@
-"""How the chaos report looks, by day and by night."""
+"""How all pages look, by day and by night, on wide and on narrow screens."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ STYLE = """
 :root { --ink: #1b2430; --soft: #5b6878; --paper: #f4f6f8; --card: #fff; --line: #e2e7ec;
   --good: #2f9e63; --bad: #d13b32; --bad-soft: #e0655d; --unsure: #d9a21b; --wait: #b9c4d0;
   --check: #4a86c5; --phase-a: #dfe5eb; --phase-b: #cfe0f2; --phase-c: #f6d5cf; --phase-d: #d6ecd9;
-  --chaos: #d13b3209; --area: #4a86c522 }
+  --chaos: #d13b3209; --area: #4a86c522; --untried: #d3dae1; --link: #1f62a8;
+  --c0: #1f5fa8; --c1: #c4551b; --c2: #2b8a55; --c3: #8a4fa3; --c4: #a3283c; --c5: #5b6b7a;
+  color-scheme: light dark }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6ebf1; --soft: #93a1b1; --paper: #12171e;
   --card: #1a212b; --line: #2b3542; --good: #3fb877; --bad: #ef5f56; --bad-soft: #c7544c;
   --unsure: #e0b13c; --wait: #435061; --check: #5d9bdc; --phase-a: #2a3440; --phase-b: #24405c;
-  --phase-c: #59302c; --phase-d: #24482f; --chaos: #ef5f5610; --area: #5d9bdc2e } }
+  --phase-c: #59302c; --phase-d: #24482f; --chaos: #ef5f5610; --area: #5d9bdc2e;
+  --untried: #364250; --link: #7db4ec; --c0: #6aa5e8; --c1: #ec8a55; --c2: #57bd86; --c3: #bf8bd6;
+  --c4: #e06a7e; --c5: #9aaab9 } }
 * { box-sizing: border-box }
 body { font: 15px/1.55 system-ui, "Segoe UI", sans-serif; color: var(--ink);
 background: var(--paper) }
@@ -67,6 +71,27 @@ td.number, th.number { text-align: right; font-variant-numeric: tabular-nums }
 code { font: .88em ui-monospace, monospace; overflow-wrap: anywhere } .holds { color: var(--good) }
 .broken { color: var(--bad); font-weight: 600 } .quiet { color: var(--soft) }
 .doubt { color: var(--unsure) }
-@media (max-width: 640px) { dl { grid-template-columns: 1fr } main { padding: 1.2rem .8rem } }
+a { color: var(--link) } .links { margin: .7rem 0 0; padding: 0; display: flex; flex-wrap: wrap }
+.links { gap: .2rem 1.2rem } .links li { list-style: none }
+.sheet p { color: var(--soft); margin: .3rem 0 } .sheet h3 { margin: .6rem 0 0; font-size: .95rem }
+.two { display: grid; grid-template-columns: minmax(0, 3fr) minmax(0, 2fr); gap: 1.5rem }
+.three { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(20rem, 100%), 1fr)) }
+.three { gap: 1rem } .good { color: var(--good) } .bad { color: var(--bad); font-weight: 600 }
+.dot { display: inline-block; width: .7em; height: .7em; border-radius: 50%; margin-right: .4em }
+.figures td, .figures th { text-align: right; white-space: nowrap }
+.figures td { font-variant-numeric: tabular-nums }
+.figures td:first-child, .figures th:first-child, .figures .left { text-align: left }
+.figures td:last-child { white-space: normal } td small, th small { color: var(--soft) }
+.chart { width: 100%; height: auto } .chart line { stroke: var(--line) }
+.chart polyline { fill: none; stroke-width: 2.2; stroke-linejoin: round }
+.chart text { font: 11.5px system-ui, sans-serif; fill: var(--soft) }
+.chart .mid { text-anchor: middle } .chart .end { text-anchor: end }
+.chart .title { fill: var(--ink) } .chart .name { font-weight: 600 }
+.calls text { font: 12px ui-monospace, monospace } .calls line { stroke: var(--line) }
+.calls { display: block } .calls .stop { stroke: var(--ink); stroke-width: 1; opacity: .45 }
+td.call { font-family: ui-monospace, monospace; word-break: break-word }
+@media (max-width: 60rem) { .two { grid-template-columns: 1fr } }
+@media (max-width: 640px) { dl { grid-template-columns: 1fr } main { padding: 1.2rem .8rem }
+  h1 { font-size: 1.35rem } .sheet { padding: .5rem } }
 svg .ring { font-weight: 650; font-size: 12px }
 """
