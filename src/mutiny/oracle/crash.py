@@ -165,6 +165,11 @@ _FRAMES = {
 }
 
 
+def without_escapes(text: str) -> str:
+    """Without the sequences that colour a text or move a cursor."""
+    return _ESCAPES.sub("", text)
+
+
 def crash_in(text: str, echoed: Sequence[str] = ()) -> Crash | None:
     """The crash that a program tells of; `echoed`: what it was given, and may only repeat."""
     told = _own_words(text, echoed)
@@ -190,7 +195,7 @@ def crash_of(exit_code: int | None, text: str, echoed: Sequence[str] = ()) -> Cr
 
 
 def _own_words(text: str, echoed: Sequence[str]) -> str:
-    plain = _ESCAPES.sub("", text.replace("\r\n", "\n"))
+    plain = without_escapes(text.replace("\r\n", "\n"))
     for given in sorted(echoed, key=len, reverse=True):
         if any(form.begins.search(given) for form in _FORMS):
             plain = plain.replace(given, "(...)")

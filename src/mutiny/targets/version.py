@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mutiny.box.box import Box
 from mutiny.errors import MutinyError
+from mutiny.oracle.crash import without_escapes
 
 LIMIT_S = 5.0
 MOST = 100
@@ -37,7 +38,7 @@ def _told(box: Box, program: Path) -> str:
         )
     except (MutinyError, OSError):
         return ""
-    lines = (answer.stdout or answer.stderr).strip().splitlines()
+    lines = without_escapes(answer.stdout or answer.stderr).strip().splitlines()
     plain = "".join(char for char in (lines[0] if lines else "") if char.isprintable())
     good = answer.exit_code == 0 and len(lines) <= 5 and _NUMBER.search(plain)
     return plain.strip()[:MOST] if good else ""
