@@ -197,6 +197,18 @@ def test_a_file_that_is_written_in_place_is_seen_where_it_was_broken_off(
     assert ("written in place" in texts(found)) is in_place
 
 
+@pytest.mark.parametrize("rule", ["workers.completes", "workers.review_has_commit"])
+def test_a_worker_that_stands_still_is_shown_with_what_its_agent_did_last(
+    tmp_path: Path, rule: str
+) -> None:
+    late = step(op.WaitForIdle("alpha"), Verdict.BUG, 3, Violation(rule, "It stays.", "alpha"))
+    panes = {"tool-alpha": "> Create a\n● committed 7b84.\n>\n", "tool-beta": "● other"}
+    evidence = Evidence(panes=panes)
+    found = suggestions(outcome(tmp_path, late, evidence=evidence), CONTRACT.rules)
+    shown = [hint.evidence for hint in found if "session" in hint.text]
+    assert shown == (["tool-alpha: ● committed 7b84."] if rule.endswith("completes") else [])
+
+
 def test_the_last_troubled_line_of_the_log_is_evidence(tmp_path: Path) -> None:
     log = "[1] ERROR first\n[2] warn: second\n[3] accepted alpha\n"
     found = suggest(tmp_path, failing(), log=log)

@@ -25,6 +25,8 @@ _TROUBLE = re.compile(
     r"\b(error|panic\w*|traceback|exception|fail\w*|fatal|warn\w*)\b", re.IGNORECASE
 )
 _WRITTEN = re.compile(r" (?:p?write(?:v|64)?|ftruncate|truncate) (\S+)$")
+_LATE = ("completes", "recovers", "serves_legal", "answers_in_time")
+"""Rules that say that something due did not come."""
 _DATA = ("Lost work", "State corruption", "Corrupted state", "Git corruption")
 """Classes of rules about what was written down."""
 
@@ -53,6 +55,7 @@ def suggestions(
         *_faults(outcome.steps, step),
         *_durability(outcome.steps, step, rules),
         *_in_place(outcome.steps, step, rules),
+        *_sessions(outcome.evidence.panes, step),
         *_undisturbed(outcome.steps),
         *_log_lines(outcome.evidence.daemon_log),
         *_doubts(step),
@@ -239,6 +242,16 @@ def _undisturbed(steps: Sequence[Step]) -> Iterator[Hint]:
         "No fault and no forced order was needed: the plain sequence of commands breaks it.",
         f"{commands} commands, no fault in {len(steps)} steps",
     )
+
+
+def _sessions(panes: Mapping[str, str], failed: Step) -> Iterator[Hint]:
+    """What the agent of a worker that stands still did last, as its session shows it."""
+    late = failed.violations and failed.violations[0].rule.rpartition(".")[2] in _LATE
+    for session, text in panes.items() if late else ():
+        said = [line.strip() for line in text.splitlines() if line.strip(" >\t")]
+        if said and any(session.endswith(name) for name in subjects(failed)):
+            text = "The session shows what the agent did last: does the target know of it?"
+            yield Hint(text, f"{session}: {said[-1][:160]}")
 
 
 def _log_lines(log: str) -> Iterator[Hint]:
