@@ -209,6 +209,20 @@ def test_a_worker_that_stands_still_is_shown_with_what_its_agent_did_last(
     assert shown == (["tool-alpha: ● committed 7b84."] if rule.endswith("completes") else [])
 
 
+@pytest.mark.parametrize("code", [0, 1])
+@pytest.mark.parametrize("mode", ["errno", "short"])
+def test_an_error_that_was_answered_with_success_is_told(
+    tmp_path: Path, code: int, mode: str
+) -> None:
+    start = op.Start("alpha", "x")
+    point: Operation = op.FailAt(start, 7) if mode == "errno" else op.TearAt(start, 7, "short")
+    result = ok(fired=True, stdout="call 7 tool#1 write state.tmp", inner=(OperationResult(code),))
+    found = suggest(tmp_path, step(point, Verdict.BUG, 2, LOST, result=result))
+    assert ("answered success although" in texts(found)) is (code == 0)
+    word = "failed with ENOSPC" if mode == "errno" else "was written, and the caller was told so"
+    assert word in texts(found)
+
+
 def test_the_last_troubled_line_of_the_log_is_evidence(tmp_path: Path) -> None:
     log = "[1] ERROR first\n[2] warn: second\n[3] accepted alpha\n"
     found = suggest(tmp_path, failing(), log=log)

@@ -152,7 +152,7 @@ def _root_cause(outcome: Outcome, failed: Step) -> str:
         return f"Seen at once: {last.text} (step {failed.sequence_id}); before it: {tail or 'nothing'}."
     elapsed = failed.timestamp_unix - last.step.timestamp_unix
     return (
-        f"The last disturbance before it was {last.text}, {elapsed:.1f} s earlier; the operations "
+        f"The last disturbance before it: {last.text}, {elapsed:.1f} s earlier; the operations "
         f"before it: {tail} ({shown}). The evidence shows this order, not the line of code."
     )
 

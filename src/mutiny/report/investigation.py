@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from mutiny.contracts.common import SweepPoint
+from mutiny.contracts.common import FailAt, SweepPoint
 from mutiny.engine.journal import Step
 from mutiny.engine.loop import Outcome
 from mutiny.model.operation import Kind, walk
@@ -54,6 +54,7 @@ def suggestions(
         *_changes(outcome.steps, step),
         *_faults(outcome.steps, step),
         *_durability(outcome.steps, step, rules),
+        *_swallowed(outcome.steps),
         *_in_place(outcome.steps, step, rules),
         *_sessions(outcome.evidence.panes, step),
         *_undisturbed(outcome.steps),
@@ -171,7 +172,7 @@ def _faults(steps: Sequence[Step], failed: Step) -> Iterator[Hint]:
         distance = failed.sequence_id - last.step.sequence_id
         near = {0: "in the failing step itself", 1: "one step before"}
         yield Hint(
-            f"The last fault was {last.text}, {near.get(distance, f'{distance} steps before')}.",
+            f"The last fault: {last.text}, {near.get(distance, f'{distance} steps before')}.",
             f"step {last.step.sequence_id} of the journal: fired",
         )
     for step in missed(steps):
@@ -223,6 +224,22 @@ def _in_place(steps: Sequence[Step], failed: Step, rules: Mapping[str, Rule]) ->
                 f"`{where[1]}` was being written in place when it was broken off: write another file and "
                 "rename it.",
                 f"step {step.sequence_id}: {step.result.stdout.strip()}",
+            )
+        return
+
+
+def _swallowed(steps: Sequence[Step]) -> Iterator[Hint]:
+    """A call failed, or took only a part, and the command answered success all the same."""
+    for step in reversed(steps):
+        operation = step.operation
+        told = isinstance(operation, FailAt) or getattr(operation, "mode", "") == "short"
+        if not isinstance(operation, SweepPoint) or not told or not step.result.fired:
+            continue
+        if step.result.inner and step.result.inner[0].exit_code == 0:
+            yield Hint(
+                f"`{operation.operation.short()}` answered success although one of its calls did not do "
+                "what it was asked for: is what that call returns looked at?",
+                f"exit 0 in step {step.sequence_id}; {step.result.stdout.strip()}",
             )
         return
 

@@ -6,7 +6,7 @@ stopped before which system call on which file, and who went on in between.
 
 from __future__ import annotations
 
-from mutiny.contracts.common import SweepPoint, competes, disturbs
+from mutiny.contracts.common import FailAt, PowerLossAt, SweepPoint, TearAt, competes, disturbs
 from mutiny.model.operation import Kind, walk
 from mutiny.values import dataclass
 
@@ -28,6 +28,13 @@ _KINDS = {
     "refused call": ("FailAt", "FillDisk", "ReadOnlyDisk", "Forbid", "LowerLimit"),
 }
 """Kinds of faults by the beginning of their names."""
+
+
+_TORN = {
+    "kill": "everything died",
+    "short": "the caller was told so",
+    "lie": "the caller was told that it was all",
+}
 
 
 @dataclass(frozen=True)
@@ -68,10 +75,18 @@ def _of(step: Step, operation: Operation, result: OperationResult) -> Iterator[D
 
 def _fault(operation: Operation, result: OperationResult) -> str:
     how = f" ({result.technique})" if result.technique else ""
-    if isinstance(operation, SweepPoint):
-        where = result.stdout.strip() or f"call {operation.call}"
-        return f"`{operation.type}` of `{operation.operation.short()}` at {where}{how}"
-    return f"`{operation.short()}`{how}"
+    if not isinstance(operation, SweepPoint):
+        return f"`{operation.short()}`{how}"
+    where = result.stdout.strip() or f"call {operation.call}"
+    point = f"{where} of `{operation.operation.short()}`"
+    if isinstance(operation, FailAt):
+        return f"{point} failed with {operation.errno}{how}"
+    if isinstance(operation, TearAt):
+        return f"half of {point} was written, and {_TORN[operation.mode]}{how}"
+    if isinstance(operation, PowerLossAt):
+        return f"the power was lost before {point}, names {operation.names}{how}"
+    who = "everything" if operation.ends_world else "the process"
+    return f"{who} died before {point}{how}"
 
 
 def cause_of(steps: Sequence[Step]) -> str:
