@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from mutiny_command import COMMAND, longboat_spec
+from mutiny_command import COMMAND, longboat_spec, run_mutiny
 from schemas import validate_run
 
 LIMIT_S = 20.0
@@ -199,3 +201,43 @@ def test_a_parent_that_ignores_ctrl_c_does_not_take_it_away(tmp_path: Path) -> N
 
 def test_a_closed_terminal_is_one_way_more_to_stop(tmp_path: Path) -> None:
     stop_and_check(tmp_path, CASES["run, sleeping"], signal.SIGHUP)
+
+
+# --- a program that cannot start ------------------------------------------------------------------
+
+
+def own_longboat(directory: Path, *, packaged: bool) -> Path:
+    """longboat in a tree that no box sees by itself, with its modules beside the program's directory."""
+    import longboat
+
+    app = directory / "app"
+    shutil.copytree(Path(longboat.__file__).parent, app / "lib" / "longboat")
+    program = app / "bin" / "longboat"
+    program.parent.mkdir()
+    program.write_text(
+        f"#!{sys.executable} -IS\nimport sys\nsys.path.insert(0, {str(app / 'lib')!r})\n"
+        "from longboat.cli import main\nsys.exit(main())\n"
+    )
+    program.chmod(0o755)
+    if packaged:
+        (app / "package.json").write_text("{}")
+    return program
+
+
+def test_a_program_without_its_libraries_is_not_accused(tmp_path: Path) -> None:
+    program = own_longboat(tmp_path, packaged=False)
+    ran = run_mutiny(tmp_path, "run", "--scenario", "basic_lifecycle", "--bin", str(program))
+    assert ran.code == 3, ran.stdout + ran.stderr
+    assert "could not be started in the box" in ran.stdout
+    assert "No module named 'longboat'" in ran.stdout
+
+
+def test_the_tree_of_a_program_is_found_or_named(tmp_path: Path) -> None:
+    program = own_longboat(tmp_path, packaged=True)
+    line = ("run", "--scenario", "basic_lifecycle", "--bin", str(program))
+    ran = run_mutiny(tmp_path, *line)
+    assert ran.code == 0, ran.stdout + ran.stderr
+    (tmp_path / "app" / "package.json").unlink()
+    named = f'format = 1\nmounts = ["{tmp_path}/app"]'
+    spec = longboat_spec(tmp_path, ("format = 1", named))
+    assert run_mutiny(tmp_path, *line, "--target", str(spec)).code == 0

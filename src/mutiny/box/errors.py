@@ -16,7 +16,9 @@ __all__ = ["BoxDied", "BoxError", "CommandNotStarted", "SurvivorsLeft", "Techniq
 
 
 class TechniqueUnavailable(BoxError):
-    """The machine cannot build the box that was asked for."""
+    """The machine cannot build the box that was asked for: nothing was tested."""
+
+    exit_code = 3
 
 
 class CommandNotStarted(BoxError):

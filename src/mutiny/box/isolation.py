@@ -474,4 +474,6 @@ def choose(preferred: str | None = None) -> Technique:
         if why_not(technique.name) is None:
             return technique
     reasons = "; ".join(f"{each.name}: {why_not(each.name)}" for each in TECHNIQUES)
-    raise TechniqueUnavailable(f"this machine cannot build any box ({reasons})")
+    raise TechniqueUnavailable(
+        f"this machine cannot build any box ({reasons}); apt install bubblewrap"
+    )

@@ -61,6 +61,11 @@ class StepRecord:
     note: str = ""
     line: int = 0
 
+    def __post_init__(self) -> None:
+        known = [verdict.value for verdict in Verdict]
+        if self.verdict not in known:
+            raise ValueError(f"verdict {self.verdict[:60]!r} is none of {', '.join(known)}")
+
 
 @dataclass(frozen=True)
 class SteadyRecord:
@@ -129,7 +134,11 @@ class ExperimentReport:
     format: int = FORMAT
 
     def __post_init__(self) -> None:
-        known = {verdict.value: verdict.exit_code for verdict in Verdict}
+        known = {
+            verdict.value: verdict.exit_code
+            for verdict in Verdict
+            if verdict is not Verdict.EXPECTED  # only a step can be that
+        }
         if self.verdict not in known:
             raise ValueError(f"verdict {self.verdict[:60]!r} is none of {', '.join(known)}")
         if self.exit_code != known[self.verdict]:

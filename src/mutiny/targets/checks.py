@@ -37,6 +37,15 @@ def check_all_inside(where: str, texts: Iterable[str]) -> list[str]:
     return [problem for text in texts for problem in check_inside(where, text)]
 
 
+def check_mounts(mounts: Iterable[str]) -> list[str]:
+    """Directories of the machine have one meaning wherever Mutiny is started."""
+    return [
+        f"mounts: {text!r} must begin with / or ~/"
+        for text in mounts
+        if not text.startswith(("/", "~/")) or "\0" in text or normpath(text) == "/"
+    ]
+
+
 def check_regex(where: str, pattern: str) -> list[str]:
     """A pattern that can be compiled."""
     shown = repr(pattern) if len(pattern) <= 60 else repr(pattern[:60]) + "..."

@@ -34,6 +34,7 @@ from mutiny.targets.daemons import MARK, Daemons
 from mutiny.targets.observer import Observer
 from mutiny.targets.pacing import Pacing
 from mutiny.targets.spec import CommandSpec, TargetSpec, fill
+from mutiny.targets.starting import Starting, trees_of
 from mutiny.targets.swept import SweptLive, as_result, unable
 from mutiny.targets.version import program_version
 from mutiny.targets.waits import WAITS
@@ -66,6 +67,7 @@ class WorkersLive(SweptLive):
             raise TargetMissing(f"target {spec.name}: {program} is not an executable program")
         self._directory = directory
         self.box = self._raise_walls()
+        self.starting = Starting()
         self._values = {
             "program": str(program),
             "box": self.box.inside_root,
@@ -91,7 +93,7 @@ class WorkersLive(SweptLive):
             self._directory,
             technique=options.technique,
             network=options.network,
-            read_only=(options.program.resolve().parent, options.program.parent),
+            read_only=trees_of(options.program, self.spec.mounts),
             environment=self._environment(options),
             doubles=options.agents == "double",
         )
@@ -148,7 +150,7 @@ class WorkersLive(SweptLive):
     def execute(self, operation: Operation, context: StepContext) -> OperationResult:
         """Carry out one operation."""
         started = time.perf_counter()
-        result = self._dispatch(operation, context)
+        result = self.starting.judged(operation, self._dispatch(operation, context))
         self._learn_daemon(operation, result)
         elapsed_ms = (time.perf_counter() - started) * 1000
         return replace(result, duration_ms=elapsed_ms)

@@ -21,6 +21,7 @@ from mutiny.errors import TargetMissing, UsageError, nearest
 from mutiny.targets.board.spec import BoardSpec, load_board_spec
 from mutiny.targets.live import LiveOptions, WorkersLive
 from mutiny.targets.spec import TargetSpec, load_spec
+from mutiny.targets.starting import refuse_missing
 from mutiny.values import dataclass, replace
 
 ENTRY_POINTS = "mutiny.targets"
@@ -148,5 +149,6 @@ def find_target(
     """A target, ready to be brought to life."""
     spec, origin = find_spec(name)
     path = find_program(spec, program)
+    refuse_missing(spec.name, spec.needs)
     network: Network = "none" if agents == "double" else "host"
     return Target(spec, path, origin, LiveOptions(path, plant, agents, isolation, network))

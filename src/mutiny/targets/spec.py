@@ -21,7 +21,7 @@ from mutiny.contracts.workers.profile import LEGAL, NEEDS_DAEMON, Limits, Profil
 from mutiny.contracts.workers.rules import BINDING, RULES
 from mutiny.errors import FormatError, nearest
 from mutiny.model.operation import Kind
-from mutiny.targets.checks import check_excuses, check_inside, check_regex, with_line
+from mutiny.targets.checks import check_excuses, check_inside, check_mounts, check_regex, with_line
 from mutiny.values import dataclass, field, fields
 
 FORMAT = 1
@@ -159,6 +159,10 @@ class TargetSpec:
     """Files and directories that faults may name, beyond `state`, `source` and `home`."""
     parties: Mapping[str, str] = field(default_factory=dict)
     """Addresses (`127.0.0.1:8080`) that network faults may name, beyond `network`."""
+    mounts: tuple[str, ...] = ()
+    """Directories of this machine that the program must see, beyond those that are found from it."""
+    needs: tuple[str, ...] = ("git", "tmux")
+    """Programs that must be installed; `python:NAME` is a package."""
     profile: ProfileSpec = field(default_factory=ProfileSpec)
 
     def make_profile(self) -> Profile:
@@ -214,6 +218,7 @@ def _check(spec: TargetSpec) -> list[str]:
     for name, command in spec.commands.items():
         problems += _check_command(f"commands.{name}", command)
     problems += _check_places(spec)
+    problems += check_mounts(spec.mounts)
     for name, patterns in spec.rejections.items():
         if name not in REJECTIONS:
             problems.append(

@@ -47,6 +47,7 @@ from mutiny.targets.board.waits import WAITS
 from mutiny.targets.live import LiveOptions
 from mutiny.targets.pacing import Pacing
 from mutiny.targets.spec import fill
+from mutiny.targets.starting import Starting, trees_of
 from mutiny.targets.swept import SweptLive, as_result, unable
 from mutiny.targets.version import program_version
 from mutiny.values import asdict, replace
@@ -70,6 +71,7 @@ class BoardLive(SweptLive):
             raise TargetMissing(f"target {spec.name}: {options.program} is no executable program")
         self._directory = directory
         self.box = self._raise_walls()
+        self.starting = Starting()
         inside = self.box.inside_root
         self._values: dict[str, Any] = {
             "program": str(options.program),
@@ -104,7 +106,7 @@ class BoardLive(SweptLive):
             self._directory,
             technique=options.technique,
             network=options.network,
-            read_only=(options.program.resolve().parent, options.program.parent),
+            read_only=trees_of(options.program, self.spec.mounts),
             doubles=self.spec.agents is not None,
         )
 
@@ -194,7 +196,7 @@ class BoardLive(SweptLive):
     def execute(self, operation: Operation, context: StepContext) -> OperationResult:
         """Carry out one operation."""
         started = time.perf_counter()
-        result = self._dispatch(operation, context)
+        result = self.starting.judged(operation, self._dispatch(operation, context))
         elapsed_ms = (time.perf_counter() - started) * 1000
         return replace(result, duration_ms=elapsed_ms)
 

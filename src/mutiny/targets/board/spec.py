@@ -19,6 +19,7 @@ from mutiny.targets.checks import (
     check_all_inside,
     check_excuses,
     check_inside,
+    check_mounts,
     check_regex,
     with_line,
 )
@@ -184,6 +185,10 @@ class BoardSpec:
     places: Mapping[str, str] = field(default_factory=dict)
     parties: Mapping[str, str] = field(default_factory=dict)
     logs: tuple[str, ...] = ()
+    mounts: tuple[str, ...] = ()
+    """Directories of this machine that the program must see, beyond those that are found from it."""
+    needs: tuple[str, ...] = ("git",)
+    """Programs that must be installed; `python:NAME` is a package."""
     profile: BoardProfile = field(default_factory=BoardProfile)
 
     @property
@@ -274,6 +279,7 @@ def _check(spec: BoardSpec) -> list[str]:
     for name, text in spec.places.items():
         problems += check_inside(f"places.{name}", text)
     problems += check_all_inside("logs", spec.logs)
+    problems += check_mounts(spec.mounts)
     return problems + _check_profile(spec.profile)
 
 

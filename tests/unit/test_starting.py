@@ -1,0 +1,138 @@
+"""What a target needs to see, and how it looks when it saw too little."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from mutiny.cli.main import main
+from mutiny.contracts.common import Sleep
+from mutiny.contracts.workers.operations import Init, Up
+from mutiny.errors import TargetMissing, TechniqueMissing
+from mutiny.model.result import OperationResult
+from mutiny.targets.board import drivers
+from mutiny.targets.starting import Starting, refuse_missing, trees_of, why_not_started
+
+LOADERS = {
+    "ld.so": (127, "tool: error while loading shared libraries: libx.so.1: cannot open shared"),
+    "kernel": (126, "sh: 1: /opt/x/tool: bad interpreter: No such file or directory"),
+    "bash": (127, "bash: line 1: ./tool: cannot execute: required file not found"),
+    "env": (127, "env: 'node': No such file or directory"),
+    "sh": (127, "sh: 1: tool: not found"),
+    "python": (
+        1,
+        "Traceback (most recent call last):\n  ...\nModuleNotFoundError: No module named 'x'",
+    ),
+    "python, a name": (1, "Traceback ...\nImportError: cannot import name 'a' from 'b' (c.py)"),
+    "python, the file": (2, "python3: can't open file '/x/y.py': [Errno 2] No such file"),
+    "node": (1, "node:internal\n  throw err;\nError: Cannot find module '/x/y.js'\nRequire stack:"),
+    "node, modules": (1, "Error [ERR_MODULE_NOT_FOUND]: Cannot find package 'x'"),
+    "ruby": (1, "<internal>: cannot load such file -- bundler (LoadError)"),
+    "perl": (2, "Can't locate Foo.pm in @INC (you may need to install"),
+    "java": (1, "Error: Unable to access jarfile x.jar"),
+}
+
+
+@pytest.mark.parametrize("name", LOADERS)
+def test_a_loaders_complaint_is_not_the_targets(name: str) -> None:
+    code, said = LOADERS[name]
+    starting = Starting()
+    judged = starting.judged(Init(), OperationResult(code, stderr=said))
+    assert judged.harness_error is not None
+    assert "could not be started in the box" in judged.harness_error
+    assert "mounts" in judged.harness_error
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (0, "ModuleNotFoundError: is only a word here"),
+        (1, "Traceback (most recent call last):\nValueError: ModuleNotFoundError: no"),
+        (1, "error: worker 'alpha' not found"),
+        (1, "config.toml: No such file or directory"),
+        (101, "thread 'main' panicked at src/main.rs:1:1"),
+    ],
+)
+def test_what_a_target_says_itself_is_its_own(code: int, said: str) -> None:
+    result = OperationResult(code, stderr=said)
+    assert why_not_started(result) is None
+    assert Starting().judged(Init(), result) == result
+
+
+def test_who_has_answered_once_can_start() -> None:
+    starting = Starting()
+    late = OperationResult(1, stderr="ModuleNotFoundError: No module named 'x'")
+    assert starting.judged(Sleep(0.0), late) == late, "no command of the target"
+    assert starting.judged(Init(), OperationResult(0)).harness_error is None
+    assert starting.judged(Up(), late) == late, "it could start, and broke later"
+
+
+def test_a_broken_driver_is_never_the_targets_crash() -> None:
+    """The target's own crash comes through a driver, too: the innermost frame tells them apart."""
+    folder = Path(drivers.__file__).parent
+    mine = f'Traceback (most recent call last):\n  File "{folder}/x.py", line 3, in f\nKeyError: 1'
+    theirs = (
+        f'Traceback (most recent call last):\n  File "{folder}/x.py", line 3, in f\n'
+        '    g()\n  File "/opt/board.py", line 9, in g\n    h()\nKeyError: 1'
+    )
+    starting = Starting()
+    assert starting.judged(Init(), OperationResult(1, stderr=theirs)).harness_error is None
+    judged = starting.judged(Init(), OperationResult(1, stderr=mine))
+    assert judged.harness_error is not None
+    assert "Mutiny's driver" in judged.harness_error
+
+
+def test_trees_are_found_from_the_program(tmp_path: Path) -> None:
+    linked = tmp_path / "elsewhere"
+    linked.mkdir()
+    app = tmp_path / "deep" / "app"
+    (app / "bin").mkdir(parents=True)
+    (app / "package.json").write_text("{}")
+    venv = tmp_path / "venv"
+    packages = venv / "lib" / "python3.11" / "site-packages"
+    packages.mkdir(parents=True)
+    (packages / "x.pth").write_text(f"import os\n{linked}\n/nowhere\n")
+    (venv / "bin").mkdir()
+    (venv / "bin" / "python").touch()
+    base = tmp_path / "base" / "bin"
+    base.mkdir(parents=True)
+    (venv / "pyvenv.cfg").write_text(f"home = {base}\nversion = 3\n")
+    program = app / "bin" / "tool"
+    program.write_text(f"#!{venv}/bin/python -I\n")
+    alias = tmp_path / "links" / "tool"
+    alias.parent.mkdir()
+    alias.symlink_to(program)
+    found = trees_of(alias, [str(linked)])
+    for tree in (alias.parent, app / "bin", app, venv, base.parent, linked):
+        assert tree in found, tree
+    assert Path("/") not in found
+    assert Path.home() not in found
+    with pytest.raises(TargetMissing, match="/nowhere/at/all does not exist"):
+        trees_of(program, ["/nowhere/at/all"])
+
+
+def test_a_program_of_the_system_needs_nothing() -> None:
+    assert trees_of(Path("/bin/sh")) == ()
+
+
+def test_what_is_not_installed_is_named_with_its_package(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    refuse_missing("mine", ["sh", "python:json"])
+    with pytest.raises(TechniqueMissing, match=r"bwrapp \(apt install bwrapp\)"):
+        refuse_missing("mine", ["sh", "bwrapp"])
+    with pytest.raises(TechniqueMissing, match=r"nothing_like_it \(pip install nothing_like_it\)"):
+        refuse_missing("mine", ["python:nothing_like_it"])
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert main(["run", "--scenario", "basic_lifecycle"]) == 3
+    assert "git (apt install git), tmux (apt install tmux)" in capsys.readouterr().err
+
+
+def test_a_broker_without_its_package_is_not_accused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    assert main(["run", "--target", "longboat-broker"]) == 3
+    assert "mcp (pip install mcp)" in capsys.readouterr().err
