@@ -133,3 +133,22 @@ def test_a_listener_that_goes_away_changes_no_exit_code(words_: list[str]) -> No
         assert process.stderr is not None
         process.stderr.close()
     assert process.returncode == 2
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_stream_that_was_closed_is_no_bug(closed: str) -> None:
+    line = f'"$0" -m mutiny.cli.main rules {closed}'
+    assert subprocess.run(["sh", "-c", line, sys.executable], check=False).returncode == 0
+    line = f'"$0" -m mutiny.cli.main rulez {closed}'
+    assert subprocess.run(["sh", "-c", line, sys.executable], check=False).returncode == 2
+
+
+def test_a_full_disk_behind_the_output_is_mutinys_own_trouble() -> None:
+    done = subprocess.run(
+        ["sh", "-c", '"$0" -m mutiny.cli.main rules > /dev/full', sys.executable],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 70
+    assert len(done.stderr.splitlines()) == 1

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from mutiny.engine.journal import JournalWriter
 from mutiny.engine.rundir import RunDirectory, storing
 from mutiny.errors import StoreError
 from mutiny.system.files import BoxPath
@@ -230,3 +231,12 @@ def test_a_document_has_a_line_a_field_and_a_line_an_element(tmp_path: Path) -> 
     )
     assert '  "title": "Grüße",\n  "empty": [],\n' in text
     assert text.endswith("}\n")
+
+
+def test_a_directory_that_was_deleted_under_the_run_is_named(tmp_path: Path) -> None:
+    directory = RunDirectory.create(tmp_path / "runs")
+    shutil.rmtree(tmp_path / "runs")
+    with pytest.raises(StoreError, match="cannot write"):
+        directory.require_room()
+    with pytest.raises(StoreError):
+        JournalWriter(directory.journal_path)

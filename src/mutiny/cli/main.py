@@ -60,6 +60,9 @@ def main(argv: list[str] | None = None) -> int:
     from mutiny import stopping
 
     stopping.listen()
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # whoever started Mutiny has closed it
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115  to the end
     try:
         code = _outcome(sys.argv[1:])
     except stopping.Stopped:  # between the last word and the end

@@ -126,7 +126,9 @@ class RunDirectory:
         """
         import shutil
 
-        if shutil.disk_usage(self.path).free < ROOM_BYTES:
+        with storing(self.path):
+            free = shutil.disk_usage(self.path).free
+        if free < ROOM_BYTES:
             raise StoreError(f"cannot write {self.path}: No space left on device")
 
     def discard_box(self) -> None:
