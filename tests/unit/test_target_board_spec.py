@@ -136,6 +136,8 @@ def test_sentences(text: str, holds: bool | None) -> None:
 
 def test_what_cannot_be_seen_is_neither_true_nor_false() -> None:
     assert understand("all tasks are done").check(BoardObservation()).holds is None
+    empty = understand("all tasks are done").check(BoardObservation(tasks={}))
+    assert empty.holds is None, "of nothing everything is true"
 
 
 def test_an_unknown_sentence_names_the_nearest() -> None:

@@ -103,6 +103,8 @@ def _all_are(seen: BoardObservation, match: re.Match[str]) -> Finding:
     tasks = _tasks(seen)
     if tasks is None:
         return _unknown(seen)
+    if not tasks:  # then it is true of anything, and nothing is said
+        return Finding(None, "there is no task on the board")
     wanted = match["status"].lower()
     statuses = {"settled": TERMINAL, "held": HELD}.get(wanted, (wanted,))
     return _none_of([one for one in tasks if one.status not in statuses], f"not {wanted}")
