@@ -37,7 +37,7 @@ from mutiny.contracts.workers.model import Work, WorkersModel, unwell
 from mutiny.contracts.workers.observation import Observation
 from mutiny.contracts.workers.profile import Profile
 from mutiny.contracts.workers.rules import RULES
-from mutiny.model.pace import MOST_CROWDING, Pace, Patience
+from mutiny.model.pace import MOST_CROWDING, MOST_LAG, Pace, Patience
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
 from mutiny.system.machine import crowding
@@ -91,6 +91,24 @@ def test_an_agent_that_ends_its_rebase_while_the_daemon_is_dead_is_nobodys_fault
 def test_without_a_process_list_the_rule_is_asked_and_the_step_is_inconclusive() -> None:
     blind = picture(view(), daemons=None)
     assert all(is_kept(rule, model(belief()), blind) for rule in KEEPERS)
+
+
+@pytest.mark.parametrize(
+    ("what", "excused"), [("memory", True), ("file_size", True), ("descriptors", False)]
+)
+def test_a_daemon_that_the_kernel_ended_for_a_limit_did_not_die_by_itself(
+    what: str, excused: bool
+) -> None:
+    limit = faults.LowerLimit(what=what, seconds=0.4)
+    alive, dead = picture(view()), picture(view(), **DEAD)
+    after = advance(model(belief()), limit, OK, seen=dead)
+    broken, _ = check_state(after, limit, True, alive, dead, {})
+    assert ([item.violation.rule for item in broken] == []) is excused
+
+
+def test_a_state_that_is_gone_says_nothing_about_who_is_in_it() -> None:
+    gone = picture(state_exists=False, daemon_flag=None)
+    assert accused(model(belief()), gone) == {"workers.state_readable"}
 
 
 # --- what a fault wrote is not what the target said ----------------------------------------------
@@ -297,6 +315,7 @@ def test_a_limit_grows_with_the_machine_and_with_the_targets_own_commands() -> N
     assert Pace(crowding=1000.0).limit(15.0) == 15.0 * MOST_CROWDING
     assert Pace(command_s=2.7).limit(15.0) == 10 * 2.7
     assert Pace(command_s=0.2).limit(15.0) == 15.0
+    assert Pace(crowding=1000.0, command_s=2.7).lag(3.0) == 3.0 * MOST_LAG
 
 
 def test_the_pace_is_measured() -> None:

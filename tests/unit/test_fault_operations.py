@@ -153,7 +153,7 @@ def test_a_fault_that_did_not_fire_proves_nothing() -> None:
 def test_nothing_is_due_while_a_fault_lasts_and_all_deadlines_begin_anew_after_it() -> None:
     due = belief("alpha", "working", due_at=0.0, disturbed="x", disturbed_at=0.0, tokens=(TOKEN,))
     on = advance(model(due), LASTING, OK, now=1.0)
-    late = picture(view(status="working", prompt="x"), at=500.0)
+    late = picture(view(status="working", prompt="x"), at=500.0, agents=())
 
     def broken(believed: WorkersModel) -> set[str]:
         found, _ = check_state(believed, op.Status(), True, late, late, {})

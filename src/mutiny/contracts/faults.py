@@ -249,6 +249,13 @@ class LowerLimit(Injury):
         if self.role == "agent" and self.worker is None:
             raise ValueError("the limit of an agent needs its worker")
 
+    @property
+    def may_kill(self) -> bool:
+        """Without memory a process may have to die, and whoever writes beyond the size of a file is ended
+        by the kernel (SIGXFSZ) unless it has asked for an error instead.
+        """
+        return self.what in ("memory", "file_size")
+
 
 @dataclass(frozen=True)
 class LimitProcesses(Injury):

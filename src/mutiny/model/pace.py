@@ -20,7 +20,9 @@ COMMANDS = 10
 MOST_CROWDING = 4.0
 """No limit grows by more than this because others use the machine."""
 MOST_LAG = 2.0
-"""A lag grows less: what is wrong for a while and then heals must still be seen."""
+"""A lag, and the time limit of a command, grow less: what is wrong for a while and then heals must still be
+seen, and a command that hangs hangs for ever.
+"""
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class Pace:
         return max(given_s * crowding, COMMANDS * self.command_s)
 
     def lag(self, given_s: float) -> float:
-        """What a target's lag means at this pace."""
+        """What a target's lag, or a command's time limit, means at this pace."""
         return given_s * min(max(1.0, self.crowding), MOST_LAG)
 
 

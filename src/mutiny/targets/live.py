@@ -277,7 +277,7 @@ class WorkersLive(SweptLive):
         return as_result(ended, argv)
 
     def _time_limit(self, command: CommandSpec) -> float:
-        return self._pacing.now().limit(command.timeout_s or self.limits.command_s)
+        return self._pacing.now().lag(command.timeout_s or self.limits.command_s)
 
     def _start_background(self, command: CommandSpec, values: Mapping[str, str]) -> OperationResult:
         """Start a command that stays in the foreground, and wait until it says that it is ready."""

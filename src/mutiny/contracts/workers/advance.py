@@ -416,7 +416,8 @@ def injured(model: WorkersModel, operation: faults.Injury, now: float) -> Worker
     after = model.disturb(str(operation), (name,) if alone and name else tuple(model.workers), now)
     if isinstance(operation, faults.DamageFile) and operation.file == "state":
         after = replace(after, state_damaged=True, repair_asked=False)
-    if isinstance(operation.during, op.Up | op.Down):
+    killing = isinstance(operation, faults.LowerLimit) and operation.may_kill
+    if killing or isinstance(operation.during, op.Up | op.Down):
         after = replace(after, daemon_killed=True)  # its flag may not have been written
     return replace(after, lasting=(*after.lasting, operation)) if operation.lasting else after
 

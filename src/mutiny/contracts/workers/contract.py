@@ -172,6 +172,7 @@ class WorkersContract:
         """Does no alternative allow a worker this status?"""
         return all(
             subject in one.workers
+            and not one.doubtful
             and not one.state_damaged  # an old copy tells of old statuses until it is noticed
             and status not in one.allowed(subject)
             for one in model.alternatives

@@ -555,8 +555,7 @@ def touched_workers(
         if isinstance(part, op.SweepPoint | faults.KillDuring):
             everyone |= part.ends_world
             daemon |= part.ends_world or isinstance(part.operation, op.Up)
-        # Without memory a process may have to die.
-        daemon |= isinstance(part, faults.LowerLimit) and part.what == "memory"
+        daemon |= isinstance(part, faults.LowerLimit) and part.may_kill
         name = op.worker_of(part)
         if name and isinstance(part, ENDS_ONE_AGENT):
             names.add(name)
