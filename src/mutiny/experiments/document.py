@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 LARGEST_BYTES = 2 * 1024 * 1024
 DEEPEST = 60
+MOST_BRACKETS = 500
+"""Open at once, those in texts included."""
 
 
 @dataclass(frozen=True)
@@ -161,6 +163,9 @@ def _yaml(path: str, text: str) -> Node:
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
+    deep = _too_deep(text)
+    if deep is not None:
+        raise Mistakes(path, [Mistake(deep, "not valid YAML: nested too deeply")])
     try:
         composed = YAML(typ="safe", pure=True).compose(text)
     except MarkedYAMLError as error:
@@ -178,6 +183,16 @@ def _yaml(path: str, text: str) -> Node:
     if reader.mistakes:
         raise Mistakes(path, reader.mistakes)
     return root
+
+
+def _too_deep(text: str) -> int | None:
+    """The line in which so many brackets are open that the reader would need seconds to give up."""
+    level = 0
+    for match in re.finditer(r"[\[{\]}]", text):
+        level = level + 1 if match[0] in "[{" else max(level - 1, 0)
+        if level > MOST_BRACKETS:
+            return text.count("\n", 0, match.start()) + 1
+    return None
 
 
 class _Composed:
