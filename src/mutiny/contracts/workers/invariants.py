@@ -350,7 +350,8 @@ def nuked_is_gone(check: Check) -> Iterator[Violation]:
         if agent.alive and agent.worker and agent.worker not in check.model.workers:
             yield Violation(
                 "workers.nuked_is_gone",
-                f"Worker {agent.worker!r} was nuked but its agent (pid {agent.identity[0]}) runs.",
+                f"An agent (pid {agent.identity[0]}) runs for {agent.worker!r}, which is no worker "
+                "any more, or never was.",
                 agent.worker,
             )
     for name in check.seen.workers:
