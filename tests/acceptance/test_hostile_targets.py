@@ -191,6 +191,22 @@ for _ in range(1500): os.mkdir("d"); os.chdir("d")'"""
     assert not done.run.exists()
 
 
+def test_what_a_target_prints_is_shown_and_not_obeyed(tmp_path: Path) -> None:
+    live = r"![x](http://evil.example)<b>|`\n```\n# no\342\200\256"
+    words = rf"printf '\033[2J\033]0;title\007\r{live}'"
+    trick = f'{words} > "$mine/daemon.log"; {words} >&2; exit 2'
+    done = attack(tmp_path, trick, RESET, INIT)
+    done.require_harmless()
+    assert done.verdict is Verdict.BUG
+    report = done.kept()["error_report.md"].decode()
+    for text in (done.said, report):
+        assert all(char.isprintable() or char in "\n\t" for char in text)
+        assert "\\x1b[2J" in text
+    outside = "".join(report.split("````")[::2])
+    assert "](http" not in outside
+    assert "<b>" not in outside.replace("\\<b>", "")
+
+
 def test_the_secret_would_be_found(tmp_path: Path) -> None:
     """The suite can fail: a state of the box's own with the secret in it is in the report."""
     trick = f"""echo '{{"workers": {{}}, "x": "{SECRET}"}}' > "$mine/daemon.log" """

@@ -200,7 +200,7 @@ REPORT = ExperimentReport(
 def test_the_report_has_the_seeds_form() -> None:
     text = markdown(REPORT)
     for line in (
-        "## Chaos Report: Name <b>",
+        "## Chaos Report: Name \\<b>",
         "- **Duration**: 12.5 s",
         "- **Faults Injected**: 1",
         "- **Failures Found**: 1",

@@ -133,8 +133,10 @@ def _result(words: list[str], say: Callable[[str], None]) -> int:
 
 def _say(line: str) -> None:
     """One line to whoever still listens."""
+    from mutiny.report.escape import plain
+
     try:
-        sys.stderr.write(f"{line}\n")
+        sys.stderr.write(f"{plain(line)}\n")
         sys.stderr.flush()
     except (OSError, ValueError, AttributeError):
         pass

@@ -38,9 +38,12 @@ class NotPlain(Exception):
 
 
 def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
-    """Print and flush: a reader at the other end of a pipe sees it now."""
+    """Print and flush: a reader at the other end of a pipe sees it now. A target's words are only shown."""
+    from mutiny.report.escape import plain
+
     stream = sys.stderr if err else sys.stdout
-    stream.write(f"{text}\n" if nl else text)
+    shown = plain(text)
+    stream.write(f"{shown}\n" if nl else shown)
     stream.flush()
 
 

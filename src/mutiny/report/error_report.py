@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections.abc import Iterator, Mapping
 
@@ -14,6 +13,7 @@ from mutiny.engine.replay import Replay, python_form
 from mutiny.model.verdict import Verdict
 from mutiny.model.violation import Rule, told
 from mutiny.report.changes import changes, excerpt
+from mutiny.report.escape import defused, fenced
 from mutiny.report.investigation import subjects, suggestions
 from mutiny.report.origin import Origin
 from mutiny.report.story import lanes, schedule_lines, turns_of
@@ -50,7 +50,8 @@ def render(outcome: Outcome, contract: Contract, replay: Replay | None, origin: 
     """The report as Markdown."""
     step = outcome.failed_step
     assert step is not None, "a report is written only for a run that stopped"
-    return "\n".join(_lines(outcome, step, contract, replay, origin)) + "\n"
+    lines = _lines(outcome, step, contract, replay, origin)
+    return "\n".join(map(defused, lines)) + "\n"
 
 
 def _lines(
@@ -71,7 +72,7 @@ def _lines(
     yield from _logs(outcome)
     if replay is not None:
         yield f"## {replay.title} Sequence"
-        yield from _fenced(
+        yield from fenced(
             "python",
             "# To reproduce, run these operations:\n"
             + python_form(replay.operations, mark_last=True)
@@ -123,7 +124,9 @@ def _details(step: Step, contract: Contract) -> Iterator[str]:
     for doubt in step.inconclusive:
         yield f"Could not be tested: {doubt}"
     if not step.violations and not step.inconclusive:
-        yield step.result.stderr or f"{step.operation} ended as {step.verdict.value}."
+        yield f"{step.operation} ended as {step.verdict.value}."
+        if step.result.stderr:
+            yield from fenced("", step.result.stderr)
     if step.expected and any(_about_answer(violation.rule) for violation in step.violations):
         yield ""
         yield f"What the model knew: {step.expected}."
@@ -140,7 +143,7 @@ def _orders(outcome: Outcome) -> Iterator[str]:
         turns = turns_of(step.result)
         if turns:
             yield f"### Order of the Calls in Step {step.sequence_id}"
-            yield from _fenced("", "\n".join(lanes(step.operation, turns)))
+            yield from fenced("", "\n".join(lanes(step.operation, turns)))
             yield ""
             for number, line in enumerate(schedule_lines(step.operation, turns), 1):
                 yield f"{number}. {line}"
@@ -188,7 +191,7 @@ def _cell(text: str) -> str:
 
 def _json_block(title: str, value: object) -> Iterator[str]:
     yield f"### {title}"
-    yield from _fenced("json", json.dumps(value, indent=4, ensure_ascii=False))
+    yield from fenced("json", json.dumps(value, indent=4, ensure_ascii=False))
     yield ""
 
 
@@ -201,7 +204,7 @@ def _output(step: Step, target: str) -> Iterator[str]:
             program = part.argv[0].rpartition("/")[2]
             text.append("$ " + " ".join([program, *part.argv[1:]]))
         text += [part.stdout.rstrip(), part.stderr.rstrip()]
-    yield from _fenced("", "\n".join(line for line in text if line) or "(no command output)")
+    yield from fenced("", "\n".join(line for line in text if line) or "(no command output)")
     yield ""
 
 
@@ -210,20 +213,12 @@ def _logs(outcome: Outcome) -> Iterator[str]:
     yield "### Relevant Log Excerpts"
     yield ""
     yield f"#### Daemon Log (last {LOG_LINES} lines)"
-    yield from _fenced("", "\n".join(evidence.daemon_log.splitlines()[-LOG_LINES:]) or "(empty)")
+    yield from fenced("", "\n".join(evidence.daemon_log.splitlines()[-LOG_LINES:]) or "(empty)")
     yield ""
     for session, text in evidence.panes.items():
         yield f"#### Worker Session Capture: {session}"
-        yield from _fenced("", "\n".join(text.rstrip().splitlines()[-PANE_LINES:]) or "(empty)")
+        yield from fenced("", "\n".join(text.rstrip().splitlines()[-PANE_LINES:]) or "(empty)")
         yield ""
-
-
-def _fenced(language: str, text: str) -> Iterator[str]:
-    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    yield fence + language
-    yield text
-    yield fence
 
 
 def write_failure(

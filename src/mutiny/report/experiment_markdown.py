@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mutiny.model.duration import show_duration
-from mutiny.report.escape import escape
+from mutiny.report.escape import defused, escape
 
 TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def availability_text(score: Score) -> str:
 
 def markdown(report: ExperimentReport) -> str:
     """The whole report."""
-    return "\n".join(_lines(report)) + "\n"
+    return "\n".join(map(defused, _lines(report))) + "\n"
 
 
 def _lines(report: ExperimentReport) -> Iterator[str]:

@@ -12,6 +12,7 @@ import os
 import sys
 
 from mutiny.model.verdict import Verdict
+from mutiny.report.escape import plain
 from mutiny.report.screen import CLEAR, START, columns_of, fit, is_live
 
 TYPE_CHECKING = False  # the real one would import typing
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from typing import TextIO
 
     from mutiny.contracts.base import Contract
-    from mutiny.engine.journal import Step
     from mutiny.engine.loop import Event, Outcome
     from mutiny.engine.replay import Replay
 
@@ -75,27 +75,21 @@ class Terminal:
 
     def listen(self, event: Event) -> None:
         """Show a step; on a terminal also the one that is under way."""
-        number, what = f"[{event.sequence_id:3d}]", event.operation.short()
+        number, what = f"[{event.sequence_id:3d}]", plain(event.operation.short())
         if event.step is None:
             if self._live:
                 now = fit(f"{number} {what:<{WIDTH}} ...", columns_of(self._out) - 1, "~")
                 self._out.write(CLEAR + now + START)
                 self._out.flush()
             return
-        ending = self._outcome(event.step)
-        if not self._live:
-            self._say(f"{number} {what:<{WIDTH}} {ending}")
-            return
-        room = columns_of(self._out) - len(number) - len(self._ending(event.step)) - 2
-        shown = fit(what, max(room, LEAST), "~")
-        self._say(f"{CLEAR}{number} {shown:<{min(WIDTH, max(room, LEAST))}} {ending}")
-
-    def _outcome(self, step: Step) -> str:
-        word = _WORDS[step.verdict]
-        return self._ending(step).replace(word, self._coloured(word, step.verdict))
-
-    def _ending(self, step: Step) -> str:
-        return f"{_WORDS[step.verdict]} ({step.result.duration_ms / 1000:.1f}s)"
+        verdict = event.step.verdict
+        word, took = _WORDS[verdict], f" ({event.step.result.duration_ms / 1000:.1f}s)"
+        width = WIDTH
+        if self._live:
+            room = columns_of(self._out) - len(number) - len(word) - len(took) - 2
+            what, width = fit(what, max(room, LEAST), "~"), min(WIDTH, max(room, LEAST))
+            self._out.write(CLEAR)
+        self._say(f"{number} {what:<{width}} ", self._coloured(word, verdict), took)
 
     def _coloured(self, word: str, verdict: Verdict) -> str:
         return f"\x1b[{_COLOURS[verdict]}m{word}\x1b[0m" if self._colour else word
@@ -108,7 +102,7 @@ class Terminal:
         rule = f": {outcome.rule}" if outcome.rule else ""
         word = self._coloured(_ENDINGS[outcome.verdict], outcome.verdict)
         self._say("")
-        self._say(f"{word}: {title}{rule}{at} in {outcome.duration_s:.1f}s")
+        self._say("", word, f": {title}{rule}{at} in {outcome.duration_s:.1f}s")
         self.excused(contract)
 
     def row(self, outcome: Outcome, number: int, count: int, title: str) -> None:
@@ -116,7 +110,7 @@ class Terminal:
         place = f"{number:>{len(str(count))}}/{count}"
         word = _ENDINGS[outcome.verdict]
         shown = self._coloured(word, outcome.verdict) + " " * (13 - len(word))
-        self._say(f"{place}  {title:<28} {shown} {outcome.duration_s:6.1f}s")
+        self._say(f"{place}  {title:<28} ", shown, f" {outcome.duration_s:6.1f}s")
         why = _why(outcome)
         if why:
             import textwrap
@@ -185,8 +179,9 @@ class Terminal:
         """Any other line."""
         self._say(text)
 
-    def _say(self, text: str) -> None:
-        self._out.write(text + "\n")
+    def _say(self, text: str, ours: str = "", more: str = "") -> None:
+        """One line; only what is ours may have colours."""
+        self._out.write(f"{plain(text)}{ours}{plain(more)}\n")
         self._out.flush()
 
 
