@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import socket
+import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from hostile import SECRET, attack, step
+from mutiny.box.box import Box
 from mutiny.engine.rundir import RunDirectory
 from mutiny.model.verdict import Verdict
 
@@ -189,6 +194,40 @@ for _ in range(1500): os.mkdir("d"); os.chdir("d")'"""
     finally:
         RunDirectory(done.run).discard()
     assert not done.run.exists()
+
+
+def test_no_socket_of_the_user_can_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither by its name in the home, nor by an abstract one."""
+    here = Path(__file__).resolve().parents[2]
+    with tempfile.TemporaryDirectory(dir=here, prefix=".home-") as home:
+        monkeypatch.setenv("HOME", home)
+        monkeypatch.chdir(home)  # names of sockets are short
+        abstract = f"\0mutiny-{os.getpid()}"
+        with socket.socket(socket.AF_UNIX) as named, socket.socket(socket.AF_UNIX) as other:
+            named.bind("agent.sock")
+            other.bind(abstract)
+            for listener in (named, other):
+                listener.listen(1)
+                listener.setblocking(False)
+            with tempfile.TemporaryDirectory() as place, Box.create(Path(place, "box")) as box:
+                python = str(Path(sys.executable).resolve())
+                argv = [python, "-IS", "-c", CALLER, f"{home}/agent.sock", abstract[1:]]
+                said = box.run(argv, timeout_s=30)
+            assert said.stdout.split() == ["refused", "refused"], said
+            for listener in (named, other):
+                with pytest.raises(BlockingIOError):
+                    listener.accept()
+
+
+CALLER = """
+import socket, sys
+for name in (sys.argv[1], chr(0) + sys.argv[2]):
+    try:
+        socket.socket(socket.AF_UNIX).connect(name)
+        print("reached")
+    except OSError:
+        print("refused")
+"""
 
 
 def test_what_a_target_prints_is_shown_and_not_obeyed(tmp_path: Path) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from mutiny.box import isolation, layout, probes
+from mutiny.box import isolation, layout, mounts, probes
 from mutiny.box.errors import SurvivorsLeft, TechniqueUnavailable
 from mutiny.box.isolation import (
     TECHNIQUES,
@@ -107,7 +108,34 @@ def test_needed_paths_below_a_hidden_one_come_back_read_only(tmp_path: Path) -> 
     assert arguments.index(str(programs)) > arguments.index("/tmp")
 
 
-def test_the_parent_of_the_box_is_hidden_and_mutiny_stays_visible() -> None:
+def test_homes_are_hidden_and_what_is_needed_in_them_comes_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = Path(sys.base_prefix).parent  # a place below which something is needed
+    monkeypatch.setenv("HOME", str(home))
+    arguments = mount_arguments(tmp_path / "box")
+    hidden = [arguments[at + 1] for at, word in enumerate(arguments) if word == "--tmpfs"]
+    assert any(is_below(home, Path(place)) for place in hidden)
+    for place in hidden:
+        assert [one for one in hidden if is_below(Path(place), Path(one))] == [place]
+    back = [source for source, _ in pairs(arguments, "--ro-bind")]
+    assert any(is_below(Path(sys.base_prefix), Path(place)) for place in back if place != "/root")
+
+
+@pytest.mark.parametrize("home", ["", "/", "relative", "/no/such/home"])
+def test_a_strange_home_hides_nothing_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: str
+) -> None:
+    monkeypatch.setenv("HOME", home)
+    arguments = mount_arguments(tmp_path / "box")
+    hidden = {arguments[at + 1] for at, word in enumerate(arguments) if word == "--tmpfs"}
+    assert hidden <= {"/run", "/home", "/root"}
+
+
+def test_the_parent_of_the_box_is_hidden_and_mutiny_stays_visible(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(mounts, "_homes", list)
     project = Path(__file__).resolve().parents[2]
     if is_below(project, Path("/tmp")):
         pytest.skip("the project lies in a directory that is hidden anyway")

@@ -37,13 +37,10 @@ def mount_arguments(
 
     ``read_only``: paths that must stay visible, even below a directory that is hidden. ``hidden``:
     directories that become empty. The parent of the box is always hidden, because other boxes may
-    be its neighbours: a read-only mount does not stop anybody from connecting to a socket.
+    be its neighbours, and so are the homes of the users: a read-only mount does not stop anybody from
+    connecting to a socket, and keys and passwords are nobody's business in there.
     """
-    covered = [
-        path
-        for path in dict.fromkeys([directory.parent, *(path.resolve() for path in hidden)])
-        if path.is_dir() and path != Path("/")
-    ]
+    covered = _outermost([directory.parent, *_homes(), *(path.resolve() for path in hidden)])
     arguments = [*_host_root(), *_kernel_file_systems()]
     for place in _TEMPORARY:
         if Path(place).is_dir() and not Path(place).is_symlink():
@@ -60,6 +57,22 @@ def mount_arguments(
     for path in covered:
         arguments += ["--remount-ro", str(path)]
     return [*arguments, "--bind", str(directory), INSIDE, "--chdir", INSIDE, "--remount-ro", "/"]
+
+
+def _homes() -> list[Path]:
+    """Where users keep what is theirs."""
+    own = Path(os.environ.get("HOME", "/"))
+    places = [Path("/home"), Path("/root"), *([own.resolve()] if own.is_absolute() else [])]
+    return [place for place in places if not _is_empty(str(place))]
+
+
+def _outermost(places: Iterable[Path]) -> list[Path]:
+    """The directories among them that lie in no other of them."""
+    kept: list[Path] = []
+    for path in sorted({place for place in places if place.is_dir() and place != Path("/")}):
+        if not any(is_below(path, earlier) for earlier in kept):
+            kept.append(path)
+    return kept
 
 
 def _host_root() -> list[str]:
@@ -84,6 +97,8 @@ def _is_empty(directory: str) -> bool:
             return next(entries, None) is None
     except PermissionError:
         return False
+    except (FileNotFoundError, NotADirectoryError):
+        return True
 
 
 def _kernel_file_systems() -> list[str]:
