@@ -25,6 +25,8 @@ READ_LIMIT = 32 << 20
 """What is larger is not read: the state of no orchestrator, and memory that Mutiny needs."""
 KEPT_LIMIT = 16 << 20
 """So much of the end of a log is kept."""
+SAID_LIMIT = 256 << 10
+"""So much of what a program has printed is looked through."""
 DEEPEST = 64
 """Trees that are deeper are not gone into."""
 _CHUNK = 1 << 20
@@ -168,10 +170,10 @@ class BoxPath:
             start = max(0, os.fstat(descriptor).st_size - limit)
             return os.pread(descriptor, limit, start)
 
-    def read_said(self) -> str:
+    def read_said(self, limit: int = SAID_LIMIT) -> str:
         """What a program has printed into a file so far: the end, if that is long; nothing without one."""
         try:
-            return self.read_end().decode("utf-8", "replace")
+            return self.read_end(limit).decode("utf-8", "replace")
         except FileNotFoundError:
             return ""
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from mutiny.system.files import KEPT_LIMIT, BoxPath
+from mutiny.system.files import KEPT_LIMIT, SAID_LIMIT, BoxPath
 
 TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-def last_words(path: BoxPath) -> str:
+def last_words(path: BoxPath, limit: int = SAID_LIMIT) -> str:
     """The end of a file for people to read, or why nobody may read it."""
     try:
-        return path.read_said()
+        return path.read_said(limit)
     except OSError as error:
         return f"({error})"
 

@@ -28,7 +28,7 @@ from mutiny.faults import files as file_faults
 from mutiny.faults import process as process_faults
 from mutiny.model.operation import Operation, walk
 from mutiny.model.result import OperationResult
-from mutiny.system.files import BoxPath
+from mutiny.system.files import KEPT_LIMIT, BoxPath
 from mutiny.system.keepsakes import Keepsake, last_words
 from mutiny.targets.daemons import MARK, Daemons
 from mutiny.targets.observer import Observer
@@ -181,7 +181,7 @@ class WorkersLive(SweptLive):
             path = self.outside(fill(self.spec.logs.daemon, self._values))
             files["daemon.log"] = Keepsake(path)
             daemon_log = last_words(path)
-        state = last_words(self.observer.state_path)
+        state = last_words(self.observer.state_path, KEPT_LIMIT)
         version = program_version(self.box, self.options.program)
         return Evidence(state, daemon_log, self._capture(sessions), files, version)
 

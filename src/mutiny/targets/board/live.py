@@ -33,7 +33,7 @@ from mutiny.errors import TargetMissing
 from mutiny.faults import process as process_faults
 from mutiny.model.operation import Operation, walk
 from mutiny.model.result import OperationResult
-from mutiny.system.files import BoxPath
+from mutiny.system.files import KEPT_LIMIT, BoxPath
 from mutiny.system.keepsakes import Keepsake, last_words
 from mutiny.targets.board import drivers
 from mutiny.targets.board.agents import Agents
@@ -213,7 +213,7 @@ class BoardLive(SweptLive):
         files |= self.server.logs()
         state = ""
         if self.spec.state.probe == "file":
-            state = last_words(self._state_file())
+            state = last_words(self._state_file(), KEPT_LIMIT)
         version = program_version(self.box, self.options.program)
         return Evidence(state, self.server.log_text(), {}, files, version)
 
