@@ -12,9 +12,13 @@ from pathlib import Path
 import pytest
 
 from mutiny.engine.rundir import file_name
+from mutiny.model.result import OperationResult
 from mutiny.system import beneath, trees
 from mutiny.system.files import BoxPath, UnsafeFile
 from mutiny.system.keepsakes import Keepsake, last_words
+from mutiny.targets.board.observer import BoardObserver
+from mutiny.targets.board.spec import BoardSpec
+from mutiny.targets.registry import find_spec
 
 SECRET = b"somebody else's"
 NAMES = ("a", "b", "c")
@@ -217,3 +221,27 @@ def test_names_that_others_have_chosen_become_names_of_files() -> None:
         assert 0 < len(name) < 100
         assert not name.startswith((".", "-"))
     assert file_name("longboat-alpha") == "longboat-alpha"
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda at: at.symlink_to("/etc/passwd"),
+        os.mkfifo,
+        lambda at: (at.touch(), os.truncate(at, 3 << 30)),
+    ],
+    ids=["link", "pipe", "sparse"],
+)
+def test_a_board_that_cannot_be_looked_at_is_not_accused(
+    tmp_path: Path, make: Callable[[Path], object]
+) -> None:
+    spec, _ = find_spec("longboat-board")
+    assert isinstance(spec, BoardSpec)
+    make(tmp_path / "board.json")
+    observer = BoardObserver(
+        spec, lambda: BoxPath(tmp_path, "board.json"), lambda _: OperationResult()
+    )
+    reading = observer.read()
+    assert reading.error is None
+    assert reading.tasks is None
+    assert "board.json is" in (reading.trouble or "")
