@@ -121,7 +121,7 @@ def mutate_toml(random: Random, data: bytes) -> bytes:
     elif kind == 1:
         lines.insert(index, lines[index])
     elif kind == 2 and '"' in value:
-        words = json.dumps(str(nasty(random)).encode("utf-8", "replace").decode())
+        words = json.dumps(dumped(nasty(random)).decode())
         lines[index] = key + "=" + re.sub(r'"[^"]*"', lambda _: words, value, count=1)
     elif kind == 3:
         lines[index] = random.choice(

@@ -219,7 +219,10 @@ def _techniques(path: Path) -> tuple[str, ...]:
 def _broken_rule(path: Path) -> str | None:
     """The first rule that the journal tells of."""
     for number, record in journal.numbered_lines(path):
-        for violation in record.get("violations") or ():
+        violations = record.get("violations") or []
+        if not isinstance(violations, list):
+            raise FormatError(str(path), [f"line {number}: violations: expected a list"])
+        for violation in violations:
             rule = violation.get("rule") if isinstance(violation, dict) else None
             if not isinstance(rule, str):
                 raise FormatError(str(path), [f"line {number}: a violation names no rule"])

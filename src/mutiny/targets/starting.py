@@ -41,7 +41,7 @@ _LOADER = re.compile(
     r"|cannot load such file .*|Can't locate \S+ in @INC.*"
     r"|Could not find or load main class .*|Unable to access jarfile .*"
     r"|Fatal Python error: init.*)$"
-    r"|^(?:ModuleNotFoundError|ImportError): .*$",
+    r"|^ModuleNotFoundError: .*$|^ImportError: .*cannot open shared object file.*$",
     re.MULTILINE,
 )
 _NOT_FOUND = re.compile(
