@@ -77,7 +77,7 @@ def test_a_planted_bug_is_found_told_and_replayed(tmp_path: Path) -> None:
     finding = report["findings"][0]
     assert finding["rule"] == "experiment.verified"
     assert "KillAgent" in finding["root_cause"]
-    replay = finding["test_case"].removeprefix("mutiny replay ")
+    replay = finding["test_case"].rpartition("mutiny replay ")[2]
     assert Path(tmp_path, replay).exists()
     assert report["steps"][-1]["phase"] == "rollback"
     again = run_mutiny(tmp_path, "replay", replay, "--expect", "experiment.verified")
@@ -262,7 +262,7 @@ def test_a_deviation_is_found(tmp_path: Path) -> None:
     assert code == 1
     assert journal["deviated"] is True
     finding = result(tmp_path)["findings"][0]
-    assert finding["test_case"] == "mutiny experiment run e.json"
+    assert finding["test_case"] == f"mutiny experiment run {tmp_path / 'e.json'}"
     assert journal["status"] == "failed"
 
 
