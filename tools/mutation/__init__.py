@@ -1,0 +1,1 @@
+"""Mutants of longboat: small faults made by operators, not by hand, and what finds them."""

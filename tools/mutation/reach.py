@@ -1,0 +1,145 @@
+"""Which lines of longboat run, in which scenario and under which of its commands.
+
+A copy of longboat writes down every statement that it comes to, once a process, into the box's own
+temporary directory; the scenarios run against it as against any target. Mutants are only made of lines
+that were reached, and are first tried on the scenarios that reach them.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import shutil
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from mutiny.engine.rundir import RunDirectory
+from mutiny.modes.bench import Bench
+from mutiny.targets.registry import find_target
+
+MARKER = "__reached__"
+RECORDER = f"""
+import os, sys
+_seen = set()
+_command = "-".join(word for word in sys.argv[1:3] if word.isalnum()) or "none"
+def {MARKER}(place):
+    if place in _seen:
+        return
+    _seen.add(place)
+    # Opened anew each time: a daemon closes every descriptor that it does not know.
+    path = f"/tmp/reached.{{_command}}.{{os.getpid()}}"
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        os.write(file, place.encode() + b"\\n")
+    finally:
+        os.close(file)
+"""
+
+
+@dataclass(frozen=True)
+class Reach:
+    """Where a line was reached: scenario, target and the command of longboat that ran it."""
+
+    target: str
+    scenario: str
+    command: str
+
+
+def program_of(package: Path, directory: Path) -> Path:
+    """A program that runs the copy of longboat in `directory`."""
+    shutil.copytree(package, directory / "longboat", ignore=shutil.ignore_patterns("__pycache__"))
+    program = directory / "bin" / "longboat"
+    program.parent.mkdir(parents=True)
+    program.write_text(
+        f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(directory)!r})\n"
+        f"import longboat\nassert longboat.__file__.startswith({str(directory)!r}), longboat.__file__\n"
+        "from longboat.cli import main\nsys.exit(main())\n",
+        encoding="utf-8",
+    )
+    program.chmod(0o755)
+    return program
+
+
+def instrument(directory: Path) -> None:
+    """Let the copy of longboat in `directory` write down what it reaches."""
+    package = directory / "longboat"
+    (directory / "reached_lines.py").write_text(RECORDER, encoding="utf-8")
+    for path in package.rglob("*.py"):
+        tree = ast.parse(path.read_bytes())
+        name = path.relative_to(package).as_posix()
+        for body in _bodies(tree):
+            body[:] = _marked(body, name)
+        first = ast.parse(f"from reached_lines import {MARKER}").body
+        place = next(
+            (index for index, node in enumerate(tree.body) if not _must_be_first(node)),
+            len(tree.body),
+        )
+        tree.body[place:place] = first
+        path.write_text(ast.unparse(ast.fix_missing_locations(tree)), encoding="utf-8")
+
+
+def _must_be_first(node: ast.stmt) -> bool:
+    is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    return is_text or (isinstance(node, ast.ImportFrom) and node.module == "__future__")
+
+
+def _bodies(tree: ast.Module) -> Iterator[list[ast.stmt]]:
+    for node in list(ast.walk(tree)):
+        if isinstance(node, ast.Module):
+            continue
+        for name in ("body", "orelse", "finalbody"):
+            body = getattr(node, name, None)
+            if isinstance(body, list) and body and isinstance(body[0], ast.stmt):
+                yield body
+
+
+def _marked(body: list[ast.stmt], name: str) -> list[ast.stmt]:
+    marked: list[ast.stmt] = []
+    for index, statement in enumerate(body):
+        documented = index == 0 and _must_be_first(statement)
+        if not documented:
+            marked += ast.parse(f"{MARKER}({f'{name}:{statement.lineno}'!r})").body
+        marked.append(statement)
+    return marked
+
+
+def measure(
+    package: Path, targets: Iterable[str], scratch: Path, say: object
+) -> dict[str, list[Reach]]:
+    """Run every scenario of every target once; lines (`file.py:12`) and where they were reached."""
+    program = program_of(package, scratch / "instrumented")
+    instrument(scratch / "instrumented")
+    reached: dict[str, list[Reach]] = defaultdict(list)
+    for target in targets:
+        bench = Bench(find_target(target, program=str(program)), scratch)
+        scenarios = bench.target.contract().scenarios
+        for number, (name, operations) in enumerate(scenarios.items(), 1):
+            directory = RunDirectory.create(scratch / "reach", latest=False)
+            outcome = bench.try_once(operations, 1, directory)
+            assert callable(say)
+            say(f"reach: {target} {number} of {len(scenarios)} {name}: {outcome.verdict.value}")
+            for record in sorted((directory.box_path / "tmp").glob("reached.*")):
+                where = Reach(target, name, record.name.split(".")[1])
+                for line in set(record.read_text(encoding="utf-8").split()):
+                    if where not in reached[line]:
+                        reached[line].append(where)
+            directory.discard()
+    return dict(reached)
+
+
+def save(reached: dict[str, list[Reach]], path: Path) -> None:
+    """Keep the map: it only changes with longboat."""
+    rows = {
+        line: [[where.target, where.scenario, where.command] for where in places]
+        for line, places in sorted(reached.items())
+    }
+    path.write_text(json.dumps(rows), encoding="utf-8")
+
+
+def load(path: Path) -> dict[str, list[Reach]]:
+    """The map that `save` kept."""
+    rows = json.loads(path.read_text(encoding="utf-8"))
+    return {line: [Reach(*row) for row in places] for line, places in rows.items()}
