@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from builders import CONTRACT, belief, model, picture, view
 from mutiny.codec import decode_operation
+from mutiny.contracts.common import LEAST_S
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.advance import OK, REFUSED, UNKNOWN, advance
 from mutiny.contracts.workers.expect import expect
@@ -20,6 +21,7 @@ from mutiny.contracts.workers.operations import CORRUPTIONS, OPERATIONS, STATUSE
 from mutiny.contracts.workers.profile import Profile
 from mutiny.engine.minimise import Budget, minimise
 from mutiny.errors import FormatError
+from mutiny.model.domain import MOST_SECONDS
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict, worst
@@ -30,7 +32,7 @@ quick = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCh
 
 texts = st.text(st.characters(codec="utf-8"), max_size=30)
 workers = st.sampled_from(("alpha", "beta", "al", "nobody"))
-seconds = st.floats(0, 1e6, allow_nan=False)
+seconds = st.floats(LEAST_S, MOST_SECONDS, allow_nan=False)
 statuses = st.sampled_from(STATUSES)
 limits = st.none() | seconds
 

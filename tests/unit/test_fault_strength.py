@@ -20,6 +20,7 @@ from mutiny.faults.process import kill
 from mutiny.faults.resources import DutyCycle, StarveCpu
 from mutiny.model.operation import Kind, Operation
 from mutiny.model.result import OperationResult
+from mutiny.system.files import BoxPath
 from mutiny.targets.injuries import _Ended
 
 Make = Callable[..., Operation]
@@ -171,12 +172,12 @@ def test_a_fault_that_was_not_felt_did_not_fire() -> None:
 def test_damage_that_leaves_a_file_as_it_is_did_not_happen(tmp_path: Path, how: str) -> None:
     path = tmp_path / "state.json"
     path.write_bytes(b"")
-    first = content.damage(path, how).inject()
+    file = BoxPath(tmp_path, path.name)
+    first = content.damage(file, how).inject()
     changed = path.read_bytes() != b""
     assert first.fired is changed
-    again = content.damage(path, "garbage")
-    again.inject()
-    assert not content.damage(path, "garbage").inject().fired, "the same rubbish once more"
+    content.damage(file, "garbage").inject()
+    assert not content.damage(file, "garbage").inject().fired, "the same rubbish once more"
 
 
 def test_a_kill_without_anybody_to_kill_did_not_happen() -> None:

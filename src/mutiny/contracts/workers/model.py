@@ -236,22 +236,18 @@ class WorkersModel:
             model = replace(model, daemon=frozenset({observation.daemon_alive}))
         if observation.state_as_left:
             return model.doubting() if model._unnoticed(observation) else model
-        for name, known in self.workers.items():
-            belief = known.moved(observation)
-            model = model.with_worker(belief)
+        for name, belief in self.workers.items():
             status = observation.status_of(name)
-            if status is None or status == "offline" or status not in self.allowed(name):
-                continue
-            well = is_well(observation, name) and not self.lasting
-            model = model.with_worker(
-                replace(
+            if status is not None and status != "offline" and status in self.allowed(name):
+                well = is_well(observation, name) and not self.lasting
+                belief = replace(
                     belief,
                     statuses=frozenset({status}),
                     disturbed=None if well else belief.disturbed,
                     offline_allowed=belief.offline_allowed and not well,
                     due_at=belief.due_at if status in AGENT_MOVES or status == "idle" else None,
                 )
-            )
+            model = model.with_worker(belief.moved(observation))
         return model
 
     # --- obligations ---------------------------------------------------------------------------
