@@ -37,7 +37,7 @@ def test_unknown_plant_and_target_name_the_nearest(tmp_path: Path) -> None:
     ("content", "complaint"),
     [
         (b"{", "line 1: not valid JSON"),
-        (b"\xff\xfe\x00", "not text"),
+        (b"\xff\xfe\x00", "not UTF-8 text"),
         (b'{"format": 99, "operations": []}', "format 99 is newer than this Mutiny reads (1)"),
         (b'{"format": 1, "operations": [{"type": "Strat", "args": {}}]}', "did you mean 'Start'?"),
         (
