@@ -69,6 +69,7 @@ def test_a_killed_agent_is_replaced(tmp_path: Path) -> None:
     assert again.stdout == (run / "chaos_report.html").read_text()
 
 
+@pytest.mark.slow
 def test_a_planted_bug_is_found_told_and_replayed(tmp_path: Path) -> None:
     text = NATIVE.replace("No acknowledged task is lost", "worker alpha is idle")
     code, output = native(tmp_path, text)

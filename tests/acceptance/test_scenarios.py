@@ -11,6 +11,7 @@ import pytest
 from mutiny.contracts.workers.drills import DRILLS
 from mutiny.contracts.workers.scenarios import CLASSIC_SCENARIOS
 from mutiny_command import run_mutiny
+from sampling import sampled
 from schemas import validate_run
 
 CLASSIC = (
@@ -28,7 +29,7 @@ def test_the_seed_names_are_there() -> None:
     assert tuple(CLASSIC_SCENARIOS) == CLASSIC
 
 
-@pytest.mark.parametrize("name", [*CLASSIC, *DRILLS])
+@pytest.mark.parametrize("name", [*CLASSIC, *sampled(DRILLS, every=3)])
 def test_healthy_longboat_gives_no_alarm(tmp_path: Path, name: str) -> None:
     ran = run_mutiny(tmp_path, "run", "--scenario", name, "--seed", "7", "--no-minimise")
     assert ran.code == 0, ran.stdout + ran.stderr
@@ -57,6 +58,8 @@ def test_a_bug_stops_the_run_and_leaves_all_the_evidence(tmp_path: Path) -> None
         "basic_lifecycle",
         "--seed",
         "3",
+        "--minimise-runs",
+        "4",
     )
     assert ran.code == 1
     for text in ("UNEXPECTED FAILURE", "!!! Error Detected !!!", "Expected: ", "Actual: "):

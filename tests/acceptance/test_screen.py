@@ -92,6 +92,7 @@ def test_no_line_is_wider_than_the_screen(mode: str, tmp_path: Path) -> None:
         assert re.fullmatch(r"PASSED: basic_lifecycle, 11 operations in \d+\.\ds", last), last
 
 
+@pytest.mark.slow
 def test_minimising_fits_too(tmp_path: Path) -> None:
     plant = ("--plant", "sha-dropped-on-daemon-death", "--scenario", "review_survives_daemon")
     code, written = seen(tmp_path, "run", *plant, "--no-minimise")

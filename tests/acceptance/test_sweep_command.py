@@ -54,6 +54,7 @@ def test_errors_of_calls_are_answered_truthfully(tmp_path: Path) -> None:
     assert "4 points: 4 success" in ran.stdout
 
 
+@pytest.mark.slow
 def test_the_first_bug_has_a_replay_that_names_the_exact_point(tmp_path: Path) -> None:
     ran = sweep(
         *(tmp_path, "crash", "--scenario", "basic_lifecycle", "--at", "Start", "--until-bug"),

@@ -15,8 +15,8 @@ from mutiny.targets.registry import find_target
 OPERATIONS = 30
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_a_few_seeds_on_the_healthy_longboat(tmp_path: Path, seed: int) -> None:
+@pytest.mark.parametrize("seed", [1])
+def test_a_seed_on_the_healthy_longboat(tmp_path: Path, seed: int) -> None:
     result = explore(Bench(find_target("longboat"), tmp_path), [seed], OPERATIONS)
     assert result.as_json()["failures"] == []
     assert result.verdicts == {"success": 1}

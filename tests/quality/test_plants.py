@@ -1,12 +1,13 @@
 """Does Mutiny find what it promises to find?
 
-Every plant of workers: its known shortest sequence breaks its rule (always run), and, in the slow part,
-ten replays of ten fail in the same way, and the healthy longboat passes the same sequence. How it is
-found and minimised: `test_every_plant.py`.
+Every plant of workers: its known shortest sequence breaks its rule (a sample of them in `make test`),
+and, in the slow part, ten replays of ten fail in the same way, and the healthy longboat passes the same
+sequence. How it is found and minimised: `test_every_plant.py`.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,23 +18,35 @@ from mutiny.engine.loop import Outcome
 from mutiny.engine.rundir import RunDirectory
 from mutiny.modes.bench import Assignment, Bench
 from mutiny.targets.registry import find_target
+from mutiny.targets.spec import TargetSpec
 from plants import known
+from sampling import sampled
 
 REPLAYS = 10
 names = pytest.mark.parametrize("name", list(known()))
-PATIENT = ("workers.recovers", "workers.completes", "workers.answers_in_time")
+PATIENT = ("workers.recovers", "workers.completes", "workers.answers_in_time", "workers.assertion")
 """Rules that only break when a deadline has passed: ten seconds and more a run."""
-quick_first = pytest.mark.parametrize(
+LAG_S = 1.5
+"""What is broken stays broken: half of longboat's own lag shows it as well, in half the time."""
+some_first = pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[pytest.mark.slow] if entry.rule in PATIENT else [])
-        for name, entry in known().items()
+        *sampled((name for name, entry in known().items() if entry.rule not in PATIENT), every=4),
+        *(
+            pytest.param(name, marks=[pytest.mark.slow])
+            for name, entry in known().items()
+            if entry.rule in PATIENT
+        ),
     ],
 )
 
 
 def run(root: Path, plant: str, operations: object) -> Outcome:
-    bench = Bench(find_target("longboat", plant=plant), root)
+    target = find_target("longboat", plant=plant)
+    assert isinstance(target.spec, TargetSpec)
+    own = target.spec.profile
+    hasty = replace(own, limits=replace(own.limits, lag_s=LAG_S))
+    bench = Bench(replace(target, spec=replace(target.spec, profile=hasty)), root)
     assert isinstance(operations, tuple)
     return bench.run(Assignment(operations, plant or "healthy", 1))
 
@@ -49,7 +62,7 @@ def test_every_rule_is_the_first_that_some_plant_breaks() -> None:
     assert {entry.rule for entry in known().values()} == set(RULES)
 
 
-@quick_first
+@some_first
 def test_the_shortest_sequence_breaks_the_rule(tmp_path: Path, name: str) -> None:
     entry = known()[name]
     outcome = run(tmp_path, name, entry.operations)

@@ -28,6 +28,12 @@ FINDINGS = Path(__file__).parents[2] / "docs" / "findings" / "coordination"
 TARGETS = ("coordination-a", "coordination-b", "coordination-c")
 
 
+@pytest.fixture(autouse=True)
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What can never be read is read again for a moment only."""
+    monkeypatch.setattr(common, "READ_WITHIN_S", 0.05)
+
+
 def target(name: str) -> Path:
     return Path(str(files("mutiny.targets").joinpath(f"{name}.toml")))
 
