@@ -204,11 +204,11 @@ class _Chooser:
 
     # --- faults ----------------------------------------------------------------------------------
 
-    def _change(self) -> Operation:
-        """A command that is sure to change the board."""
+    def _change(self, *, at_any_pace: bool = False) -> Operation:
+        """A command that changes the board; `at_any_pace`: also when every lease has ended before it."""
         held = [task for task in self.model.tasks.values() if task.held and task.owner in WORKERS]
         wanted: list[Operation] = [op.AddTask(self._name())]
-        for task in held:
+        for task in () if at_any_pace else held:
             complete = op.Complete(str(task.owner), task.id)
             if self.walk.certain(complete):
                 wanted.append(complete)
@@ -227,7 +227,7 @@ class _Chooser:
             yield _Candidate(0.2, op.StartSecondServer)
         else:
             yield _Candidate(0.6, self._corrupt)
-            yield _Candidate(0.4, lambda: faults.FillDisk(during=self._change()))
+            yield _Candidate(0.4, lambda: faults.FillDisk(during=self._change(at_any_pace=True)))
             yield _Candidate(0.3, lambda: op.HoldBoardLock(0.3, self._change()))
         if not self.profile.server:
             skew = self.random.choice((-3600.0, 3600.0))
