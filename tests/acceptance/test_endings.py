@@ -128,6 +128,8 @@ def start(directory: Path, case: Case, *, ignoring: bool = False) -> subprocess.
         text=True,
         start_new_session=True,
         env={**os.environ, "NO_COLOR": "1"},
+        # Under nohup the suite's own children would rightly ignore a terminal that closes.
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
     )
     deadline = time.monotonic() + START_LIMIT_S
     while f'"type": "{case.under_way}"' not in journals(directory):
