@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import types
 from collections.abc import Mapping
+from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from typing import Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from mutiny.errors import FormatError, nearest
 from mutiny.model.domain import misfit
 from mutiny.model.operation import Operation
-from mutiny.values import MISSING, fields, is_dataclass
 
 LARGEST = 2**63 - 1
 """Of all numbers in all files: clocks, sizes and seeds beyond it mean nothing to any machine."""

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import os
 import stat
+from typing import TYPE_CHECKING, Any
 
 from mutiny.errors import FormatError, UsageError
 
-TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     from pathlib import Path
-    from typing import Any
 
 LARGEST_BYTES = 64 * 1024 * 1024
 DEEPEST = 64

@@ -14,7 +14,8 @@ A fault of the *target* is never an exception: it is a verdict (`mutiny.model.ve
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # the real one would import typing
+from typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

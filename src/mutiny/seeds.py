@@ -6,7 +6,8 @@ numbers.
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # the real one would import typing
+from typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     import random
 

@@ -11,14 +11,13 @@ from __future__ import annotations
 import os
 import time
 from _thread import _local
+from typing import TYPE_CHECKING, TypeVar
 
-TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     import signal
     from collections.abc import Iterable, Iterator
     from threading import Thread
     from types import FrameType, TracebackType
-    from typing import TypeVar
 
     T = TypeVar("T")
 else:

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from mutiny import stopping
 from mutiny.box import layout
@@ -32,11 +33,9 @@ from mutiny.system.files import BoxPath
 from mutiny.system.processes import handle_ended
 from mutiny.system.wire import dumps, packed, unpacked
 
-TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from types import TracebackType
-    from typing import Any, Self, Unpack
 
     from mutiny.box.connection import Message
     from mutiny.box.isolation import Technique

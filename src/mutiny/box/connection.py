@@ -13,15 +13,14 @@ import contextlib
 import queue
 import threading
 import time
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mutiny import stopping
 from mutiny.box.errors import BoxDied
 from mutiny.system.wire import first_message, framed
 
-TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Any, TypeAlias
 
 Message: TypeAlias = "dict[str, Any]"
 Line = socket.socket

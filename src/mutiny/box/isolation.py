@@ -14,20 +14,19 @@ import functools
 import os
 import select
 import time
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from mutiny.box.errors import SurvivorsLeft, TechniqueUnavailable
 from mutiny.box.mounts import INSIDE, mount_arguments
 from mutiny.system import procfs
 from mutiny.system.processes import handle_ended
 from mutiny.system.programs import find_program
-from mutiny.values import dataclass
 
-TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     import signal
     from collections.abc import Sequence
-    from typing import Literal, Protocol
 
     Network = Literal["host", "none"]
 else:

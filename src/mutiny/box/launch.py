@@ -12,11 +12,11 @@ import os
 import queue
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from mutiny.system.processes import handle_ended
-from mutiny.values import dataclass, field
 
-TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     import signal
 else:

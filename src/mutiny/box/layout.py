@@ -9,11 +9,11 @@ so that its hash never changes.
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from mutiny.system.files import BoxPath
 from mutiny.system.programs import find_program
 
-TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path

@@ -18,11 +18,11 @@ import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 from mutiny.box.isolation import Bubblewrap, ControlGroup, own_cgroup
 from mutiny.system.inotify import DirectoryWatch
-from mutiny.values import dataclass
 
 COMMAND_LIMIT_S = 5.0
 DOCKER_LIMIT_S = 0.04

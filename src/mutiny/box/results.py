@@ -7,8 +7,7 @@ a process goes back into the box; the host's numbers would only be right outside
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-
-from mutiny.values import dataclass, field
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

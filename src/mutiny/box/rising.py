@@ -8,17 +8,16 @@ technique takes their place.
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from mutiny.box import layout
 from mutiny.box.box import Box
 from mutiny.box.errors import BoxError
 from mutiny.box.isolation import Walls, choose, proved_by_start, why_not
 
-TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
-    from typing import TypedDict, Unpack
 
     from mutiny.box.isolation import Network, Technique
 

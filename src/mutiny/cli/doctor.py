@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from mutiny.cli import words
-from mutiny.values import asdict
 
 if TYPE_CHECKING:
     from mutiny.faults.base import Availability

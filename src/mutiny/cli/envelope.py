@@ -6,10 +6,11 @@ they mean nothing; the verb's own fields stand beside them. `schemas/output.sche
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from mutiny import stopping
 from mutiny.cli import words
 
-TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     from collections.abc import Mapping
 

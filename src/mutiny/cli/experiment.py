@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from mutiny import stopping
 from mutiny.cli import words
 from mutiny.cli.options import DEFAULT_ROOT, choose_seed, make_bench, minimise_options
 
-TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
-    from typing import Any
-
     from mutiny.experiments.experiment import Experiment
     from mutiny.model.verdict import Verdict
     from mutiny.modes.experiment import Ran

@@ -10,11 +10,10 @@ import atexit
 import gc
 import os
 import sys
+from typing import TYPE_CHECKING, Any
 
-TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from mutiny.cli.words import Command
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mutiny.cli import words
 from mutiny.cli.options import DEFAULT_ROOT, make_bench
-from mutiny.values import replace
 
 if TYPE_CHECKING:
     from mutiny.engine.replay import Replay

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mutiny.cli import words
 
-TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, TypeVar
 
     from mutiny.engine.minimise import Budget
     from mutiny.engine.replay import Replay

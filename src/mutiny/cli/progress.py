@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import sys
 import time
+from typing import TYPE_CHECKING
 
 from mutiny.report.screen import CLEAR, can_write, cells, columns_of, fit, is_live
 
-TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     from types import TracebackType
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from mutiny.cli import words
-from mutiny.values import asdict
 
 
 @words.command("rules")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 from mutiny.cli.progress import ProgressLine, minimising, span
 from mutiny.report.terminal import Terminal
 
-TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     from mutiny.engine.loop import Event, Outcome
     from mutiny.engine.minimise import Progress

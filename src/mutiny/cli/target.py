@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mutiny.cli import words
 
-TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     from mutiny.model.verdict import Verdict
 

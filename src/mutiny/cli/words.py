@@ -11,11 +11,10 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path as _Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
-TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any, TypeVar
 
     import click
 

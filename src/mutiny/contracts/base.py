@@ -6,16 +6,15 @@ The engine is the same for all contracts: models and observations pass through i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mutiny.model.verdict import Verdict
 from mutiny.model.violation import Violation
-from mutiny.values import dataclass, field
 
-TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from typing import Any, Protocol
 
     from mutiny.model.operation import Operation
     from mutiny.model.pace import Pace
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
 
     Model = Any
     """A contract's beliefs: an immutable value that only the contract opens."""
-else:
-    Protocol = object
 
 
 class Observation(Protocol):

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 from mutiny.model.domain import misfit
 from mutiny.model.operation import Kind, Operation
-from mutiny.values import dataclass
-
-TYPE_CHECKING = False  # the real one would import typing
-if TYPE_CHECKING:
-    from typing import ClassVar
 
 MOST_AT_ONCE = 4
 LONGEST_SCHEDULE = 100_000

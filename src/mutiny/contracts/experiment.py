@@ -7,14 +7,11 @@ a replay of it needs nothing but that list.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 from mutiny.contracts.common import check_seconds
 from mutiny.model.operation import Kind, Operation
-from mutiny.values import dataclass, field
-
-TYPE_CHECKING = False  # the real one would import typing
-if TYPE_CHECKING:
-    from typing import ClassVar
 
 DEFAULT_RATE_HZ = 10.0
 FASTEST_HZ = 100.0

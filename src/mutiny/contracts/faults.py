@@ -7,11 +7,11 @@ written once for `Injury` and not a dozen times.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from mutiny.contracts.common import check_noticeable, check_seconds
 from mutiny.model.operation import Kind, Operation
-from mutiny.values import dataclass
 
 ROLES = ("daemon", "agent", "tmux")
 _LENGTHS = ("during", "seconds", "lasting")

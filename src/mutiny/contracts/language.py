@@ -7,7 +7,9 @@ what stands before the method when the file says nothing, and which command show
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from mutiny.contracts.sentences import (
     Sentence,
@@ -20,9 +22,7 @@ from mutiny.contracts.sentences import (
 )
 from mutiny.model.duration import show_duration
 from mutiny.model.operation import Operation
-from mutiny.values import dataclass, field
 
-TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     from mutiny.contracts.sentences import (
         Deed,

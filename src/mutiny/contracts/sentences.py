@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
+from typing import Any, TypeAlias
 
 from mutiny.model.duration import PATTERN as DURATION
 from mutiny.model.duration import parse_duration
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
-from mutiny.values import dataclass, field
-
-TYPE_CHECKING = False  # the real one would import typing
-if TYPE_CHECKING:
-    from typing import Any, TypeAlias
 
 
 class Truth(Enum):

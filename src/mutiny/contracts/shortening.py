@@ -7,14 +7,11 @@ tells; here is what is worth one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any
 
 from mutiny.contracts import common, faults
 from mutiny.model.operation import Kind, Operation, walk
-from mutiny.values import fields, replace
-
-TYPE_CHECKING = False  # the real one would import typing
-if TYPE_CHECKING:
-    from typing import Any
 
 SHORT_S = 0.5
 """Shorter waits are left alone, or the result would depend on milliseconds."""

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from mutiny.engine.loop import Outcome
 from mutiny.model.operation import Kind, Operation, walk
 from mutiny.model.violation import Violation
-from mutiny.values import dataclass
 
 NAMED = ("worker", "task", "node", "name", "tasks", "depends", "names")
 """Arguments that hold names: minimising may give things other ones."""

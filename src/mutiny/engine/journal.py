@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from mutiny import documents
 from mutiny.engine.rundir import FORMAT, storing
@@ -17,13 +19,10 @@ from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
 from mutiny.model.violation import Violation
-from mutiny.values import dataclass, field
 
-TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-    from typing import Any
 
     from mutiny.codec import Registry
 

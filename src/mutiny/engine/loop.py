@@ -11,6 +11,8 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from mutiny import stopping
 from mutiny.contracts.base import Answered, Checked, Evidence, StepContext
@@ -23,14 +25,11 @@ from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict, of_step, worst
 from mutiny.model.violation import Violation, most_telling_first
 from mutiny.seeds import short_tag, stream
-from mutiny.values import dataclass, field, replace
 
-TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
     from random import Random
-    from typing import Any
 
     from mutiny.contracts.base import Contract, Live
     from mutiny.engine.replay import Replay

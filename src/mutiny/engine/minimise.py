@@ -13,10 +13,10 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 from mutiny import stopping
 from mutiny.model.operation import Operation
-from mutiny.values import dataclass, field
 
 WINDOWS = (2, 3)
 Sequence_ = tuple[Operation, ...]

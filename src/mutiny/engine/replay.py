@@ -13,6 +13,7 @@ weakened.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,6 @@ from mutiny.engine import journal
 from mutiny.engine.rundir import FORMAT
 from mutiny.errors import FormatError, NotReproducible, UsageError
 from mutiny.model.operation import Operation
-from mutiny.values import dataclass
 
 MINIMISED = {
     "finished": "minimising finished",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 from mutiny.engine.loop import Outcome
 from mutiny.model.operation import Operation
 from mutiny.model.verdict import Verdict, worst
-from mutiny.values import dataclass, field
 
 
 @dataclass(frozen=True)

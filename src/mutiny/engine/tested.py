@@ -6,9 +6,10 @@ Pure: finished steps in, reasons out. No reason: it was tested.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from mutiny.model.operation import Kind, Operation, walk
 
-TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 

@@ -11,18 +11,16 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from mutiny import stopping
 from mutiny.contracts.experiment import Action, Gather
 from mutiny.experiments.tolerance import within
 from mutiny.model.result import OperationResult
-from mutiny.values import replace
 
-TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
-    from typing import Any
-
     from mutiny.box.box import Box
     from mutiny.contracts.experiment import Probe
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from mutiny.contracts.common import disturbs
 from mutiny.contracts.experiment import Probe, SteadyState, Watch
@@ -22,7 +23,6 @@ from mutiny.report.experiment import (
 )
 from mutiny.report.story import cause_of, disturbances, missed
 
-TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 

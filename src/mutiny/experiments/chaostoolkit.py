@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from mutiny.contracts.experiment import Action, Gather, Probe
 from mutiny.contracts.language import language_of
@@ -17,10 +18,8 @@ from mutiny.experiments.document import Mistake, Mistakes
 from mutiny.experiments.experiment import CHAOS_TOOLKIT, Experiment, PlannedStep
 from mutiny.experiments.tolerance import problem
 
-TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Any
 
     from mutiny.experiments.document import Document, Node
     from mutiny.model.operation import Operation

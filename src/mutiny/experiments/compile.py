@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
 from mutiny.contracts.common import Reset
 from mutiny.contracts.experiment import SteadyState, Undo, Unwatch, Watch
 from mutiny.experiments.experiment import CHAOS_TOOLKIT
 from mutiny.model.operation import Operation
-from mutiny.values import dataclass
 
-TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     from mutiny.experiments.experiment import Experiment, PlannedStep
 

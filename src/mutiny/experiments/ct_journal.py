@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 import time
+from typing import TYPE_CHECKING, Any
 
 from mutiny import __version__
 from mutiny.contracts.experiment import Action, Probe, Undo
 from mutiny.model.verdict import Verdict
 from mutiny.system.machine import machine_text
 
-TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
-    from typing import Any
-
     from mutiny.engine.journal import Step
     from mutiny.engine.loop import Outcome
     from mutiny.experiments.compile import Plan

@@ -10,16 +10,15 @@ from __future__ import annotations
 import json
 import math
 import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from mutiny import documents
 from mutiny.errors import UsageError
-from mutiny.values import dataclass
 
-TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
-    from typing import Any
 
 LARGEST_BYTES = 2 * 1024 * 1024
 DEEPEST = 60

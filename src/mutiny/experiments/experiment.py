@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from mutiny.contracts.common import disturbs
 from mutiny.contracts.experiment import DEFAULT_RATE_HZ
 from mutiny.model.operation import Operation, walk
-from mutiny.values import dataclass, field
 
 NATIVE, CHAOS_TOOLKIT = "mutiny", "chaostoolkit"
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mutiny import stopping
 from mutiny.box.plain import plain_box
@@ -11,9 +13,7 @@ from mutiny.contracts.common import Sleep
 from mutiny.contracts.plain.contract import Nothing, PlainContract
 from mutiny.experiments.chaostoolkit import PLAIN_BOX
 from mutiny.model.result import OperationResult
-from mutiny.values import dataclass, field
 
-TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from mutiny.contracts.common import disturbs
 from mutiny.contracts.sentences import Deed, Look, Sample, Spoken, Witness
 from mutiny.model.operation import Kind
-from mutiny.values import dataclass, field
 
-TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
-    from typing import Any
-
     from mutiny.model.operation import Operation
     from mutiny.model.result import OperationResult
 

@@ -13,12 +13,12 @@ import time
 from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mutiny import stopping
 from mutiny.contracts.sentences import Sample
 from mutiny.model.result import OperationResult
 
-TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

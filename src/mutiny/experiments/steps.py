@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import types
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any, Union, get_args, get_origin
 
 from mutiny.codec import Registry, decode_operation, type_hints
@@ -19,7 +20,6 @@ from mutiny.errors import FormatError, nearest
 from mutiny.experiments.document import Mistake, Node
 from mutiny.model.duration import parse_duration
 from mutiny.model.operation import Operation
-from mutiny.values import fields
 
 _HIDDEN = ("Reset", "Verify", *EXPERIMENT_OPERATIONS)
 """Not steps: the box is thrown away by nobody, and sentences have their own word."""

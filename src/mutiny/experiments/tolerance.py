@@ -9,10 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-
-TYPE_CHECKING = False  # the real one would import typing
-if TYPE_CHECKING:
-    from typing import Any
+from typing import Any
 
 KINDS = ("range", "regex", "jsonpath")
 _PATH = r"\.([A-Za-z_][\w-]*)|\[(\d+)\]|\[['\"]([^'\"]+)['\"]\]"

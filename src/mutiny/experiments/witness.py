@@ -9,7 +9,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from mutiny import stopping
 from mutiny.contracts import common
@@ -33,12 +35,9 @@ from mutiny.model.operation import Kind
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
 from mutiny.model.violation import Rule, Violation
-from mutiny.values import dataclass, field, replace
 
-TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any
 
     from mutiny.contracts.base import Checked, Contract, Evidence, StepContext
     from mutiny.contracts.language import Language

@@ -8,12 +8,12 @@ anything is touched; it is never replaced by a weaker one.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
 from mutiny.errors import UsageError
 from mutiny.model.result import OperationResult
-from mutiny.values import dataclass
 
 
 class FaultUnavailable(UsageError):

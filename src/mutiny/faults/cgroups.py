@@ -11,13 +11,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Literal
 
 from mutiny.faults.base import FaultUnavailable
 from mutiny.system import procfs
-from mutiny.values import dataclass
 
 Controller = Literal["cpu", "pids", "memory"]
 _NEEDED = {

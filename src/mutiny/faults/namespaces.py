@@ -15,6 +15,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -24,7 +25,6 @@ from mutiny.faults.base import FaultUnavailable
 from mutiny.system import procfs
 from mutiny.system.files import BoxPath
 from mutiny.system.processes import is_alive
-from mutiny.values import dataclass
 
 Namespace = Literal["net", "mnt"]
 HELPER_LIMIT_S = 10.0

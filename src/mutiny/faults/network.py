@@ -18,6 +18,7 @@ import shutil
 import socket
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -27,7 +28,6 @@ from mutiny.faults.base import Fault
 from mutiny.faults.namespaces import execute_in, why_no_namespace
 from mutiny.faults.proxy import HEALTHY, DegradeLink, FaultProxy, LinkRules
 from mutiny.model.result import OperationResult
-from mutiny.values import dataclass
 
 __all__ = [
     "HEALTHY",

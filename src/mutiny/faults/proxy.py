@@ -16,11 +16,11 @@ import struct
 import threading
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 from mutiny.faults.base import Fault
 from mutiny.model.result import OperationResult
-from mutiny.values import dataclass
 
 Direction = Literal["up", "down", "both"]
 Result = TypeVar("Result")

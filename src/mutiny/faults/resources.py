@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -25,7 +26,6 @@ from mutiny.faults.cgroups import Controlled, why_no_controller
 from mutiny.model.result import OperationResult
 from mutiny.system import procfs
 from mutiny.system.processes import open_handle
-from mutiny.values import dataclass
 
 Limited = Literal["descriptors", "memory", "file_size"]
 _KINDS = {

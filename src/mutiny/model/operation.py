@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields
 from enum import Enum
+from typing import TYPE_CHECKING, ClassVar
 
-from mutiny.values import MISSING, dataclass, fields
-
-TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import ClassVar
 
 
 class Kind(Enum):

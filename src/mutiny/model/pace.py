@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable
-
-from mutiny.values import dataclass
+from dataclasses import dataclass
 
 BOUND = 4
 """Nobody is waited for longer than so many limits, whatever moves."""

@@ -7,11 +7,10 @@ verdict is the *worst* of its steps', and `inconclusive` is worse than `success`
 from __future__ import annotations
 
 from enum import Enum
+from typing import TYPE_CHECKING, TypeVar
 
-TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from typing import TypeVar
 
     Judged = TypeVar("Judged")
 

@@ -7,8 +7,7 @@ nothing else.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-
-from mutiny.values import dataclass, field
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

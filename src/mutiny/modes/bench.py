@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mutiny import __version__, stopping
 from mutiny.engine.loop import Engine
@@ -17,12 +19,9 @@ from mutiny.model.operation import Operation
 from mutiny.model.verdict import Verdict
 from mutiny.report.summary import write_summary
 from mutiny.system.machine import machine_text
-from mutiny.values import dataclass, replace
 
-TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any, Protocol
 
     from mutiny.contracts.base import Contract, Live
     from mutiny.engine.loop import Listener, Outcome
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
     from mutiny.engine.replay import Replay
     from mutiny.report.origin import Origin
     from mutiny.targets.live import LiveOptions
-else:
-    Protocol = object
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from mutiny import stopping
-from mutiny.values import dataclass, replace
 
-TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from mutiny.box.rising import Rising
     from mutiny.engine.loop import Outcome

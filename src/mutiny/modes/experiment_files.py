@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mutiny.errors import UsageError, nearest
 from mutiny.experiments import document as documents
 
-TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     from mutiny.experiments.experiment import Experiment
 

@@ -10,13 +10,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
 
 from mutiny import stopping
 from mutiny.engine.journal import Step
 from mutiny.engine.loop import Outcome
 from mutiny.model.verdict import Verdict, worst
 from mutiny.modes.bench import Assignment, Bench
-from mutiny.values import dataclass, field
 
 Cell = tuple[str, str, str, str]
 

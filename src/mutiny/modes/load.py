@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from mutiny import stopping
 from mutiny.contracts.board import operations as op
@@ -23,7 +24,6 @@ from mutiny.modes.bench import Assignment, Bench
 from mutiny.system.files import BoxPath
 from mutiny.targets.board.load import PROGRESS
 from mutiny.targets.board.spec import BoardSpec
-from mutiny.values import dataclass
 
 SHAPES = ("cost", "cycles", "dag", "payloads", "long", "burst")
 ONE_PROCESS_EACH = "a process a command"

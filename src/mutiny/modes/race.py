@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from mutiny import stopping
 from mutiny.contracts.board import operations as op
@@ -22,7 +23,6 @@ from mutiny.model.verdict import Verdict, first_of_worst, worst
 from mutiny.modes.bench import Assignment, Bench
 from mutiny.modes.sweep import Sweeper
 from mutiny.targets.board.spec import BoardSpec
-from mutiny.values import dataclass, field, replace
 
 KINDS = ("claims", "update", "lock", "toctou")
 CONFIDENCE = 0.95

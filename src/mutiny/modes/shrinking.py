@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from mutiny import stopping
 from mutiny.engine.failure import Failure, failure_of, names_in
@@ -19,12 +21,8 @@ from mutiny.engine.minimise import Budget, Minimised, Progress, minimise
 from mutiny.engine.replay import Tries
 from mutiny.engine.rundir import RunDirectory
 from mutiny.model.operation import Operation
-from mutiny.values import dataclass, replace
 
-TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
-    from typing import Any
-
     from mutiny.contracts.base import Contract
     from mutiny.modes.bench import Subject
 

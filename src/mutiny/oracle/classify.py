@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 from mutiny.model.expectation import Expectation
 from mutiny.model.operation import Kind, Operation
@@ -22,7 +23,6 @@ from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
 from mutiny.model.violation import Violation
 from mutiny.oracle.crash import crash_of
-from mutiny.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,9 @@ that a command passes on are no crashes of the target.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from mutiny.values import dataclass
-
-TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 

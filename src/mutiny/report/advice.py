@@ -5,9 +5,9 @@ A rule may say more exactly itself; what stands here is what is true of its whol
 
 from __future__ import annotations
 
-from mutiny.values import dataclass, replace
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     from mutiny.model.violation import Rule
 

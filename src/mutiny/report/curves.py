@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from mutiny.report.escape import escape
-from mutiny.values import dataclass
 
 PALETTE = tuple(f"var(--c{place})" for place in range(6))
 LEFT, RIGHT, TOP, BOTTOM = 64, 118, 14, 40

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from mutiny.model.verdict import Verdict
-from mutiny.values import asdict, dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
-TYPE_CHECKING = False  # the real one would import typing
-if TYPE_CHECKING:
-    from typing import Any
+from mutiny.model.verdict import Verdict
 
 FORMAT = 1
 LATEST_UNIX = 32_503_680_000.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import time
+from typing import TYPE_CHECKING
 
 from mutiny.model.duration import show_duration
 from mutiny.report.escape import escape
@@ -17,7 +18,6 @@ from mutiny.report.experiment_markdown import (
 from mutiny.report.page import document
 from mutiny.report.timeline import timeline
 
-TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     from collections.abc import Mapping
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from mutiny.contracts.common import FailAt, SweepPoint
 from mutiny.engine.journal import Step
@@ -17,7 +18,6 @@ from mutiny.model.violation import Rule
 from mutiny.oracle.crash import Crash, crash_in
 from mutiny.report.changes import Change, changes, last_change
 from mutiny.report.story import Turn, disturbances, missed, turns_of
-from mutiny.values import dataclass
 
 MOST = 6
 MOST_CHANGES = 3

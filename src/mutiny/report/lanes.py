@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
+from typing import TYPE_CHECKING
 
 from mutiny.contracts.common import Interleave
 from mutiny.report.escape import escape
 
-TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 

@@ -6,11 +6,11 @@ One self-contained HTML file each: inline style and SVG, no script, nothing is l
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from mutiny.report.escape import escape
 from mutiny.report.page_style import STYLE
 
-TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path

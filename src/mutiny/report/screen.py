@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import os
 import unicodedata
-
-TYPE_CHECKING = False  # the real one would import typing
-if TYPE_CHECKING:
-    from typing import TextIO
+from typing import TextIO
 
 USUAL_COLUMNS = 80
 FEWEST_COLUMNS = 10

@@ -6,11 +6,12 @@ stopped before which system call on which file, and who went on in between.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
 from mutiny.contracts.common import FailAt, PowerLossAt, SweepPoint, TearAt, competes, disturbs
 from mutiny.model.operation import Kind, walk
-from mutiny.values import dataclass
 
-TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 

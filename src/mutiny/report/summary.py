@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from mutiny.engine.rundir import FORMAT
 
-TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     from mutiny.contracts.base import Contract
     from mutiny.engine.loop import Outcome

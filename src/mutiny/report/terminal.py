@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TYPE_CHECKING, TextIO
 
 from mutiny.model.verdict import Verdict
 from mutiny.report.escape import plain
 from mutiny.report.screen import CLEAR, START, columns_of, fit, is_live
 
-TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     from pathlib import Path
-    from typing import TextIO
 
     from mutiny.contracts.base import Contract
     from mutiny.engine.loop import Event, Outcome

@@ -5,9 +5,10 @@ All lanes share one axis, so that the eye can do what a table cannot: see what f
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from mutiny.report.escape import escape
 
-TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 

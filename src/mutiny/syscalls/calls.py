@@ -11,10 +11,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 from mutiny.syscalls import tables
-from mutiny.values import dataclass
 
 CONTINUED = "continued"
 

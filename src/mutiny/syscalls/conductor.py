@@ -15,6 +15,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from types import TracebackType
@@ -42,7 +43,6 @@ from mutiny.syscalls.reader import CallReader
 from mutiny.syscalls.starters import Starter
 from mutiny.system import procfs
 from mutiny.system.processes import handle_ended
-from mutiny.values import dataclass, field
 
 LOOK_INTERVAL_S = 0.002
 QUIET_LIMIT_S = 0.3

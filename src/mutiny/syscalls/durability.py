@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import stat as modes
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from mutiny.syscalls import tables
@@ -20,7 +21,6 @@ from mutiny.syscalls.calls import Call
 from mutiny.syscalls.memory import real
 from mutiny.syscalls.snapshots import Content, Entry, Snapshots, State
 from mutiny.system.files import BoxPath
-from mutiny.values import dataclass, field
 
 
 @dataclass(slots=True, eq=False)

@@ -12,6 +12,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from mutiny.errors import MutinyError
 from mutiny.syscalls import tables
@@ -19,7 +20,6 @@ from mutiny.syscalls.calls import Call
 from mutiny.syscalls.listeners import Trapped
 from mutiny.syscalls.memory import Gone, read_memory, read_vectors, take_descriptor
 from mutiny.system import procfs
-from mutiny.values import dataclass
 
 TAG = "MUTINY_BOX"
 """The variable by which processes of one run are recognised where there is no box."""

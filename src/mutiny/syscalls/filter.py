@@ -9,10 +9,10 @@ a bitmap: they stay as fast as without a filter.
 from __future__ import annotations
 
 import struct
+from dataclasses import dataclass
 
 from mutiny.syscalls import tables
 from mutiny.syscalls.tables import Architecture, Group, Kind
-from mutiny.values import dataclass
 
 _LOAD, _JUMP_EQUAL, _JUMP_GREATER, _JUMP_SET, _RETURN = 0x20, 0x15, 0x25, 0x45, 0x06
 ALLOW, NOTIFY, ERRNO = 0x7FFF0000, 0x7FC00000, 0x00050000

@@ -9,11 +9,11 @@ once per program.
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 
 from mutiny.syscalls.calls import label_of
 from mutiny.syscalls.memory import gone
 from mutiny.system.procfs import split_stat
-from mutiny.values import dataclass
 
 _START = 19
 _CACHE_LIMIT = 4096

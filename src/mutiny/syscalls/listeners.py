@@ -19,13 +19,13 @@ import struct
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from mutiny.box.box import Box
 from mutiny.syscalls import tables
 from mutiny.syscalls.launcher import GO
 from mutiny.syscalls.memory import PathMap, Sight
-from mutiny.values import dataclass
 
 _RECEIVE, _SEND, _IS_VALID, _SET_FLAGS = 0xC0502100, 0xC0182101, 0x40082102, 0x40082104
 _SYNCHRONOUS_WAKE_UP = 1

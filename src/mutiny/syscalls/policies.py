@@ -11,11 +11,11 @@ from __future__ import annotations
 import errno as errno_names
 import os
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from mutiny.syscalls import tables
 from mutiny.syscalls.calls import Call
-from mutiny.values import dataclass, field
 
 ERRNOS = ("ENOSPC", "EIO", "EACCES", "EROFS", "EMFILE", "EINTR", "EDQUOT", "EFBIG", "EAGAIN")
 TearMode = Literal["kill", "short", "lie"]

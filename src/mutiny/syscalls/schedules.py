@@ -12,6 +12,7 @@ from __future__ import annotations
 import heapq
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -20,7 +21,6 @@ from mutiny.syscalls import dependence, tables
 from mutiny.syscalls.calls import Call
 from mutiny.syscalls.conductor import Conductor
 from mutiny.syscalls.starters import CommandEnd, Starter
-from mutiny.values import dataclass
 
 Ending = Literal["done", "deadlock", "stuck", "diverged"]
 PREEMPTION_BOUND = 2

@@ -14,13 +14,13 @@ import os
 import socket
 import stat as modes
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from mutiny.syscalls.calls import Call
 from mutiny.syscalls.listeners import DOOR_PREFIX
 from mutiny.syscalls.memory import real
 from mutiny.system.files import BoxPath, UnsafeFile
-from mutiny.values import dataclass
 
 IN_MEMORY_BYTES = 1024 * 1024
 """Larger files are kept in the store directory."""

@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Protocol
 
@@ -20,7 +21,6 @@ from mutiny.box.box import Box
 from mutiny.box.errors import BoxDied
 from mutiny.box.results import Command
 from mutiny.syscalls import effects
-from mutiny.values import dataclass
 
 END_LIMIT_S = 10.0
 

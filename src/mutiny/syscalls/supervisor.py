@@ -21,6 +21,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
@@ -56,7 +57,6 @@ from mutiny.syscalls.policies import (
     Tear,
 )
 from mutiny.syscalls.reader import CallReader
-from mutiny.values import replace
 
 SETTLE_LIMIT_S = 0.005
 JOIN_LIMIT_S = 10.0

@@ -8,10 +8,10 @@ above this module speaks of names only.
 from __future__ import annotations
 
 import platform
+from dataclasses import dataclass
 from enum import Enum
 
 from mutiny.errors import MutinyError
-from mutiny.values import dataclass
 
 # --- flags of open that matter here; the same on both architectures -------------------------------
 

@@ -13,10 +13,10 @@ import contextlib
 import errno
 import os
 import stat as modes
+from typing import TYPE_CHECKING
 
 from mutiny.system.beneath import open_beneath
 
-TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path

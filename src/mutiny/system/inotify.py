@@ -16,12 +16,12 @@ import select
 import struct
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from mutiny.system.files import BoxPath
-from mutiny.values import dataclass
 
 POLL_INTERVAL_S = 0.05
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from mutiny.system.files import KEPT_LIMIT, SAID_LIMIT, BoxPath
 
-TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     from pathlib import Path
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 import select
+from dataclasses import dataclass
 from pathlib import Path
 
 from mutiny.system import procfs
-from mutiny.values import dataclass
 
 _PROC = Path("/proc")
 _DEAD_STATES = frozenset("ZXx")

@@ -14,6 +14,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, Protocol, cast
 
@@ -34,7 +35,6 @@ from mutiny.syscalls.memory import real
 from mutiny.syscalls.supervisor import Supervisor
 from mutiny.syscalls.supervisor import why_not as why_no_engine
 from mutiny.system.files import BoxPath
-from mutiny.values import dataclass, replace
 
 ENGINE = "seccomp user notification"
 KILL_ALL, KILL_COMMAND = "SIGKILL to the whole box", "SIGKILL to the command's processes"

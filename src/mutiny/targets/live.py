@@ -11,6 +11,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -38,7 +39,6 @@ from mutiny.targets.starting import Starting, trees_of
 from mutiny.targets.swept import SweptLive, as_result, unable
 from mutiny.targets.version import program_version
 from mutiny.targets.waits import WAITS
-from mutiny.values import dataclass, replace
 
 PROMPT_REFERENCE = "{text} (ref {token})"
 DYING_S = 1.0

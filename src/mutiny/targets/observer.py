@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
 
 from mutiny import stopping
 from mutiny.box.box import Box
@@ -31,7 +32,6 @@ from mutiny.system.inotify import DirectoryWatch, Event
 from mutiny.targets.daemons import Daemons
 from mutiny.targets.pacing import Pacing
 from mutiny.targets.spec import TargetSpec, fill
-from mutiny.values import asdict, replace
 
 _TMUX_ARGV = ("tmux", "list-panes", "-a", "-F", "#{session_name}\t#{pane_pid}")
 _NO_SERVER = re.compile(r"no server running|No such file or directory|Connection refused")

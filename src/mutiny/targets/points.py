@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import tempfile
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import cast
 
@@ -22,7 +23,6 @@ from mutiny.syscalls.supervisor import Supervisor
 from mutiny.system import trees
 from mutiny.system.files import BoxPath
 from mutiny.targets.keepers import keeper_of
-from mutiny.values import dataclass
 
 TECHNIQUE = "seccomp user notification"
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from dataclasses import dataclass, replace
 from importlib.metadata import entry_points
 from importlib.resources import files
 from pathlib import Path
@@ -22,7 +23,6 @@ from mutiny.targets.board.spec import BoardSpec, load_board_spec
 from mutiny.targets.live import LiveOptions, WorkersLive
 from mutiny.targets.spec import TargetSpec, load_spec
 from mutiny.targets.starting import refuse_missing
-from mutiny.values import dataclass, replace
 
 ENTRY_POINTS = "mutiny.targets"
 _BY_RECORD = (

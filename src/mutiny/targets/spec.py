@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from mutiny import documents
@@ -22,7 +23,6 @@ from mutiny.contracts.workers.rules import BINDING, RULES
 from mutiny.errors import FormatError, nearest
 from mutiny.model.operation import Kind
 from mutiny.targets.checks import check_excuses, check_inside, check_mounts, check_regex, with_line
-from mutiny.values import dataclass, field, fields
 
 FORMAT = 1
 

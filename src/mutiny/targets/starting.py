@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from mutiny.errors import TargetMissing, TechniqueMissing
@@ -18,7 +19,6 @@ from mutiny.model.result import OperationResult
 from mutiny.oracle.crash import crash_in
 from mutiny.system.programs import find_program
 from mutiny.targets.board import drivers
-from mutiny.values import replace
 
 LEVELS_UP = 6
 """So far above a program its package may begin."""

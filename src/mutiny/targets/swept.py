@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,7 +25,6 @@ from mutiny.faults import process as process_faults
 from mutiny.model.operation import Operation, walk
 from mutiny.model.result import OperationResult
 from mutiny.system.files import BoxPath
-from mutiny.values import replace
 
 if TYPE_CHECKING:
     from mutiny.targets.injuries import Injuries

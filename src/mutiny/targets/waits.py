@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 from mutiny.contracts.base import StepContext
@@ -13,7 +14,6 @@ from mutiny.model.result import OperationResult
 from mutiny.oracle.probes.state import StateReading
 from mutiny.targets.observer import Observer
 from mutiny.targets.swept import unable
-from mutiny.values import replace
 
 LOOK_EVERY_S = 1.0
 """How often a wait that watches only the state file looks at everything, to see whether it moves."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from mutiny.contracts.board.observation import Answer
 from mutiny.model.result import OperationResult
-from mutiny.values import dataclass, field
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.courses import server_killed
@@ -14,7 +15,6 @@ from mutiny.model.operation import Kind, Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
 from mutiny.model.violation import Violation
-from mutiny.values import replace
 
 
 def control(model: BoardModel, operation: Operation, seen: BoardObservation) -> BoardModel:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from mutiny.contracts import faults
 from mutiny.contracts.base import Answered, Checked
@@ -22,7 +23,6 @@ from mutiny.model.operation import Kind, Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
 from mutiny.model.violation import Rule, Violation
-from mutiny.values import dataclass, field, replace
 
 _DIED = ("board.no_crash", "board.answers_in_time")
 

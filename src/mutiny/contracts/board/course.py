@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from mutiny.contracts.board.model import BoardModel
-from mutiny.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from mutiny.contracts.board import leaders
@@ -27,7 +28,6 @@ from mutiny.contracts.board.model import (
 )
 from mutiny.contracts.board.observation import Answer
 from mutiny.model.operation import Operation
-from mutiny.values import replace
 
 MOST_DOUBTFUL = 5
 """Of so many claims that may or may not be stale every combination is tried; of more not all."""

@@ -7,12 +7,13 @@ without sums: then nobody knows what it should be, until a repair or a restore p
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mutiny.contracts import faults
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.model import BoardModel
 from mutiny.contracts.board.observation import BoardObservation
 from mutiny.model.operation import Operation, walk
-from mutiny.values import replace
 
 READS_WELL = ("flip", "stale", "append")
 """Damage that may leave a state that reads well and says something else."""

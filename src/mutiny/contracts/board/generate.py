@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from mutiny.contracts import common, faults
 from mutiny.contracts.board import operations as op
@@ -17,7 +18,6 @@ from mutiny.contracts.board.sayable import sayable
 from mutiny.contracts.board.symbolic import Walk
 from mutiny.model.operation import Operation
 from mutiny.seeds import stream
-from mutiny.values import dataclass
 
 WORKERS = ("w1", "w2", "w3")
 NODES = ("n1", "n2")

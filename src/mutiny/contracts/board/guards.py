@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from mutiny.contracts.board.model import BoardModel, Breaker, Bucket, Span, Task, older
-from mutiny.values import replace
 
 
 def breaker_courses(model: BoardModel, when: Span) -> Iterator[tuple[bool, BoardModel]]:

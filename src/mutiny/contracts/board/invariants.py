@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.damage import damage_in
@@ -12,7 +13,6 @@ from mutiny.contracts.common import ExpectError, SweepPoint, Trace
 from mutiny.contracts.faults import Injury, KillDuring
 from mutiny.model.operation import Operation, walk
 from mutiny.model.violation import Violation
-from mutiny.values import dataclass
 
 
 @dataclass(frozen=True)

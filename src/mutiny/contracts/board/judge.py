@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from mutiny.contracts import common, faults
 from mutiny.contracts.board import operations as op
@@ -27,7 +28,6 @@ from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict, worst
 from mutiny.model.violation import Violation
 from mutiny.oracle.classify import how_it_died
-from mutiny.values import dataclass, replace
 
 EXACT = (
     *(op.Init, op.Up, op.Down, op.RestartServer, op.StartSecondServer, op.AddTask, op.AddBatch),

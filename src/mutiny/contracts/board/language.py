@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board import sentences as plain
@@ -23,7 +24,6 @@ from mutiny.contracts.sentences import (
 )
 from mutiny.model.operation import Operation, walk
 from mutiny.model.result import OperationResult
-from mutiny.values import dataclass
 
 _CALM = ("healthy", "slow")
 

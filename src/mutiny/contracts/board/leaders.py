@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.course import Course, no, ok
 from mutiny.contracts.board.model import BoardModel, Leader, Span
-from mutiny.values import replace
 
 
 def elect(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:

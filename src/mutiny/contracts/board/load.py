@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mutiny.contracts.board import operations as op
@@ -17,7 +18,6 @@ from mutiny.contracts.board.observation import Answer, BoardObservation
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.violation import Violation
-from mutiny.values import dataclass, replace
 
 CHANGING = (op.AddTask, op.AddBatch, *op.WORKING, op.Cancel, op.Restore)
 """Commands that need the lock."""

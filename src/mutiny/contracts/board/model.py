@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from mutiny.contracts.board.observation import BoardObservation
 from mutiny.contracts.board.operations import HELD, TERMINAL
 from mutiny.contracts.board.profile import BoardProfile
 from mutiny.contracts.faults import Injury
-from mutiny.values import dataclass, field, replace
 
 FINISHING = ("healthy", "slow", "skewed", "double", "stranger", "flood", "deaf")
 """Behaviours of spawned workers that complete what they claim."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 
 from mutiny.model.pace import Pace
-from mutiny.values import asdict, dataclass, field
 
 
 @dataclass(frozen=True)

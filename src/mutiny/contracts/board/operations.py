@@ -6,13 +6,13 @@ the epoch that it was given, and `stale=True` uses the one before, as a worker d
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from mutiny.contracts import common
 from mutiny.contracts.common import check_noticeable, check_seconds
 from mutiny.contracts.faults import DAMAGES, INJURIES, Heal, KillDuring
 from mutiny.model.operation import Kind, Operation
-from mutiny.values import dataclass
 
 STATUSES = ("blocked", "available", "claimed", "in_progress", "done", "failed", "cancelled")
 HELD = ("claimed", "in_progress")

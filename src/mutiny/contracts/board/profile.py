@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-
-from mutiny.values import dataclass, field
+from dataclasses import dataclass, field
 
 LONGEST_WAIT_S = 30.0
 """Nobody waits for what the board itself puts off for longer: then it is not due in a run."""

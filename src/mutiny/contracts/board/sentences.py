@@ -9,10 +9,10 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from mutiny.contracts.board.observation import BoardObservation, TaskView
-from mutiny.values import dataclass
 
 HELD = ("claimed", "in_progress")
 TERMINAL = ("done", "failed", "cancelled")

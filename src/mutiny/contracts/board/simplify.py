@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from mutiny.contracts import common
 from mutiny.contracts.board import operations as op
@@ -26,7 +27,6 @@ from mutiny.contracts.shortening import (
     without,
 )
 from mutiny.model.operation import Operation
-from mutiny.values import replace
 
 
 def plausible(

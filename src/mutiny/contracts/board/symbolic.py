@@ -5,6 +5,8 @@ Exploration chooses with it and minimisation discards with it; neither starts an
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mutiny.contracts import common, faults
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.background import control
@@ -12,7 +14,6 @@ from mutiny.contracts.board.courses import COMMANDS, courses, learn, server_kill
 from mutiny.contracts.board.model import BoardModel, Span
 from mutiny.contracts.board.observation import Answer, BoardObservation
 from mutiny.model.operation import Operation
-from mutiny.values import replace
 
 STEP_S = 0.1
 """How long a command takes, about."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from mutiny.contracts.board.model import (
     BoardModel,
@@ -17,7 +18,6 @@ from mutiny.contracts.board.model import (
     Span,
     Task,
 )
-from mutiny.values import replace
 
 MOST_WORLDS = 64
 """So many are followed at once."""

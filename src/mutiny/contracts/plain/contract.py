@@ -7,6 +7,8 @@ is their own hypothesis.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from mutiny.contracts.base import Answered, Checked
 from mutiny.contracts.common import Reset
@@ -15,12 +17,9 @@ from mutiny.model.operation import Operation
 from mutiny.model.pace import Pace
 from mutiny.model.verdict import Verdict
 from mutiny.model.violation import Rule
-from mutiny.values import dataclass, field
 
-TYPE_CHECKING = False  # the real one would import typing
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from typing import Any
 
     from mutiny.model.result import OperationResult
 

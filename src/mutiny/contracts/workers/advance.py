@@ -7,6 +7,7 @@ looked at afterwards, what was seen. Symbolic use passes no observation.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from mutiny.contracts import faults
@@ -14,7 +15,6 @@ from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.model import WorkerBelief, WorkersModel
 from mutiny.contracts.workers.observation import Observation
 from mutiny.model.operation import Operation
-from mutiny.values import replace
 
 OK, REFUSED, UNKNOWN = "ok", "refused", "unknown"
 

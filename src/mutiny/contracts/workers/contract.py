@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from mutiny.contracts import faults
 from mutiny.contracts.base import Answered, Checked
@@ -18,7 +19,6 @@ from mutiny.model.operation import Kind, Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
 from mutiny.model.violation import Rule, Violation
-from mutiny.values import dataclass, field, replace
 
 MOST_ALTERNATIVES = 64
 TOO_MANY = f"there were more than {MOST_ALTERNATIVES} possible courses, and some were given up"

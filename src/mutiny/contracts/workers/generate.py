@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 from mutiny.contracts import faults
 from mutiny.contracts.workers import operations as op
@@ -19,7 +20,6 @@ from mutiny.contracts.workers.model import WorkersModel
 from mutiny.contracts.workers.profile import Profile
 from mutiny.model.operation import Operation
 from mutiny.seeds import stream
-from mutiny.values import dataclass, replace
 
 NAMES = ("alpha", "beta", "gamma")
 FILES = ("alpha.txt", "beta.txt", "shared.txt", "src/shared.rs", "docs/notes.md")

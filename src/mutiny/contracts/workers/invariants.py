@@ -7,6 +7,7 @@ step.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 
 from mutiny.contracts import faults
 from mutiny.contracts.workers import operations as op
@@ -19,7 +20,6 @@ from mutiny.contracts.workers.observation import (
 )
 from mutiny.model.operation import Kind, Operation, walk
 from mutiny.model.violation import Violation
-from mutiny.values import dataclass, field
 
 
 class Unreadable(Exception):

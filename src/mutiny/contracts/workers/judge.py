@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from mutiny.contracts import faults
 from mutiny.contracts.workers import operations as op
@@ -25,7 +26,6 @@ from mutiny.model.verdict import Verdict, worst
 from mutiny.model.violation import Violation
 from mutiny.oracle import classify as classifying
 from mutiny.oracle.classify import Judgement
-from mutiny.values import dataclass, replace
 
 Patterns = Mapping[str, Sequence[str]]
 PREFIX = "workers"

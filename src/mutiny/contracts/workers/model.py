@@ -9,11 +9,11 @@ without starting anything.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field, replace
 
 from mutiny.contracts.faults import Injury
 from mutiny.contracts.workers.observation import Observation
 from mutiny.contracts.workers.profile import Profile
-from mutiny.values import dataclass, field, replace
 
 AGENT_MOVES: Mapping[str, tuple[str, ...]] = {
     "working": ("needs_review", "no_changes"),

@@ -7,9 +7,9 @@ and a rule that needs the fact becomes inconclusive instead of green.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field, replace
 
 from mutiny.model.pace import Pace
-from mutiny.values import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ it means is the model's.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from mutiny.contracts.common import (
@@ -60,7 +61,6 @@ from mutiny.contracts.common import (
 from mutiny.contracts.common import check_noticeable
 from mutiny.contracts.faults import FAULTS
 from mutiny.model.operation import Kind, Operation
-from mutiny.values import dataclass
 
 STATUSES = (
     "idle",

@@ -8,8 +8,7 @@ all. What a target does not promise is reported as not applicable, never as pass
 from __future__ import annotations
 
 from collections.abc import Mapping
-
-from mutiny.values import dataclass, field
+from dataclasses import dataclass, field
 
 LEGAL: Mapping[str, tuple[str, ...]] = {
     "Start": ("idle",),

@@ -8,6 +8,7 @@ nothing leads to would only cost its time limit).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from mutiny.contracts import faults
 from mutiny.contracts.shortening import (
@@ -27,7 +28,6 @@ from mutiny.contracts.workers.expect import expect
 from mutiny.contracts.workers.model import WorkersModel
 from mutiny.contracts.workers.profile import Profile
 from mutiny.model.operation import Operation
-from mutiny.values import replace
 
 SHORT_PROMPT = "Create a.txt"
 WORKER_NAMES = ("alpha", "beta", "gamma", "delta")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from mutiny.errors import UsageError
 from mutiny.oracle.history.events import Entry, refused
@@ -25,7 +26,6 @@ from mutiny.oracle.history.tasks import (
     shows,
     with_silent,
 )
-from mutiny.values import dataclass, field, replace
 
 
 @dataclass

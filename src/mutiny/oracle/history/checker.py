@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from mutiny.oracle.history.events import Entry
 from mutiny.oracle.history.explain import Bounds, Contradiction, contradiction
@@ -20,7 +21,6 @@ from mutiny.oracle.history.search import (
     Verdict,
     start_of,
 )
-from mutiny.values import dataclass
 
 __all__ = ["Limits", "PartReport", "Report", "Verdict", "check"]
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from mutiny.errors import FormatError, UsageError, nearest
-from mutiny.values import dataclass, field
 
 TYPES = ("invoke", "ok", "fail", "info")
 FIELDS = ("type", "process", "operation", "arguments", "answer", "time", "key")

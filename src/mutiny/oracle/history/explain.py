@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from mutiny.oracle.history.events import Entry
@@ -21,7 +22,6 @@ from mutiny.oracle.history.search import (
     Timeline,
     Verdict,
 )
-from mutiny.values import dataclass
 
 NEAR = 64
 """How many operations before the contradiction are looked at one by one."""

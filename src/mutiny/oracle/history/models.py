@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from mutiny.errors import UsageError
 from mutiny.oracle.history.events import Entry
-from mutiny.values import dataclass
 
 State = Hashable
 Action = Hashable

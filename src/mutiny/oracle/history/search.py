@@ -14,12 +14,12 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
 from mutiny.oracle.history.events import Entry
 from mutiny.oracle.history.models import Action, Model, State
-from mutiny.values import dataclass, field
 
 IMPOSSIBLE = -1
 CLOCK_EVERY = 16

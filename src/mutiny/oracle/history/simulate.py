@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Protocol
 
 from mutiny.oracle.history.events import Entry
-from mutiny.values import dataclass, field, replace
 
 Request = tuple[str, dict[str, object], str | None]
 """Operation, arguments, key."""

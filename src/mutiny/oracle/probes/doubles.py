@@ -6,11 +6,11 @@ Read incrementally: the file only grows, so each look costs what is new.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from mutiny.contracts.workers.observation import AgentView, Receipt
 from mutiny.doubles.install import Received, read_received
 from mutiny.system.files import BoxPath
-from mutiny.values import replace
 
 Identity = tuple[int, int]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from mutiny.contracts.workers.observation import WorkerView
 from mutiny.contracts.workers.operations import STATUSES
 from mutiny.system.files import BoxPath, UnsafeFile
-from mutiny.values import dataclass, field
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from mutiny.contracts.board.observation import AgentRun
 from mutiny.contracts.workers.observation import ProcessView
@@ -15,7 +16,6 @@ from mutiny.doubles.install import write_script
 from mutiny.oracle.probes.doubles import ReceivedLog, identity
 from mutiny.system.files import BoxPath
 from mutiny.targets.board.spec import AgentsSpec
-from mutiny.values import replace
 
 DEFAULT = "nothing"
 """What an agent does unless told: it answers, and touches no file. Several of them share one directory."""

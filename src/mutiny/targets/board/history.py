@@ -11,6 +11,7 @@ import math
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mutiny.contracts.board.profile import BoardProfile
@@ -19,7 +20,6 @@ from mutiny.oracle.history.board import BoardModel, Meaning
 from mutiny.oracle.history.checker import Limits, Verdict, check
 from mutiny.oracle.history.events import Entry, parse_history, write_history
 from mutiny.system.files import BoxPath
-from mutiny.values import dataclass, replace
 
 LONGEST = 256 << 20
 """Of the histories of a load, in bytes."""

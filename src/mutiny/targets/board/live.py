@@ -11,6 +11,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,6 @@ from mutiny.targets.spec import fill
 from mutiny.targets.starting import Starting, trees_of
 from mutiny.targets.swept import SweptLive, as_result, unable
 from mutiny.targets.version import program_version
-from mutiny.values import asdict, replace
 
 _COMMAND_OF = {operation: name for name, operation in COMMANDS.items()}
 LONG_TEXT = 1000

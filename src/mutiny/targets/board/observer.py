@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from mutiny.contracts.board.answers import answer_of
@@ -15,7 +16,6 @@ from mutiny.contracts.board.observation import BoardObservation, TaskView
 from mutiny.model.result import OperationResult
 from mutiny.system.files import BoxPath
 from mutiny.targets.board.spec import BoardSpec
-from mutiny.values import asdict, dataclass, replace
 
 NOT_THERE = ("server_down", "not_initialised")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,6 @@ from mutiny.targets.checks import (
     check_regex,
     with_line,
 )
-from mutiny.values import dataclass, field, fields
 
 FORMAT = 1
 COMMANDS = {

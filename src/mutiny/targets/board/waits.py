@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mutiny.contracts.base import StepContext
@@ -12,7 +13,6 @@ from mutiny.contracts.board.sentences import understand
 from mutiny.model.operation import Operation
 from mutiny.model.pace import Patience
 from mutiny.model.result import OperationResult
-from mutiny.values import replace
 
 if TYPE_CHECKING:
     from mutiny.targets.board.live import BoardLive
