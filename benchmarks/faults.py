@@ -17,8 +17,8 @@ import threading
 import time
 from pathlib import Path
 
-from mutiny.doubles.model_api import ModelApi
-from mutiny.doubles.model_script import Step, simple_script
+from mutiny.doubles.model_api.api import ModelApi
+from mutiny.doubles.model_api.script import Step, simple_script
 from mutiny.faults.clock import PAGE_VARIABLE, ClockPage, build_shim, why_no_shim
 from mutiny.faults.network import FaultProxy
 from mutiny.system.files import BoxPath

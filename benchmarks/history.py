@@ -16,11 +16,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from mutiny.oracle.history.board import BoardModel
-from mutiny.oracle.history.checker import Limits, check
-from mutiny.oracle.history.events import Entry, write_history
-from mutiny.oracle.history.models import Model, Register
-from mutiny.oracle.history.simulate import SimulatedBoard, SimulatedRegisters, simulate
+from mutiny.history.board import BoardModel
+from mutiny.history.checker import Limits, check
+from mutiny.history.events import Entry, write_history
+from mutiny.history.models import Model, Register
+from mutiny.history.simulate import SimulatedBoard, SimulatedRegisters, simulate
 from mutiny.seeds import stream
 
 OPERATIONS = 10_000

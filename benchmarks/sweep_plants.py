@@ -15,9 +15,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from longboat.plants import PLANTS
-from mutiny.contracts.common import Parallel
-from mutiny.contracts.faults import KillDuring
 from mutiny.engine.rundir import RunDirectory
+from mutiny.kit.faults import KillDuring
+from mutiny.kit.operations import Parallel
 from mutiny.modes.bench import Bench
 from mutiny.modes.sweep import Sweeper, split
 from mutiny.seeds import stream

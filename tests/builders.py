@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from mutiny.contracts.base import Evidence
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.contract import Beliefs, WorkersContract
 from mutiny.contracts.workers.invariants import Check
@@ -29,6 +28,7 @@ from mutiny.contracts.workers.observation import (
 from mutiny.engine.journal import Step
 from mutiny.engine.loop import Outcome
 from mutiny.engine.rundir import RunDirectory
+from mutiny.kit.contract import Evidence
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict

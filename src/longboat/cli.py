@@ -11,16 +11,16 @@ import sys
 TYPE_CHECKING = False  # importing `typing` would cost more than a whole hook
 if TYPE_CHECKING:
     from longboat.arguments import Parsed
-    from longboat.commands import Answer
-    from longboat.config import Config
-    from longboat.store import Home
+    from longboat.workers.commands import Answer
+    from longboat.workers.config import Config
+    from longboat.workers.store import Home
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; the only place that turns failures into words and exit codes."""
     given = sys.argv[1:] if arguments is None else arguments
     if "hook" in given[:3] and _is_hook(given):
-        from longboat import hook
+        from longboat.workers import hook
 
         return hook.main([word for word in given if word != "hook"])
     if given[:1] in (["board"], ["broker"], ["crew"]):
@@ -87,15 +87,15 @@ def _print(answer: Answer, *, as_json: bool) -> int:
 
 
 def _dispatch(parsed: Parsed) -> Answer:
-    from longboat import commands, config
-    from longboat.store import open_home
+    from longboat.workers import commands, config
+    from longboat.workers.store import open_home
 
     if "--version" in parsed.flags:
         from longboat import __version__
 
         return commands.Answer({"version": __version__}, f"longboat {__version__}")
     if parsed.flags & {"--help", "-h"}:
-        from longboat.view import HELP
+        from longboat.workers.view import HELP
 
         return commands.Answer({"help": HELP}, HELP.rstrip("\n"))
     place = parsed.option("--home") or os.environ.get("LONGBOAT_HOME") or "~/longboat"
@@ -106,8 +106,8 @@ def _dispatch(parsed: Parsed) -> Answer:
 
 
 def _init(parsed: Parsed, home: Home) -> Answer:
-    from longboat import commands
     from longboat.errors import UsageError
+    from longboat.workers import commands
 
     if not parsed.option("--source"):
         raise UsageError("init needs --source REPO")
@@ -117,7 +117,7 @@ def _init(parsed: Parsed, home: Home) -> Answer:
 
 
 def _run(parsed: Parsed, home: Home, config: Config) -> Answer:  # noqa: C901  (a table in words)
-    from longboat import commands
+    from longboat.workers import commands
 
     name, flags = parsed.word(0), parsed.flags
     match parsed.command:
@@ -149,11 +149,11 @@ def _run(parsed: Parsed, home: Home, config: Config) -> Answer:  # noqa: C901  (
         case "rebase":
             return commands.rebase(home, config, name)
         case "doctor":
-            from longboat import doctor
+            from longboat.workers import doctor
 
             return doctor.doctor(home, config, repair="--repair" in flags)
         case _:
-            from longboat import view
+            from longboat.workers import view
 
             return view.status(home)
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from longboat import process_plants, sweep_plants, work_plants
 from longboat.board.plants import ROWS
+from longboat.workers import process_plants, sweep_plants, work_plants
 
 
 class Plant(NamedTuple):

@@ -9,19 +9,17 @@ waits, too, give up. A second signal changes nothing: the first is being obeyed.
 from __future__ import annotations
 
 import os
+import signal
 import time
-from _thread import _local
+from threading import local
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    import signal
     from collections.abc import Iterable, Iterator
     from threading import Thread
     from types import FrameType, TracebackType
 
     T = TypeVar("T")
-else:
-    import _signal as signal  # the public module makes enumerations of its numbers, at a price
 
 LAST_S = 1.5
 """So long may rollback and evidence wait for the target."""
@@ -40,7 +38,7 @@ class Stopped(KeyboardInterrupt):
     """Mutiny was asked to stop."""
 
 
-class _Thread(_local):
+class _Thread(local):
     runs = 0
     """It is inside of so many runs, which stop when asked."""
     held = 0

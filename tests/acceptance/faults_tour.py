@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from mutiny.box.box import Box
-from mutiny.doubles.model_api import ModelApi
+from mutiny.doubles.model_api.api import ModelApi
 from mutiny.faults import disk, network, resources
 from mutiny.faults.base import Fault
 from mutiny.faults.catalogue import survey

@@ -41,7 +41,7 @@ def run_mutiny(
 
 def longboat_spec(directory: Path, *changes: tuple[str, str]) -> Path:
     """longboat's own target file with some lines changed."""
-    text = files("mutiny.targets").joinpath("longboat.toml").read_text()
+    text = files("mutiny.targets.files").joinpath("longboat.toml").read_text()
     for old, new in changes:
         assert old in text, old
         text = text.replace(old, new)

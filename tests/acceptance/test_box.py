@@ -23,7 +23,7 @@ from mutiny.box.box import Box
 from mutiny.box.errors import BoxDied, CommandNotStarted, TechniqueUnavailable
 from mutiny.box.isolation import TECHNIQUES, own_cgroup, why_not
 from mutiny.box.results import Command, ProcessInfo
-from mutiny.box.rising import begin
+from mutiny.box.startup import begin
 from mutiny.system import procfs
 from mutiny.system.processes import all_pids
 

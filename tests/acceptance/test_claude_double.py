@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from mutiny.doubles.behaviours import BEHAVIOURS
+from mutiny.doubles.agents.behaviours import BEHAVIOURS
+from mutiny.doubles.agents.processes import is_alive
 from mutiny.doubles.install import Received, install, read_received, write_script
-from mutiny.doubles.processes import is_alive
 from mutiny.system.files import BoxPath
 
 pytestmark = pytest.mark.skipif(

@@ -11,18 +11,18 @@ from pathlib import Path
 import pytest
 
 from mutiny.box.isolation import why_not
-from mutiny.contracts import faults
 from mutiny.contracts.workers import operations as op
 from mutiny.engine.loop import Event, Outcome
 from mutiny.engine.rundir import RunDirectory
 from mutiny.faults import resources
 from mutiny.faults.clock import why_no_shim
+from mutiny.kit import faults
 from mutiny.model.operation import Operation
 from mutiny.model.verdict import Verdict
 from mutiny.modes.bench import Assignment, Bench
 from mutiny.syscalls.supervisor import why_not as why_no_engine
+from mutiny.targets.kit.requirements import lacking
 from mutiny.targets.registry import find_target
-from mutiny.targets.requirements import lacking
 from mutiny_command import run_mutiny
 
 CREW: tuple[Operation, ...] = (
@@ -78,7 +78,7 @@ def test_each_fires_and_is_healed(tmp_path: Path, group: tuple[Operation, ...]) 
     outcome = run(tmp_path, *CREW, *group, op.Settle(), START, op.WaitForNeedsReview("alpha"))
     assert outcome.verdict in (Verdict.SUCCESS, Verdict.EXPECTED), trouble(outcome)
     for step in outcome.steps:
-        if isinstance(step.operation, faults.Injury):
+        if isinstance(step.operation, faults.LibraryFault):
             assert (step.result.fired, bool(step.result.technique)) == (True, True)
 
 

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from longboat import commands, store
-from longboat.config import Config, render
 from longboat.errors import LongboatError
-from longboat.gitops import Git
-from longboat.proc import Result
-from longboat.state import Task
-from longboat.store import Book, Home
+from longboat.workers import commands, store
+from longboat.workers.config import Config, render
+from longboat.workers.gitops import Git
+from longboat.workers.proc import Result
+from longboat.workers.state import Task
+from longboat.workers.store import Book, Home
 
 STEPS_LIMIT = 80
 NOT_IN_REVIEW = "Worker 'alpha' is not in needs_review state"

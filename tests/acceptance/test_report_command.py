@@ -27,7 +27,7 @@ def test_the_printed_command_repeats_the_bug_from_anywhere(tmp_path: Path) -> No
     """Target file, program and run directory that only this call knows, with blanks in their names."""
     place = tmp_path / "some place"
     place.mkdir()
-    own = files("mutiny.targets").joinpath("longboat-board.toml").read_text(encoding="utf-8")
+    own = files("mutiny.targets.files").joinpath("longboat-board.toml").read_text(encoding="utf-8")
     broken = own.replace("{plant}", "crash-on-missing-dependency")
     assert broken != own
     (place / "my board.toml").write_text(broken, encoding="utf-8")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mutiny.contracts.workers.drills import DRILLS
+from mutiny.contracts.workers.fault_scenarios import DRILLS
 from mutiny.contracts.workers.scenarios import CLASSIC_SCENARIOS
 from mutiny_command import run_mutiny
 from sampling import sampled

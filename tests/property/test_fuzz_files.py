@@ -79,7 +79,7 @@ KINDS = {
         (("experiment", "check", "{}"),),
     ),
     "target": Kind(
-        _found(PACKAGE / "targets", "*.toml"), mutate_toml, (("target", "check", "{}"),)
+        _found(PACKAGE / "targets" / "files", "*.toml"), mutate_toml, (("target", "check", "{}"),)
     ),
     "journal": Kind(
         (RUN / "operations.jsonl",),

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from builders import CONTRACT, belief, model, picture, view
 from mutiny.codec import decode_operation
-from mutiny.contracts.common import LEAST_S
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.advance import OK, REFUSED, UNKNOWN, advance
 from mutiny.contracts.workers.expect import expect
@@ -21,6 +20,7 @@ from mutiny.contracts.workers.operations import CORRUPTIONS, OPERATIONS, STATUSE
 from mutiny.contracts.workers.profile import Profile
 from mutiny.engine.minimise import Budget, minimise
 from mutiny.errors import FormatError
+from mutiny.kit.operations import LEAST_S
 from mutiny.model.domain import MOST_SECONDS
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult

@@ -223,7 +223,7 @@ def _by_experiment(bench: Bench, words: list[str]) -> tuple[Outcome, Subject]:
     (name,) = words
     loaded = load(library()[name], bench.target.name)
     ran = experiment.run(bench, loaded, 1)
-    return ran.outcome, experiment.witnessed(bench).target
+    return ran.outcome, experiment.instrumented(bench).target
 
 
 FINDERS: dict[str, Callable[[Bench, list[str]], tuple[Outcome, Subject]]] = {

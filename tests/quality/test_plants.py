@@ -18,7 +18,7 @@ from mutiny.engine.loop import Outcome
 from mutiny.engine.rundir import RunDirectory
 from mutiny.modes.bench import Assignment, Bench
 from mutiny.targets.registry import find_target
-from mutiny.targets.spec import TargetSpec
+from mutiny.targets.workers.spec import TargetSpec
 from plants import known
 from sampling import sampled
 

@@ -15,8 +15,8 @@ from longboat.plants import PLANTS
 from mutiny.cli.guide import EXIT_CODES, mutiny
 from mutiny.cli.main import COMMANDS, find_command
 from mutiny.contracts.catalogue import CONTRACTS, operations_of, rules_of, scenarios_about
-from mutiny.contracts.experiment import EXPERIMENT_OPERATIONS
 from mutiny.contracts.workers.scenarios import CLASSIC_SCENARIOS
+from mutiny.kit.experiment import EXPERIMENT_OPERATIONS
 from mutiny.model.verdict import Verdict
 from mutiny.modes.experiment_files import library
 from mutiny.targets.registry import shipped

@@ -12,8 +12,8 @@ import pytest
 SOURCE = Path(str(files("mutiny")))
 DRIVERS = sorted((SOURCE / "targets" / "board" / "drivers").glob("coordination_*.py"))
 DOUBLES = [
-    SOURCE / "doubles" / f"{name}.py"
-    for name in ("mcp_client", "board_once", "board_worker", "board_load")
+    SOURCE / "doubles" / "boards" / f"{name}.py"
+    for name in ("mcp_client", "once", "worker", "load")
 ]
 
 

@@ -13,7 +13,7 @@ REACHING = (
     "box/layout.py",
     "doubles/install.py",
     "faults",
-    "oracle/probes",
+    "probes",
     "targets",
     "modes/load.py",
 )
@@ -32,8 +32,8 @@ OTHERWISE = {
     "targets/board/history.py": "the run directory",
     "targets/board/spec.py": "target files",
     "targets/registry.py": "target files",
-    "targets/spec.py": "target files",
-    "targets/starting.py": "the target's program",
+    "targets/workers/spec.py": "target files",
+    "targets/kit/starting.py": "the target's program",
 }
 """Modules of these that open something else, and what."""
 
@@ -129,5 +129,5 @@ def test_the_search_finds_what_it_looks_for() -> None:
 def test_exceptions_are_still_there() -> None:
     assert [name for name in OTHERWISE if not (SOURCE / name).exists()] in (
         [],
-        ["targets/starting.py"],
+        ["targets/kit/starting.py"],
     )

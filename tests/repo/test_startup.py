@@ -18,7 +18,7 @@ sys.exit(code)
 """
 HEAVY = ("rich", "pydantic", "asyncio", "jsonschema_rs", "hypothesis")
 PARTS = (
-    *("engine", "targets", "box", "contracts", "faults", "modes", "oracle", "report"),
+    *("engine", "targets", "box", "contracts", "faults", "kit", "modes", "probes", "report"),
     *("doubles", "syscalls", "codec", "model"),
 )
 

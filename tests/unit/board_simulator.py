@@ -14,14 +14,15 @@ from longboat.board import engine as core
 from longboat.board.config import Config
 from longboat.board.ledger import Guards, Moment
 from longboat.board.values import Board, Command, NewTask
-from mutiny.contracts import common, faults
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.contract import BoardContract
-from mutiny.contracts.board.courses import COMMANDS, output_of
 from mutiny.contracts.board.model import number_used
 from mutiny.contracts.board.observation import BoardObservation, TaskView
+from mutiny.contracts.board.outcomes import COMMANDS, output_of
 from mutiny.contracts.board.profile import BoardProfile
 from mutiny.contracts.board.sentences import understand
+from mutiny.kit import faults
+from mutiny.kit import operations as common
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
@@ -143,7 +144,7 @@ _VERBS = {
 SILENT = (op.Init, op.Up, op.Down, op.RestartServer)
 LEFT_OUT = (
     *(op.CorruptBoard, op.Repair, op.HoldBoardLock, op.SpawnWorker, op.StopWorker, op.KillWorker),
-    *(op.PauseWorker, op.KillServer, op.StartSecondServer, faults.Injury),
+    *(op.PauseWorker, op.KillServer, op.StartSecondServer, faults.LibraryFault),
 )
 
 

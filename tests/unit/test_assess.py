@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import CONTRACT, ok, outcome, step
-from mutiny.contracts.language import availability, of_chaos
-from mutiny.contracts.sentences import Deed, Sample
 from mutiny.contracts.workers import operations as op
 from mutiny.engine.journal import Step
 from mutiny.experiments.assess import assess
 from mutiny.experiments.compile import Placed, Plan
 from mutiny.experiments.experiment import Experiment
 from mutiny.experiments.recorder import Recorder
+from mutiny.kit.language import availability, of_chaos
+from mutiny.kit.sentences import Deed, Sample
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
@@ -24,7 +25,6 @@ from mutiny.model.violation import Violation
 from mutiny.report.advice import advice
 from mutiny.report.experiment import ExperimentReport
 from mutiny.report.experiment_markdown import markdown
-from mutiny.values import replace
 
 FIRED = ok(technique="SIGKILL by handle", fired=True)
 LOST = Violation("workers.nothing_lost", "It is gone.", "MT-1")

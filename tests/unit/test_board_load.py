@@ -13,12 +13,12 @@ from mutiny.contracts.board.load import growths, most_in_window, slope, went_on,
 from mutiny.contracts.board.model import BoardModel, has_cycle
 from mutiny.contracts.board.observation import Answer, BoardObservation, TaskView
 from mutiny.contracts.board.profile import BoardProfile, Figures
-from mutiny.doubles.board_load import _text, summary
+from mutiny.doubles.boards.load import _text, summary
 from mutiny.engine.loading import Loaded, LoadReport
+from mutiny.history.board import Silence
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
 from mutiny.modes.load import SHAPES, Sizes, plans
-from mutiny.oracle.history.board import Silence
 from mutiny.report.curves import Axis, Series, axis, chart
 from mutiny.report.load_page import render
 from mutiny.targets.board.load import _sizes

@@ -7,7 +7,7 @@ of every board that is so. The tables below must name every field: who adds one 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
@@ -16,17 +16,16 @@ from test_false_accusations_of_boards import judged, said, waiting_for
 
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.contract import BoardContract
-from mutiny.contracts.board.courses import courses
-from mutiny.contracts.board.guards import breaker_courses
+from mutiny.contracts.board.limits import breaker_outcomes
 from mutiny.contracts.board.model import Breaker, Leader, Span, Task
 from mutiny.contracts.board.observation import BoardObservation
+from mutiny.contracts.board.outcomes import outcomes
 from mutiny.contracts.board.profile import BoardLimits, BoardProfile, Figures
-from mutiny.contracts.board.sayable import in_words_of, sayable
+from mutiny.contracts.board.supported import in_words_of, supported
+from mutiny.history.checker import Limits, Verdict, check
+from mutiny.history.events import Entry
 from mutiny.model.operation import Operation
-from mutiny.oracle.history.checker import Limits, Verdict, check
-from mutiny.oracle.history.events import Entry
 from mutiny.targets.board.history import model_for
-from mutiny.values import replace
 
 PLAIN = BoardProfile()
 FAILED = replace(A, status="failed", attempts=1)
@@ -89,7 +88,7 @@ def robs(profile: BoardProfile, seconds: float) -> bool:
 
 def refusals(profile: BoardProfile, task: Task, operation: Operation) -> set[str]:
     model = replace(board(task), profile=profile)
-    return {word for one in courses(model, operation, WHEN) for word in one.refusals}
+    return {word for one in outcomes(model, operation, WHEN) for word in one.refusals}
 
 
 def explored(profile: BoardProfile) -> set[str]:
@@ -152,10 +151,10 @@ SWITCHES: dict[str, dict[str, tuple[object, Allowed]]] = {
         "wait": (False, lambda one: "never returns" in _stuck_text(one)),
     },
     "names_tasks": {
-        "words": (False, lambda one: not sayable(one, op.Claim("w", "a"))),
+        "words": (False, lambda one: not supported(one, op.Claim("w", "a"))),
     },
     "fences": {
-        "words": (False, lambda one: not sayable(one, op.Complete("w", "a", stale=True))),
+        "words": (False, lambda one: not supported(one, op.Complete("w", "a", stale=True))),
     },
     "names_new_tasks": {
         "words": (False, lambda one: in_words_of(one, (op.AddTask("a"), op.AddTask("a"))) is None),
@@ -180,7 +179,7 @@ SWITCHES: dict[str, dict[str, tuple[object, Allowed]]] = {
     },
     "sure_calls": {"exploration": (6, lambda one: "CrashAt" in explored(one))},
     "lacks": {
-        "words": (("Cancel",), lambda one: not sayable(one, op.Cancel("a"))),
+        "words": (("Cancel",), lambda one: not supported(one, op.Cancel("a"))),
         "exploration": (("Cancel",), lambda one: "Cancel" not in explored(one)),
     },
     "skips": {"words": ({"priority": "why"}, lambda one: "priority" not in BoardContract(one).scenarios)},
@@ -202,9 +201,9 @@ def _patient(profile: BoardProfile) -> BoardProfile:
 
 def _after_retry(profile: BoardProfile) -> set[str]:
     model = replace(board(FAILED), profile=replace(profile, figures=Figures(retry_base_s=9.0)))
-    retried = next(one.after for one in courses(model, op.Retry("a"), WHEN) if one.success)
+    retried = next(one.after for one in outcomes(model, op.Retry("a"), WHEN) if one.success)
     soon = Span(NOW + 0.1, NOW + 0.2)
-    return {word for one in courses(retried, op.Claim("w", "a"), soon) for word in one.refusals}
+    return {word for one in outcomes(retried, op.Claim("w", "a"), soon) for word in one.refusals}
 
 
 def _blocked_is_right(profile: BoardProfile) -> bool:
@@ -214,14 +213,14 @@ def _blocked_is_right(profile: BoardProfile) -> bool:
 
 def _restored(profile: BoardProfile) -> str:
     model = replace(board(A), profile=profile, checkpoints={"c": {"a": held()}})
-    (course,) = courses(model, op.Restore("c"), WHEN)
-    return course.after.tasks["a"].status
+    (outcome,) = outcomes(model, op.Restore("c"), WHEN)
+    return outcome.after.tasks["a"].status
 
 
 def _returned(profile: BoardProfile) -> bool:
     model = replace(board(held()), profile=profile)
     long_after = Span(NOW + 1e6, NOW + 1e6)
-    return any(not one.after.tasks["a"].held for one in courses(model, op.Recover(), long_after))
+    return any(not one.after.tasks["a"].held for one in outcomes(model, op.Recover(), long_after))
 
 
 def _stuck_text(profile: BoardProfile) -> str:
@@ -237,7 +236,7 @@ def _stuck_text(profile: BoardProfile) -> str:
 
 def _with_open_breaker(profile: BoardProfile) -> set[str]:
     model = replace(board(A), profile=profile, breaker=Breaker(3, 0, WHEN))
-    return {word for one in courses(model, op.Claim("w"), WHEN) for word in one.refusals}
+    return {word for one in outcomes(model, op.Claim("w"), WHEN) for word in one.refusals}
 
 
 def _adds_known(profile: BoardProfile) -> bool:
@@ -269,14 +268,14 @@ def test_every_switch_has_its_row() -> None:
 def _leads(profile: BoardProfile, after_s: float) -> bool:
     model = replace(board(A), profile=profile, leader=Leader("n1", 1, WHEN), top_token=1)
     then = Span(NOW + after_s, NOW + after_s)
-    return not any(one.success for one in courses(model, op.Elect("n2"), then))
+    return not any(one.success for one in outcomes(model, op.Elect("n2"), then))
 
 
 def _rests(profile: BoardProfile, after_s: float, attempts: int = 0) -> bool:
     model = replace(board(held(attempts=attempts)), profile=profile)
-    failed = next(one.after for one in courses(model, op.Fail("w1", "a"), WHEN) if one.success)
+    failed = next(one.after for one in outcomes(model, op.Fail("w1", "a"), WHEN) if one.success)
     then = Span(NOW + after_s, NOW + after_s)
-    return not any(one.success for one in courses(failed, op.Claim("w", "a"), then))
+    return not any(one.success for one in outcomes(failed, op.Claim("w", "a"), then))
 
 
 def _held_for(profile: BoardProfile, after_s: float) -> bool | None:
@@ -288,7 +287,7 @@ def _burst(profile: BoardProfile, count: int) -> bool:
     """Are so many commands at once all sure to get through?"""
     model = replace(board(*(Task(f"t{n}", order=n) for n in range(20))), profile=profile)
     for _ in range(count):
-        found = courses(model, op.Claim("w"), WHEN)
+        found = outcomes(model, op.Claim("w"), WHEN)
         if any("rate_limited" in one.refusals for one in found):
             return False
         model = next(one.after for one in found if one.success)
@@ -300,11 +299,11 @@ def _half_open(profile: BoardProfile, probes: int, after_s: float = 50.0) -> set
     opened = Breaker(3, 0, WHEN, tasks)
     model = replace(board(A), profile=replace(profile, breaker=True), breaker=opened)
     then = Span(NOW + after_s, NOW + after_s)
-    return {through for through, _ in breaker_courses(model, then)}
+    return {through for through, _ in breaker_outcomes(model, then)}
 
 
 def _opens_after(profile: BoardProfile) -> int:
-    from mutiny.contracts.board.guards import fails
+    from mutiny.contracts.board.limits import fails
 
     model = replace(board(held()), profile=replace(profile, breaker=True))
     for count in range(1, 20):
@@ -315,7 +314,7 @@ def _opens_after(profile: BoardProfile) -> int:
 
 
 def _closes_after(profile: BoardProfile) -> int:
-    from mutiny.contracts.board.guards import succeeds
+    from mutiny.contracts.board.limits import succeeds
 
     probes = frozenset({"a"})
     model = replace(board(held()), profile=replace(profile, breaker=True))

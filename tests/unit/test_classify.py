@@ -9,11 +9,11 @@ import pytest
 
 from builders import PATTERNS, ok, refused
 from mutiny.contracts.workers import operations as op
+from mutiny.kit.classify import Judgement, classify, matched_rejections
 from mutiny.model.expectation import Expectation
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
-from mutiny.oracle.classify import Judgement, classify, matched_rejections
 
 ACCEPT = op.Accept("alpha")
 MUST = Expectation(True, frozenset(), "it is ready")

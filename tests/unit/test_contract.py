@@ -23,12 +23,12 @@ from builders import (
     refused,
     view,
 )
-from mutiny.contracts.base import Answered
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.contract import Beliefs, WorkersContract
 from mutiny.contracts.workers.model import WorkersModel
 from mutiny.contracts.workers.observation import Observation
 from mutiny.contracts.workers.profile import Profile
+from mutiny.kit.contract import Answered
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict

@@ -21,7 +21,7 @@ from mutiny.contracts.board.model import (
 from mutiny.contracts.board.observation import AgentRun, BoardObservation, TaskView
 from mutiny.contracts.board.profile import BoardProfile, Figures
 from mutiny.contracts.board.rules import RULES
-from mutiny.contracts.common import CrashAt, Parallel
+from mutiny.kit.operations import CrashAt, Parallel
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
@@ -438,7 +438,7 @@ def test_half_of_a_batch_is_neither() -> None:
 
 def test_an_acknowledgement_under_a_fault_counts() -> None:
     """The disk was full and the board said yes: then it must have happened."""
-    from mutiny.contracts.faults import FillDisk
+    from mutiny.kit.faults import FillDisk
 
     contract = BoardContract(PROFILE)
     fault = FillDisk(during=op.AddTask("b"))

@@ -13,7 +13,7 @@ from board_simulator import finished, simulate
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.contract import BoardContract
 from mutiny.contracts.board.profile import BoardProfile
-from mutiny.contracts.common import Reset
+from mutiny.kit.operations import Reset
 
 FILES = BoardProfile(sure_calls=6)
 SERVER = BoardProfile(breaker=True)

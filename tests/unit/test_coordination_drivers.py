@@ -16,11 +16,11 @@ import pytest
 
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.explain import KNOWN
-from mutiny.contracts.board.sayable import sayable
 from mutiny.contracts.board.scenarios import scenarios_of
-from mutiny.contracts.common import ExpectError
-from mutiny.doubles import mcp_client
+from mutiny.contracts.board.supported import supported
+from mutiny.doubles.boards import mcp_client
 from mutiny.engine.replay import load
+from mutiny.kit.operations import ExpectError
 from mutiny.targets.board.drivers import common, coordination_a, coordination_b, coordination_c
 from mutiny.targets.board.spec import load_board_spec
 
@@ -35,7 +35,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def target(name: str) -> Path:
-    return Path(str(files("mutiny.targets").joinpath(f"{name}.toml")))
+    return Path(str(files("mutiny.targets.files").joinpath(f"{name}.toml")))
 
 
 # --- texts ----------------------------------------------------------------------------------------
@@ -224,16 +224,16 @@ def test_target_files_offer_only_what_can_be_said(name: str) -> None:
     assert not set(profile.skips) & set(found)
     assert all(profile.skips.values())
     for sequence in found.values():
-        assert all(sayable(profile, item) for item in sequence)
+        assert all(supported(profile, item) for item in sequence)
 
 
 def test_what_a_board_without_epochs_and_names_cannot_be_told() -> None:
     profile = load_board_spec(target("coordination-a")).profile
-    assert not sayable(profile, op.Claim("w1", "a"))
-    assert not sayable(profile, op.Complete("w1", "a", stale=True))
-    assert not sayable(profile, op.Release("w1", "a"))
-    assert not sayable(profile, ExpectError(op.AddBatch(("a:b", "b:a"))))
-    assert sayable(profile, op.Claim("w1"))
+    assert not supported(profile, op.Claim("w1", "a"))
+    assert not supported(profile, op.Complete("w1", "a", stale=True))
+    assert not supported(profile, op.Release("w1", "a"))
+    assert not supported(profile, ExpectError(op.AddBatch(("a:b", "b:a"))))
+    assert supported(profile, op.Claim("w1"))
 
 
 @pytest.mark.parametrize("path", sorted(FINDINGS.glob("*.json")), ids=lambda path: path.stem)
@@ -241,7 +241,7 @@ def test_findings_can_be_said_to_their_target(path: Path) -> None:
     replay = load(path, op.OPERATIONS, contract="board")
     assert replay.target in TARGETS
     profile = load_board_spec(target(replay.target)).profile
-    assert all(sayable(profile, item) for item in replay.operations)
+    assert all(supported(profile, item) for item in replay.operations)
     assert replay.expect not in profile.not_applicable
     assert json.loads(path.read_text())["expect"] == replay.expect
     text = (FINDINGS.parent / "coordination.md").read_text(encoding="utf-8")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import mutiny
-from mutiny.oracle.crash import Frame, crash_in, crash_of
+from mutiny.kit.crash import Frame, crash_in, crash_of
 
 PYTHON = """Traceback (most recent call last):
   File "/opt/app/venv/bin/coord", line 8, in <module>
@@ -242,7 +242,7 @@ def test_there_is_one_table_for_all_contracts_and_reports() -> None:
         for path in source.rglob("*.py")
         if re.search(r"panicked|Traceback \\?\(most|goroutine", path.read_text(encoding="utf-8"))
     }
-    assert knows == {"oracle/crash.py"}
+    assert knows == {"kit/crash.py"}
 
 
 @pytest.mark.parametrize("text", [PYTHON, RUST_2024, GO])

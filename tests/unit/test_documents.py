@@ -14,8 +14,8 @@ from mutiny.cli.main import main
 from mutiny.errors import FormatError, UsageError
 from mutiny.model.domain import misfit
 
-LONGBOAT = files("mutiny.targets").joinpath("longboat.toml").read_text()
-BOARD = files("mutiny.targets").joinpath("longboat-board.toml").read_text()
+LONGBOAT = files("mutiny.targets.files").joinpath("longboat.toml").read_text()
+BOARD = files("mutiny.targets.files").joinpath("longboat-board.toml").read_text()
 
 
 def op(kind: str, **args: Any) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mutiny.doubles.terminal import END, INTERRUPT, SUBMIT, InputEvent, InputParser
+from mutiny.doubles.agents.terminal import END, INTERRUPT, SUBMIT, InputEvent, InputParser
 
 LATER_S = 0.5
 AT_ONCE_S = 0.005

@@ -6,11 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from mutiny.doubles import prompts
-from mutiny.doubles.behaviours import BEHAVIOURS, UnknownBehaviour, behaviour_for, parse_behaviour
-from mutiny.doubles.claude import parse_arguments
+from mutiny.doubles.agents import prompts
+from mutiny.doubles.agents.behaviours import (
+    BEHAVIOURS,
+    UnknownBehaviour,
+    behaviour_for,
+    parse_behaviour,
+)
+from mutiny.doubles.agents.claude import parse_arguments
+from mutiny.doubles.agents.prompts import requested_files
 from mutiny.doubles.install import Earlier, Received, read_received, write_script
-from mutiny.doubles.prompts import requested_files
 from mutiny.system.files import BoxPath
 
 LLMC_PREAMBLE = """\

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from builders import CONTRACT, ok, outcome, refused, step
-from mutiny.contracts.base import Evidence
 from mutiny.contracts.workers import operations as op
 from mutiny.engine.loop import Outcome
 from mutiny.engine.replay import Replay
+from mutiny.kit.contract import Evidence
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict

@@ -6,8 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from mutiny.contracts import common, faults
-from mutiny.contracts.experiment import (
+from mutiny.contracts.workers import operations as op
+from mutiny.errors import UsageError
+from mutiny.experiments import document
+from mutiny.experiments.compile import compile_experiment
+from mutiny.experiments.experiment import Experiment
+from mutiny.kit import faults
+from mutiny.kit import operations as common
+from mutiny.kit.experiment import (
     Action,
     Gather,
     Probe,
@@ -16,11 +22,6 @@ from mutiny.contracts.experiment import (
     VerifySentence,
     Watch,
 )
-from mutiny.contracts.workers import operations as op
-from mutiny.errors import UsageError
-from mutiny.experiments import document
-from mutiny.experiments.compile import compile_experiment
-from mutiny.experiments.experiment import Experiment
 from mutiny.model.duration import parse_duration
 from mutiny.modes.experiment_files import library, load
 

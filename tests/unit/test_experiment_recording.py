@@ -6,12 +6,12 @@ import json
 import threading
 from pathlib import Path
 
-from mutiny.contracts import faults
-from mutiny.contracts.sentences import Sample, Sentence, Vocabulary, broken
 from mutiny.contracts.workers import operations as op
+from mutiny.experiments.instrumented import keep_watch
 from mutiny.experiments.recorder import Recorder, disturbs
 from mutiny.experiments.sampler import Sampler, lasting_processes, uptime_s
-from mutiny.experiments.witness import keep_watch
+from mutiny.kit import faults
+from mutiny.kit.sentences import Sample, Sentence, Vocabulary, broken
 from mutiny.model.result import OperationResult
 
 FIRED = OperationResult(fired=True, technique="x")

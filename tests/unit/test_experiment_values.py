@@ -10,13 +10,13 @@ from html.parser import HTMLParser
 import pytest
 
 from mutiny import __version__
-from mutiny.contracts import faults
 from mutiny.contracts.board import operations as board
-from mutiny.contracts.language import COMMON, availability, language_of
-from mutiny.contracts.sentences import Sample, Sentence, Truth, Vocabulary, Witness, holds
 from mutiny.contracts.workers import operations as op
 from mutiny.experiments.reach import reach
 from mutiny.experiments.tolerance import problem, within
+from mutiny.kit import faults
+from mutiny.kit.language import COMMON, availability, language_of
+from mutiny.kit.sentences import Record, Sample, Sentence, Truth, Vocabulary, holds
 from mutiny.report.experiment import (
     ExperimentReport,
     FaultRecord,
@@ -50,8 +50,8 @@ def test_the_nearest_sentence_is_named() -> None:
         Vocabulary(COMMON).read("Availabilty stay above 90%")
 
 
-def witness(*samples: Sample, shocks: tuple[float, ...] = (), **more: object) -> Witness:
-    return Witness(
+def record(*samples: Sample, shocks: tuple[float, ...] = (), **more: object) -> Record:
+    return Record(
         None,
         None,
         100.0,
@@ -61,7 +61,7 @@ def witness(*samples: Sample, shocks: tuple[float, ...] = (), **more: object) ->
     )
 
 
-def ask(line: str, seen: Witness) -> Truth:
+def ask(line: str, seen: Record) -> Truth:
     return Vocabulary(COMMON).read(line).check(seen).truth
 
 
@@ -71,31 +71,31 @@ def test_availability_counts_ticks_and_not_answers() -> None:
     assert availability(quick) == 100.0
     assert availability([*quick, hung]) == 25.0
     assert availability([Sample(0.0, None, 1.0)]) is None
-    assert ask("Availability stays above 90%", witness(*quick)) is Truth.HOLDS
-    assert ask("Availability stays above 90%", witness(*quick, hung)) is Truth.BROKEN
-    assert ask("Availability stays above 90%", witness()) is Truth.PENDING
+    assert ask("Availability stays above 90%", record(*quick)) is Truth.HOLDS
+    assert ask("Availability stays above 90%", record(*quick, hung)) is Truth.BROKEN
+    assert ask("Availability stays above 90%", record()) is Truth.PENDING
 
 
 def test_recovery_is_measured_from_each_fault() -> None:
     line = "Recovery within 30 s"
-    assert ask(line, witness()) is Truth.PENDING
-    assert ask(line, witness(shocks=(90.0,), recoveries=(2.0,))) is Truth.HOLDS
-    assert ask(line, witness(shocks=(90.0,), recoveries=(None,))) is Truth.PENDING
-    assert ask(line, witness(shocks=(60.0,), recoveries=(None,))) is Truth.BROKEN
-    assert ask(line, witness(shocks=(10.0, 60.0), recoveries=(31.0, 1.0))) is Truth.BROKEN
+    assert ask(line, record()) is Truth.PENDING
+    assert ask(line, record(shocks=(90.0,), recoveries=(2.0,))) is Truth.HOLDS
+    assert ask(line, record(shocks=(90.0,), recoveries=(None,))) is Truth.PENDING
+    assert ask(line, record(shocks=(60.0,), recoveries=(None,))) is Truth.BROKEN
+    assert ask(line, record(shocks=(10.0, 60.0), recoveries=(31.0, 1.0))) is Truth.BROKEN
 
 
 def test_memory_that_grows_is_seen() -> None:
     level = [Sample(float(i), True, 1.0, memory_bytes=50_000_000) for i in range(40)]
     growing = [Sample(float(i), True, 1.0, memory_bytes=(30 + i) * 1_000_000) for i in range(40)]
-    assert ask("Memory does not grow", witness(*level)) is Truth.HOLDS
-    assert ask("Memory does not grow", witness(*growing)) is Truth.BROKEN
-    assert ask("Memory does not grow", witness()) is Truth.PENDING
+    assert ask("Memory does not grow", record(*level)) is Truth.HOLDS
+    assert ask("Memory does not grow", record(*growing)) is Truth.BROKEN
+    assert ask("Memory does not grow", record()) is Truth.PENDING
 
 
 def test_a_check_that_breaks_down_has_found_out_nothing() -> None:
     wrong = Sentence("It works", lambda _w, _v: 1 / 0, "")  # type: ignore[arg-type,return-value]
-    assert Vocabulary((wrong,)).read("It works").check(witness()).truth is Truth.UNKNOWN
+    assert Vocabulary((wrong,)).read("It works").check(record()).truth is Truth.UNKNOWN
 
 
 @pytest.mark.parametrize(

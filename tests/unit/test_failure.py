@@ -8,7 +8,7 @@ import pytest
 
 from builders import outcome, step
 from mutiny.contracts.workers import operations as op
-from mutiny.engine.failure import Failure, failure_of
+from mutiny.engine.signature import Failure, failure_of
 from mutiny.model.verdict import Verdict
 from mutiny.model.violation import Violation
 

@@ -26,23 +26,23 @@ from builders import (
     worktree,
 )
 from mutiny.box.results import ProcessInfo
-from mutiny.contracts import faults
 from mutiny.contracts.workers import contract as workers_contract
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.advance import OK, REFUSED, advance
+from mutiny.contracts.workers.applicability import KEEPERS, Keeper, is_kept
 from mutiny.contracts.workers.invariants import INVARIANTS
 from mutiny.contracts.workers.judge import check_state
-from mutiny.contracts.workers.keepers import KEEPERS, Keeper, is_kept
 from mutiny.contracts.workers.model import Work, WorkersModel, unwell
 from mutiny.contracts.workers.observation import Observation
 from mutiny.contracts.workers.profile import Profile
 from mutiny.contracts.workers.rules import RULES
+from mutiny.kit import faults
 from mutiny.model.pace import MOST_CROWDING, MOST_LAG, Pace, Patience
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
 from mutiny.system.machine import crowding
-from mutiny.targets.daemons import Daemons
-from mutiny.targets.pacing import Pacing
+from mutiny.targets.kit.pacing import Pacing
+from mutiny.targets.workers.daemons import Daemons
 
 CASES = (*STATE_CASES, *LEDGER_CASES)
 

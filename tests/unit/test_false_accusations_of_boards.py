@@ -6,6 +6,7 @@ Each example was a wrong accusation once; beside it stands what comes close and 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from test_contract_board_rules import (
@@ -24,22 +25,21 @@ from test_contract_board_rules import (
     view,
 )
 
-from mutiny.contracts import faults
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board import worlds
 from mutiny.contracts.board.background import later, pending
 from mutiny.contracts.board.contract import Beliefs, BoardContract
-from mutiny.contracts.board.courses import MOST_DOUBTFUL, reaped
 from mutiny.contracts.board.model import MOST_UNDECIDED, BoardModel, Span, Task
 from mutiny.contracts.board.observation import BoardObservation
+from mutiny.contracts.board.outcomes import MOST_DOUBTFUL, reaped
 from mutiny.contracts.board.profile import BoardProfile, Figures
 from mutiny.contracts.board.sentences import understand
-from mutiny.contracts.common import CrashAt, Reset
-from mutiny.contracts.faults import DAMAGES
+from mutiny.kit import faults
+from mutiny.kit.faults import DAMAGES
+from mutiny.kit.operations import CrashAt, Reset
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
-from mutiny.values import replace
 
 UNREADABLE = BoardObservation(NOW, NOW, NOW, None, "it is no JSON", absent=False)
 FIRED = OperationResult(0, fired=True)

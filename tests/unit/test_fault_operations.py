@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from builders import CONTRACT, PATTERNS, TOKEN, TRACEBACK, belief, model, picture, view
-from mutiny.contracts import faults
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.advance import OK, advance
 from mutiny.contracts.workers.generate import generate
@@ -24,12 +23,13 @@ from mutiny.engine.minimise import minimise
 from mutiny.errors import TechniqueMissing
 from mutiny.faults import catalogue
 from mutiny.faults.base import Availability
+from mutiny.kit import faults
 from mutiny.model.operation import Operation, walk
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
 from mutiny.syscalls.calls import Call
 from mutiny.syscalls.policies import Continue, Fail, FullBelow
-from mutiny.targets import requirements
+from mutiny.targets.kit import requirements
 
 START = op.Start("alpha", "Create a.txt")
 NOW = 2000.0
@@ -212,7 +212,7 @@ def test_a_lasting_fault_of_exploration_is_healed_before_the_end() -> None:
     for seed in range(120):
         on = False
         for item in generate(Profile(sure_calls=3), seed, 30):
-            on = on or (isinstance(item, faults.Injury) and item.lasting)
+            on = on or (isinstance(item, faults.LibraryFault) and item.lasting)
             lasted += on
             if isinstance(item, op.Settle | op.Down | op.KillDaemon):
                 assert not on, f"seed {seed}: {item} while a fault lasts"

@@ -10,18 +10,18 @@ from typing import Any
 
 import pytest
 
-from mutiny.contracts import faults
 from mutiny.contracts.board import operations as board
-from mutiny.contracts.faults import INJURIES
 from mutiny.contracts.workers import operations as op
 from mutiny.faults import content, network
 from mutiny.faults.clock import SkewClock
 from mutiny.faults.process import kill
 from mutiny.faults.resources import DutyCycle, StarveCpu
+from mutiny.kit import faults
+from mutiny.kit.faults import INJURIES
 from mutiny.model.operation import Kind, Operation
 from mutiny.model.result import OperationResult
 from mutiny.system.files import BoxPath
-from mutiny.targets.injuries import _Ended
+from mutiny.targets.kit.fault_runner import _Ended
 
 Make = Callable[..., Operation]
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from mutiny.errors import UsageError
-from mutiny.oracle.history.board import BoardModel, Silence
-from mutiny.oracle.history.checker import Verdict, check
-from mutiny.oracle.history.events import Entry
+from mutiny.history.board import BoardModel, Silence
+from mutiny.history.checker import Verdict, check
+from mutiny.history.events import Entry
 
 Line = tuple[str, object]
 

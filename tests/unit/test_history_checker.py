@@ -8,11 +8,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from mutiny.oracle.history.board import BoardModel
-from mutiny.oracle.history.checker import Limits, Report, Verdict, check
-from mutiny.oracle.history.events import Entry
-from mutiny.oracle.history.models import KeyValue, Model, Queue, Register, State
-from mutiny.oracle.history.simulate import (
+from mutiny.history.board import BoardModel
+from mutiny.history.checker import Limits, Report, Verdict, check
+from mutiny.history.events import Entry
+from mutiny.history.models import KeyValue, Model, Queue, Register, State
+from mutiny.history.simulate import (
     Simulated,
     SimulatedBoard,
     SimulatedRegisters,

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from mutiny.errors import FormatError, UsageError
-from mutiny.oracle.history.events import (
+from mutiny.history.events import (
     Entry,
     history_lines,
     parse_history,
     read_history,
     write_history,
 )
-from mutiny.oracle.history.simulate import SimulatedBoard, SimulatedRegisters, simulate
+from mutiny.history.simulate import SimulatedBoard, SimulatedRegisters, simulate
 from mutiny.seeds import stream
 
 LINES = """

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import CONTRACT, TRACEBACK, ok, outcome, step
-from mutiny.contracts.base import Evidence
 from mutiny.contracts.workers import operations as op
 from mutiny.engine.journal import Step
+from mutiny.kit.contract import Evidence
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict

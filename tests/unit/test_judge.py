@@ -16,11 +16,11 @@ from builders import (
     refused,
     view,
 )
-from mutiny.contracts.common import CrashAt
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.judge import Answer, judge_answer
 from mutiny.contracts.workers.model import Work, WorkersModel
 from mutiny.contracts.workers.observation import Observation
+from mutiny.kit.operations import CrashAt
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict

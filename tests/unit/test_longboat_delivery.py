@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from longboat import delivery, spool
-from longboat.delivery import apply
-from longboat.landing import split_trailers, squash_message
-from longboat.spool import Event
-from longboat.state import CLEARED, CLEARING, RECEIVED, TYPED, TYPING, Agent, Prompt, Worker
+from longboat.workers import delivery, spool
+from longboat.workers.delivery import apply
+from longboat.workers.landing import split_trailers, squash_message
+from longboat.workers.spool import Event
+from longboat.workers.state import CLEARED, CLEARING, RECEIVED, TYPED, TYPING, Agent, Prompt, Worker
 
 AGENT = Agent(10, 20, "mark", "%3", 5, 6, since=1.0, ready=True)
 PROMPT = Prompt("p1", "task", "Create x", "t1")

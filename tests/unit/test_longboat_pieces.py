@@ -11,17 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from longboat import config as config_module
-from longboat import daemon, gitops, planting, plants, processes, tmuxctl
-from longboat.agents import shell_quote
+from longboat import planting, plants
 from longboat.arguments import parse
-from longboat.config import Config
 from longboat.errors import LongboatError, UsageError
-from longboat.gitops import Git
-from longboat.proc import run
-from longboat.processes import Identity
-from longboat.store import open_home
-from longboat.tmuxctl import Listing, Pane
+from longboat.workers import config as config_module
+from longboat.workers import daemon, gitops, processes, tmuxctl
+from longboat.workers.agents import shell_quote
+from longboat.workers.config import Config
+from longboat.workers.gitops import Git
+from longboat.workers.proc import run
+from longboat.workers.processes import Identity
+from longboat.workers.store import open_home
+from longboat.workers.tmuxctl import Listing, Pane
 
 # ---------------------------------------------------------------- settings
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from longboat import store
 from longboat.errors import LongboatError, StateUnreadable
-from longboat.state import (
+from longboat.workers import store
+from longboat.workers.state import (
     RECEIVED,
     Agent,
     Daemon,
@@ -25,7 +25,7 @@ from longboat.state import (
     decode,
     encode,
 )
-from longboat.store import Book, DaemonLock, Home, HomeLock
+from longboat.workers.store import Book, DaemonLock, Home, HomeLock
 
 
 def full_state() -> State:

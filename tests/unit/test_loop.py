@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from builders import PATTERNS, agent, ok, picture, refused, view
-from mutiny.contracts.base import Evidence, StepContext
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.contract import WorkersContract
 from mutiny.contracts.workers.observation import Observation
@@ -19,6 +18,7 @@ from mutiny.contracts.workers.profile import Limits, Profile
 from mutiny.engine.loop import Engine, Event, Outcome
 from mutiny.engine.rundir import RunDirectory
 from mutiny.errors import BoxError, StoreError, TargetMissing
+from mutiny.kit.contract import Evidence, StepContext
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict

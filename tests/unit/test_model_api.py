@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from mutiny.doubles.model_api import ModelApi, RequestParser
-from mutiny.doubles.model_script import (
+from mutiny.doubles.model_api.api import ModelApi, RequestParser
+from mutiny.doubles.model_api.script import (
     FAULTS,
     Rule,
     Script,
@@ -305,7 +305,7 @@ def test_a_script_with_mistakes_lists_all_of_them() -> None:
 def test_as_a_program_it_reads_its_script_again_when_it_changes(tmp_path: Path) -> None:
     script = tmp_path / "script.json"
     script.write_text('{"version": 1, "rules": [{"steps": [{"text": "first"}]}]}')
-    argv = [sys.executable, "-m", "mutiny.doubles.model_api", "--script", str(script)]
+    argv = [sys.executable, "-m", "mutiny.doubles.model_api.api", "--script", str(script)]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         port = int(process.stdout.readline().rsplit(":", 1)[1])

@@ -7,10 +7,10 @@ import json
 import pytest
 
 from mutiny.codec import decode_operation
-from mutiny.contracts import faults
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.operations import OPERATIONS, STATUSES, awaited_status, worker_of
 from mutiny.contracts.workers.scenarios import SCENARIOS
+from mutiny.kit import faults
 from mutiny.model.operation import Kind, Operation, walk
 
 SAMPLES: tuple[Operation, ...] = (

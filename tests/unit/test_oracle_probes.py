@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from mutiny.doubles.install import Earlier, Received
-from mutiny.oracle.probes import doubles, git
-from mutiny.oracle.probes.state import StateReading, StateWords, read_state
+from mutiny.probes import doubles, git
+from mutiny.probes.state import StateReading, StateWords, read_state
 from mutiny.system.files import BoxPath
 
 WORDS = StateWords(

@@ -13,7 +13,7 @@ from mutiny.box.results import CommandResult
 from mutiny.errors import MutinyError
 from mutiny.report.origin import Origin, replay_command
 from mutiny.targets import registry
-from mutiny.targets.version import program_version
+from mutiny.targets.kit.version import program_version
 
 
 class Asked:

@@ -9,9 +9,9 @@ import pytest
 from test_experiment_values import REPORT
 
 from mutiny.contracts.board import operations as op
-from mutiny.contracts.common import Interleave
 from mutiny.engine.loading import Loaded, LoadReport
 from mutiny.engine.sweeping import Point, Sweep
+from mutiny.kit.operations import Interleave
 from mutiny.model.verdict import Verdict
 from mutiny.report import experiment_page, load_page, sweep_page
 from mutiny.report.experiment import ExperimentReport

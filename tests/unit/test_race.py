@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from mutiny.contracts.board import operations as op
-from mutiny.contracts.common import Parallel
 from mutiny.errors import UsageError
+from mutiny.kit.operations import Parallel
 from mutiny.model.verdict import Verdict
 from mutiny.modes.race import KINDS, Race, Racer, Tried, bound, contests, lock_checks, rounds_of
 from mutiny.targets.registry import find_spec, find_target
-from mutiny.values import replace
 
 PROFILE = find_spec("longboat-board")[0].profile
 

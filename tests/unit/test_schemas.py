@@ -25,8 +25,8 @@ from mutiny.model.verdict import Verdict
 from mutiny.model.violation import Violation
 from mutiny.modes.bench import Assignment, Bench
 from mutiny.report.summary import summary
-from mutiny.targets.live import LiveOptions
 from mutiny.targets.registry import Target, find_spec
+from mutiny.targets.workers.live import LiveOptions
 
 VIOLATION = Violation("workers.nothing_lost", "It is gone.", "MT-7f3a-1", {"kind": "task"})
 REPLAY = Replay((op.Reset(), op.Up()), target="longboat", expect="workers.one_daemon")

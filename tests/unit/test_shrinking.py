@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from mutiny.contracts.base import Answered, Evidence, StepContext
-from mutiny.contracts.common import Reset, Sleep
 from mutiny.contracts.plain.contract import PlainContract
 from mutiny.engine.minimise import Budget
 from mutiny.engine.replay import Tries
+from mutiny.experiments.instrumented import InstrumentedTarget
 from mutiny.experiments.plain import Nothing, PlainSpec
-from mutiny.experiments.witness import WitnessedTarget
+from mutiny.kit.contract import Answered, Evidence, StepContext
+from mutiny.kit.operations import Reset, Sleep
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
@@ -182,7 +182,7 @@ def test_a_budget_that_ended_is_told(tmp_path: Path) -> None:
 
 def test_trials_are_not_written_into_the_book_of_the_run(tmp_path: Path) -> None:
     """Whatever trials do, what the run itself has seen is the same with and without them."""
-    target = WitnessedTarget(Target(needs(0.2, said="lost"), REAL))  # type: ignore[arg-type]
+    target = InstrumentedTarget(Target(needs(0.2, said="lost"), REAL))  # type: ignore[arg-type]
     book = target.recorder
     before: list[Any] = []
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from mutiny.cli.main import main
-from mutiny.contracts.common import Sleep
 from mutiny.contracts.workers.operations import Init, Up
 from mutiny.errors import TargetMissing, TechniqueMissing
+from mutiny.kit.operations import Sleep
 from mutiny.model.result import OperationResult
 from mutiny.targets.board import drivers
-from mutiny.targets.starting import Starting, refuse_missing, trees_of, why_not_started
+from mutiny.targets.kit.starting import Starting, refuse_missing, trees_of, why_not_started
 
 LOADERS = {
     "ld.so": (127, "tool: error while loading shared libraries: libx.so.1: cannot open shared"),

@@ -8,8 +8,8 @@ import time
 import pytest
 
 from mutiny import stopping
-from mutiny.contracts.common import Sleep
 from mutiny.engine.minimise import Budget, minimise
+from mutiny.kit.operations import Sleep
 
 
 @pytest.fixture

@@ -19,9 +19,9 @@ from builders import (
     refused,
     view,
 )
-from mutiny.contracts.base import Answered
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.observation import Observation
+from mutiny.kit.contract import Answered
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict

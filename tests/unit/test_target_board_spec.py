@@ -10,13 +10,13 @@ import pytest
 from mutiny.contracts.board.answers import Words, answer_of
 from mutiny.contracts.board.observation import BoardObservation, TaskView
 from mutiny.contracts.board.sentences import understand
-from mutiny.doubles.board_speech import spoken
-from mutiny.doubles.mcp_client import answer_in
+from mutiny.doubles.boards.mcp_client import answer_in
+from mutiny.doubles.boards.speech import spoken
 from mutiny.errors import FormatError, UsageError
 from mutiny.model.result import OperationResult
 from mutiny.targets.board.spec import load_board_spec
 
-TEXT = files("mutiny.targets").joinpath("longboat-board.toml").read_text()
+TEXT = files("mutiny.targets.files").joinpath("longboat-board.toml").read_text()
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ import pytest
 from mutiny.contracts.workers.operations import OPERATIONS
 from mutiny.contracts.workers.rules import RULES
 from mutiny.engine.replay import load
-from mutiny.oracle.classify import matched_rejections
+from mutiny.kit.classify import matched_rejections
 from mutiny.targets.registry import find_spec
-from mutiny.targets.spec import load_spec
+from mutiny.targets.workers.spec import load_spec
 
 FINDINGS = Path(__file__).parents[2] / "docs" / "findings" / "llmc"
 
@@ -100,7 +100,9 @@ def test_sessions_and_daemon_are_recognised() -> None:
 
 
 def test_plain_down_differs_only_in_down() -> None:
-    own = tomllib.loads(files("mutiny.targets").joinpath("llmc.toml").read_text(encoding="utf-8"))
+    own = tomllib.loads(
+        files("mutiny.targets.files").joinpath("llmc.toml").read_text(encoding="utf-8")
+    )
     other = tomllib.loads((FINDINGS / "plain-down.toml").read_text(encoding="utf-8"))
     assert other["commands"].pop("down") != own["commands"].pop("down")
     for key in ("name", "about"):

@@ -10,10 +10,10 @@ import pytest
 from mutiny.contracts.workers.expect import REJECTIONS
 from mutiny.contracts.workers.profile import LEGAL, NEEDS_DAEMON
 from mutiny.errors import FormatError, TargetMissing, UsageError
-from mutiny.oracle.classify import matched_rejections
+from mutiny.kit.classify import matched_rejections
 from mutiny.targets.board import spec as board_spec
 from mutiny.targets.registry import find_program, find_spec, shipped
-from mutiny.targets.spec import COMMANDS, PLACEHOLDERS, REQUIRED_COMMANDS, fill, load_spec
+from mutiny.targets.workers.spec import COMMANDS, PLACEHOLDERS, REQUIRED_COMMANDS, fill, load_spec
 
 GOOD = """\
 format = 1
@@ -120,7 +120,7 @@ def test_longboat_refuses_with_the_seeds_texts() -> None:
 
 
 def test_the_template_for_new_targets_loads(file: Path) -> None:
-    text = files("mutiny.targets").joinpath("template.toml.txt").read_text(encoding="utf-8")
+    text = files("mutiny.targets.files").joinpath("template.toml.txt").read_text(encoding="utf-8")
     spec = load_spec(put(file, text))
     assert set(REQUIRED_COMMANDS) <= set(spec.commands)
     assert all(f"{{{name}}}" in text for name in ("program", "home", "source", "worker"))

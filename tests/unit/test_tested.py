@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from mutiny.contracts import faults
 from mutiny.contracts.board import operations as board
-from mutiny.contracts.common import ExpectError, Parallel, Reset, Sleep
-from mutiny.contracts.experiment import Action, Probe, SteadyState, Unwatch, Watch
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.generate import generate
 from mutiny.contracts.workers.profile import Profile
 from mutiny.engine.tested import why_untested
 from mutiny.experiments.compile import compile_experiment
+from mutiny.kit import faults
+from mutiny.kit.experiment import Action, Probe, SteadyState, Unwatch, Watch
+from mutiny.kit.operations import ExpectError, Parallel, Reset, Sleep
 from mutiny.model.operation import Kind, Operation
 from mutiny.model.result import OperationResult
 from mutiny.modes.experiment_files import library, load

@@ -15,9 +15,9 @@ import subprocess
 import time
 from typing import IO
 
-from longboat import processes
 from longboat.board import files
 from longboat.planting import planted
+from longboat.workers import processes
 
 LINE_LIMIT = 16 * 1024 * 1024
 GRACE_S = 0.5

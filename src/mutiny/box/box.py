@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from mutiny.box.connection import Message
     from mutiny.box.isolation import Technique
     from mutiny.box.launch import Lasting
-    from mutiny.box.rising import Wishes
+    from mutiny.box.startup import Wishes
 
 START_LIMIT_S = 20.0
 KILL_LIMIT_S = 10.0
@@ -77,7 +77,7 @@ class Box:
         What is already in ``directory`` is kept, so that a box can continue from a copy of another
         one's files.
         """
-        from mutiny.box.rising import begin
+        from mutiny.box.startup import begin
 
         return begin(directory, **wishes).stand()
 

@@ -13,6 +13,7 @@ import contextlib
 import functools
 import os
 import select
+import signal
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,14 +26,10 @@ from mutiny.system.processes import handle_ended
 from mutiny.system.programs import find_program
 
 if TYPE_CHECKING:
-    import signal
     from collections.abc import Sequence
 
-    Network = Literal["host", "none"]
-else:
-    import _signal as signal  # the public module makes enumerations of its numbers, at a price
 
-    Protocol, Network = object, str
+Network = Literal["host", "none"]
 
 PROBE_LIMIT_S = 5.0
 _CGROUP_PREFIX = "mutiny-"

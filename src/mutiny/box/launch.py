@@ -10,17 +10,12 @@ from __future__ import annotations
 
 import os
 import queue
+import signal
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from mutiny.system.processes import handle_ended
-
-if TYPE_CHECKING:
-    import signal
-else:
-    import _signal as signal  # the public module makes enumerations of its numbers, at a price
 
 
 @dataclass(frozen=True, slots=True)

@@ -299,9 +299,9 @@ def list_command(sentences: bool, steps: bool, contract: str | None, as_json: bo
 
 
 def _list_language(contract: str | None, *, sentences: bool, as_json: bool) -> int:
-    from mutiny.contracts.language import language_of
     from mutiny.experiments.native import DEFAULT_TARGETS, registry_of
     from mutiny.experiments.steps import StepReader
+    from mutiny.kit.language import language_of
 
     found: dict[str, Any] = {}
     for name in [contract] if contract else list(DEFAULT_TARGETS):

@@ -78,7 +78,7 @@ def command(
     from mutiny.engine.rundir import RunDirectory
     from mutiny.errors import UsageError
     from mutiny.modes.shrinking import shrink
-    from mutiny.targets.requirements import refuse_lacking
+    from mutiny.targets.kit.requirements import refuse_lacking
 
     times, of = _parse_confirm(confirm)
     journal = source / "operations.jsonl" if source.is_dir() else source

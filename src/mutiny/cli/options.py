@@ -133,13 +133,13 @@ def load_sequence(path: Path, target: str | None) -> Replay:
 
 def seeing(bench: Bench, replay: Replay) -> Bench:
     """The bench for a sequence: one that came from an experiment is witnessed as it was then."""
-    from mutiny.contracts.experiment import EXPERIMENT_OPERATIONS
+    from mutiny.kit.experiment import EXPERIMENT_OPERATIONS
 
     if not any(operation.type in EXPERIMENT_OPERATIONS for operation in replay.operations):
         return bench
-    from mutiny.modes.experiment import witnessed
+    from mutiny.modes.experiment import instrumented
 
-    return witnessed(bench)
+    return instrumented(bench)
 
 
 def choose_seed(given: int | None) -> int:

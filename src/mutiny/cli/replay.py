@@ -100,7 +100,7 @@ def _isolation(given: str | None, replay: Replay) -> str | None:
     """
     from mutiny.box.isolation import why_not
     from mutiny.errors import NotReproducible
-    from mutiny.targets.requirements import refuse_lacking
+    from mutiny.targets.kit.requirements import refuse_lacking
 
     wanted = given or replay.isolation
     reason = why_not(wanted) if wanted else None

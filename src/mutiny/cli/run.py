@@ -74,7 +74,7 @@ def command(
     from mutiny.cli.show import Brief, Show
     from mutiny.engine.minimise import Budget
     from mutiny.modes.scenarios import chosen_scenarios, run_scenarios
-    from mutiny.targets.requirements import left_out, refuse_lacking
+    from mutiny.targets.kit.requirements import left_out, refuse_lacking
 
     budget = Budget(minimise_runs, minimise_seconds) if wanted else None
     bench = make_bench(target, program, plant, agents, isolation, root, budget)

@@ -127,7 +127,7 @@ def init_target(file: Path, force: bool, as_json: bool) -> int:
 
     if file.exists() and not force:
         raise UsageError(f"{file}: exists already; --force overwrites it")
-    text = files("mutiny.targets").joinpath("template.toml.txt").read_text(encoding="utf-8")
+    text = files("mutiny.targets.files").joinpath("template.toml.txt").read_text(encoding="utf-8")
     try:
         file.write_text(text, encoding="utf-8")
     except OSError as error:

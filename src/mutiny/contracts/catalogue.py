@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mutiny.contracts.experiment import EXPERIMENT_OPERATIONS
 from mutiny.errors import UsageError, nearest
+from mutiny.kit.experiment import EXPERIMENT_OPERATIONS
 from mutiny.model.operation import Operation
 from mutiny.model.violation import Rule
 

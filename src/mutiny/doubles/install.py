@@ -17,13 +17,13 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from mutiny.doubles.behaviours import (
+from mutiny.doubles.agents.behaviours import (
     BEHAVIOURS,
     SCRIPT_VERSION,
     UnknownBehaviour,
     check_behaviours,
 )
-from mutiny.doubles.records import RECEIVED_FILE, SCRIPT_FILE
+from mutiny.doubles.agents.records import RECEIVED_FILE, SCRIPT_FILE
 from mutiny.system.files import BoxPath
 
 __all__ = [
@@ -47,7 +47,7 @@ _LAUNCHER = """\
 {head}
 import os, sys
 sys.path.append({package_root!r})
-from mutiny.doubles.claude import main
+from mutiny.doubles.agents.claude import main
 _here = os.path.dirname(os.path.abspath(__file__))
 _doubles = os.environ.get("MUTINY_DOUBLES") or os.path.normpath(os.path.join(_here, {relative!r}))
 sys.exit(main(sys.argv[1:], _doubles))
@@ -147,7 +147,7 @@ def _head(python: str) -> str:
 def _compile_package() -> None:
     """Make sure that byte code is there, because a box may see the package read-only."""
     here = Path(__file__).resolve().parent
-    for source in (here.parent / "__init__.py", *here.glob("*.py")):
+    for source in (here.parent / "__init__.py", *here.rglob("*.py")):
         cached = Path(importlib.util.cache_from_source(str(source)))
         if cached.exists() and cached.stat().st_mtime_ns >= source.stat().st_mtime_ns:
             continue

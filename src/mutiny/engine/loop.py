@@ -15,11 +15,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from mutiny import stopping
-from mutiny.contracts.base import Answered, Checked, Evidence, StepContext
 from mutiny.engine.journal import JournalWriter, Step
 from mutiny.engine.rundir import RunDirectory, storing
 from mutiny.engine.tested import why_untested
 from mutiny.errors import MutinyError
+from mutiny.kit.contract import Answered, Checked, Evidence, StepContext
 from mutiny.model.operation import Kind, Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict, of_step, worst
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from random import Random
 
-    from mutiny.contracts.base import Contract, Live
     from mutiny.engine.replay import Replay
+    from mutiny.kit.contract import Contract, Live
 
 Listener = Callable[["Event"], None]
 
@@ -57,7 +57,7 @@ class Outcome:
     evidence: Evidence = field(default_factory=Evidence)
     duration_s: float = 0.0
     before_last: Any = None
-    """Beliefs and picture before the last step, for whoever goes on from there."""
+    """Beliefs and observation before the last step, for whoever goes on from there."""
     rollback: tuple[Step, ...] = ()
     """What was run at the end in any case; it does not change the verdict."""
     untested: tuple[str, ...] = ()
@@ -363,7 +363,7 @@ class Engine:
             return Checked(unreadable=(_breakdown(error),))
 
     def _observe(self) -> tuple[Any, str | None]:
-        """Look; when looking itself fails, keep the last picture and say so."""
+        """Look; when looking itself fails, keep the last observation and say so."""
         assert self._live is not None
         try:
             return self._live.observe(), None

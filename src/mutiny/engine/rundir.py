@@ -23,7 +23,7 @@ from mutiny.errors import StoreError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from mutiny.contracts.base import Keepable
+    from mutiny.kit.contract import Keepable
 
 FORMAT = 1
 ROOM_BYTES = 256 * 1024

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mutiny import stopping
-from mutiny.contracts.experiment import Action, Gather
 from mutiny.experiments.tolerance import within
+from mutiny.kit.experiment import Action, Gather
 from mutiny.model.result import OperationResult
 
 if TYPE_CHECKING:
     from mutiny.box.box import Box
-    from mutiny.contracts.experiment import Probe
+    from mutiny.kit.experiment import Probe
 
 TIMEOUT_S = 60.0
 TECHNIQUE = "Chaos Toolkit activity in the box"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from mutiny.contracts.common import disturbs
-from mutiny.contracts.experiment import Probe, SteadyState, Watch
-from mutiny.contracts.language import availability, language_of, median, of_chaos
 from mutiny.experiments.experiment import CHAOS_TOOLKIT
+from mutiny.kit.experiment import Probe, SteadyState, Watch
+from mutiny.kit.language import availability, language_of, median, of_chaos
+from mutiny.kit.operations import disturbs
 from mutiny.model.operation import Kind
 from mutiny.model.verdict import Verdict
 from mutiny.report.advice import advice
@@ -26,12 +26,12 @@ from mutiny.report.story import cause_of, disturbances, missed
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mutiny.contracts.sentences import Sample
     from mutiny.engine.journal import Step
     from mutiny.engine.loop import Outcome
     from mutiny.experiments.compile import Placed, Plan
     from mutiny.experiments.experiment import Experiment
     from mutiny.experiments.recorder import Recorder, Shock
+    from mutiny.kit.sentences import Sample
     from mutiny.model.violation import Rule, Violation
 
 CAUSE_STEPS = 4

@@ -11,12 +11,12 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mutiny.contracts.experiment import Action, Gather, Probe
-from mutiny.contracts.language import language_of
 from mutiny.errors import nearest
 from mutiny.experiments.document import Mistake, Mistakes
 from mutiny.experiments.experiment import CHAOS_TOOLKIT, Experiment, PlannedStep
 from mutiny.experiments.tolerance import problem
+from mutiny.kit.experiment import Action, Gather, Probe
+from mutiny.kit.language import language_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

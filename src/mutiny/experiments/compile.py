@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mutiny.contracts.common import Reset
-from mutiny.contracts.experiment import SteadyState, Undo, Unwatch, Watch
 from mutiny.experiments.experiment import CHAOS_TOOLKIT
+from mutiny.kit.experiment import SteadyState, Undo, Unwatch, Watch
+from mutiny.kit.operations import Reset
 from mutiny.model.operation import Operation
 
 if TYPE_CHECKING:

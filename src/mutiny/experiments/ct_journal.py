@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from mutiny import __version__
-from mutiny.contracts.experiment import Action, Probe, Undo
+from mutiny.kit.experiment import Action, Probe, Undo
 from mutiny.model.verdict import Verdict
 from mutiny.system.machine import machine_text
 

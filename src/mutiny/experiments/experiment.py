@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from mutiny.contracts.common import disturbs
-from mutiny.contracts.experiment import DEFAULT_RATE_HZ
+from mutiny.kit.experiment import DEFAULT_RATE_HZ
+from mutiny.kit.operations import disturbs
 from mutiny.model.operation import Operation, walk
 
 NATIVE, CHAOS_TOOLKIT = "mutiny", "chaostoolkit"

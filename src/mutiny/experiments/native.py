@@ -10,14 +10,14 @@ from collections.abc import Callable
 from importlib import import_module
 
 from mutiny.codec import Registry
-from mutiny.contracts.common import disturbs
-from mutiny.contracts.experiment import DEFAULT_RATE_HZ, FASTEST_HZ
-from mutiny.contracts.language import RADII, RADIUS_WORDS, Language, language_of
 from mutiny.errors import UsageError, nearest
 from mutiny.experiments.document import Document, Mistake, Mistakes, Node
 from mutiny.experiments.experiment import Experiment, PlannedStep, SteadyLine
 from mutiny.experiments.reach import reach
 from mutiny.experiments.steps import StepReader
+from mutiny.kit.experiment import DEFAULT_RATE_HZ, FASTEST_HZ
+from mutiny.kit.language import RADII, RADIUS_WORDS, Language, language_of
+from mutiny.kit.operations import disturbs
 from mutiny.model.operation import Kind, Operation, walk
 
 REQUIRED = ("name", "steady_state", "method", "blast_radius")

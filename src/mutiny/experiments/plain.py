@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 
 from mutiny import stopping
 from mutiny.box.plain import plain_box
-from mutiny.contracts.base import Evidence
-from mutiny.contracts.common import Sleep
 from mutiny.contracts.plain.contract import Nothing, PlainContract
 from mutiny.experiments.chaostoolkit import PLAIN_BOX
+from mutiny.kit.contract import Evidence
+from mutiny.kit.operations import Sleep
 from mutiny.model.result import OperationResult
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mutiny.box.box import Box
-    from mutiny.box.rising import Rising
-    from mutiny.contracts.base import StepContext
+    from mutiny.box.startup import Startup
+    from mutiny.kit.contract import StepContext
     from mutiny.model.operation import Operation
 
 
@@ -88,7 +88,7 @@ class PlainTarget:
     visible: Path = Path()
     """The experiment's directory: its own modules and scripts can be read in the box."""
 
-    ahead: list[Rising] = field(default_factory=list)
+    ahead: list[Startup] = field(default_factory=list)
     """A box that was begun ahead of its run."""
 
     def contract(self) -> PlainContract:

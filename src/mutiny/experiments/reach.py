@@ -6,9 +6,10 @@ say it itself with `reach`, and a contract's language may know better.
 
 from __future__ import annotations
 
-from mutiny.contracts import common, faults
-from mutiny.contracts.experiment import Action
-from mutiny.contracts.language import RADII, Language
+from mutiny.kit import faults
+from mutiny.kit import operations as common
+from mutiny.kit.experiment import Action
+from mutiny.kit.language import RADII, Language
 from mutiny.model.operation import Kind, Operation
 
 _STORAGE = (
@@ -51,7 +52,7 @@ def _own(operation: Operation, language: Language) -> str:
 def _fault(operation: Operation) -> str:
     if isinstance(operation, common.SweepPoint | faults.KillDuring):
         return "whole box" if operation.ends_world else "one worker"
-    if isinstance(operation, faults.Injury) and operation.spares_others:
+    if isinstance(operation, faults.LibraryFault) and operation.spares_others:
         return "one worker"
     if isinstance(operation, _STORAGE):
         return "storage"

@@ -11,8 +11,8 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from mutiny.contracts.common import disturbs
-from mutiny.contracts.sentences import Deed, Look, Sample, Spoken, Witness
+from mutiny.kit.operations import disturbs
+from mutiny.kit.sentences import Deed, Look, Record, Sample, Spoken
 from mutiny.model.operation import Kind
 
 if TYPE_CHECKING:
@@ -124,11 +124,11 @@ class Recorder:
                 ):
                     shock.recovered_s = sample.at - since
 
-    def witness(self, model: Any, seen: Any, now: float, pending: tuple[str, ...]) -> Witness:
+    def record(self, model: Any, seen: Any, now: float, pending: tuple[str, ...]) -> Record:
         """Everything so far, for a sentence."""
         with self.lock:
             samples = tuple(self.samples)
-        return Witness(
+        return Record(
             model,
             seen,
             now,

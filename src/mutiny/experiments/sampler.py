@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mutiny import stopping
-from mutiny.contracts.sentences import Sample
+from mutiny.kit.sentences import Sample
 from mutiny.model.result import OperationResult
 
 if TYPE_CHECKING:

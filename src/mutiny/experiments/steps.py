@@ -13,11 +13,11 @@ from dataclasses import fields
 from typing import Any, Union, get_args, get_origin
 
 from mutiny.codec import Registry, decode_operation, type_hints
-from mutiny.contracts.common import Sleep
-from mutiny.contracts.experiment import EXPERIMENT_OPERATIONS, VerifySentence
-from mutiny.contracts.language import Language
 from mutiny.errors import FormatError, nearest
 from mutiny.experiments.document import Mistake, Node
+from mutiny.kit.experiment import EXPERIMENT_OPERATIONS, VerifySentence
+from mutiny.kit.language import Language
+from mutiny.kit.operations import Sleep
 from mutiny.model.duration import parse_duration
 from mutiny.model.operation import Operation
 

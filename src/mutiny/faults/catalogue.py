@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from mutiny.box.box import Box
-from mutiny.doubles.model_script import FAULTS as MODEL_API_FAULTS
+from mutiny.doubles.model_api.script import FAULTS as MODEL_API_FAULTS
 from mutiny.faults import clock, content, disk, network, process, resources
 from mutiny.faults.base import Availability, Fault
 from mutiny.syscalls.supervisor import why_not as why_no_engine

@@ -23,12 +23,12 @@ from mutiny.system.machine import machine_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mutiny.contracts.base import Contract, Live
     from mutiny.engine.loop import Listener, Outcome
     from mutiny.engine.minimise import Budget, Progress
     from mutiny.engine.replay import Replay
+    from mutiny.kit.contract import Contract, Live
     from mutiny.report.origin import Origin
-    from mutiny.targets.live import LiveOptions
+    from mutiny.targets.workers.live import LiveOptions
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,12 @@ from mutiny import stopping
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mutiny.box.rising import Rising
+    from mutiny.box.startup import Startup
     from mutiny.engine.loop import Outcome
     from mutiny.engine.rundir import RunDirectory
     from mutiny.experiments.compile import Plan
     from mutiny.experiments.experiment import Experiment
-    from mutiny.experiments.witness import WitnessedTarget
+    from mutiny.experiments.instrumented import InstrumentedTarget
     from mutiny.modes.bench import Bench
     from mutiny.report.experiment import ExperimentReport
 
@@ -37,7 +37,7 @@ def plain_bench(
     isolation: str | None,
     path: Path,
     directory: RunDirectory | None = None,
-    box: Rising | None = None,
+    box: Startup | None = None,
 ) -> Bench:
     """A bench whose target is nothing but a box that can read the experiment's directory."""
     from mutiny.experiments.plain import PlainOptions, PlainTarget
@@ -100,18 +100,18 @@ def _looks_foreign(path: Path) -> bool:
 def _load_the_rest() -> None:
     """What a run needs once its box stands."""
     from mutiny.contracts.plain import language  # noqa: F401
-    from mutiny.experiments import activities, assess, ct_journal, plain, witness  # noqa: F401
+    from mutiny.experiments import activities, assess, ct_journal, instrumented, plain  # noqa: F401
     from mutiny.experiments.compile import compile_experiment  # noqa: F401
     from mutiny.modes import bench  # noqa: F401
     from mutiny.report import experiment_page, summary, terminal  # noqa: F401
 
 
-def witnessed(bench: Bench, deadline_s: float | None = None) -> Bench:
+def instrumented(bench: Bench, deadline_s: float | None = None) -> Bench:
     """The same bench, whose runs can be experiments."""
-    from mutiny.experiments.witness import WitnessedTarget
+    from mutiny.experiments.instrumented import InstrumentedTarget
 
     target: Any = bench.target
-    return replace(bench, target=WitnessedTarget(target, deadline_s))
+    return replace(bench, target=InstrumentedTarget(target, deadline_s))
 
 
 def run(
@@ -119,12 +119,12 @@ def run(
 ) -> Ran:
     """Run one experiment and write everything that is told about it."""
     from mutiny.experiments.compile import compile_experiment
-    from mutiny.experiments.witness import WitnessedTarget
+    from mutiny.experiments.instrumented import InstrumentedTarget
     from mutiny.modes.bench import Assignment
 
-    seeing = witnessed(bench, experiment.timeout_s)
+    seeing = instrumented(bench, experiment.timeout_s)
     target = seeing.target
-    assert isinstance(target, WitnessedTarget)
+    assert isinstance(target, InstrumentedTarget)
     plan = compile_experiment(experiment)
     assignment = Assignment(
         plan.operations, experiment.name, seed, "experiment", rollback=plan.undoing
@@ -134,7 +134,7 @@ def run(
         return _told(experiment, plan, outcome, target, seed)
 
 
-def _again(experiment: Experiment, outcome: Outcome, target: WitnessedTarget) -> str:
+def _again(experiment: Experiment, outcome: Outcome, target: InstrumentedTarget) -> str:
     """The command that repeats it, from any directory."""
     import shlex
 
@@ -148,7 +148,7 @@ def _again(experiment: Experiment, outcome: Outcome, target: WitnessedTarget) ->
 
 
 def _told(
-    experiment: Experiment, plan: Plan, outcome: Outcome, target: WitnessedTarget, seed: int
+    experiment: Experiment, plan: Plan, outcome: Outcome, target: InstrumentedTarget, seed: int
 ) -> Ran:
     """Assess a run and write its reports."""
     from mutiny.experiments.assess import assess

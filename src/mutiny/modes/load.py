@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from mutiny import stopping
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.load import growths
-from mutiny.contracts.common import Reset
 from mutiny.engine.loading import Loaded, LoadReport
 from mutiny.engine.loop import Outcome
 from mutiny.engine.rundir import RunDirectory
 from mutiny.errors import UsageError
+from mutiny.kit.operations import Reset
 from mutiny.model.operation import Operation
 from mutiny.modes.bench import Assignment, Bench
 from mutiny.system.files import BoxPath

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field, replace
 from mutiny import stopping
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.profile import BoardProfile
-from mutiny.contracts.board.sayable import sayable
-from mutiny.contracts.common import MOST_AT_ONCE, Parallel, Reset
+from mutiny.contracts.board.supported import supported
 from mutiny.engine.sweeping import Sweep
 from mutiny.errors import UsageError
+from mutiny.kit.operations import MOST_AT_ONCE, Parallel, Reset
 from mutiny.model.operation import Operation
 from mutiny.model.verdict import Verdict, first_of_worst, worst
 from mutiny.modes.bench import Assignment, Bench
@@ -167,7 +167,7 @@ _BEGIN: tuple[Operation, ...] = (
 
 def beginning(profile: BoardProfile) -> tuple[Operation, ...]:
     """The way to an empty board, as far as this one has words for it."""
-    return tuple(one for one in _BEGIN if sayable(profile, one))
+    return tuple(one for one in _BEGIN if supported(profile, one))
 
 
 def contests(profile: BoardProfile, kind: str, tag: str, workers: int) -> tuple[Contest, ...]:
@@ -176,7 +176,7 @@ def contests(profile: BoardProfile, kind: str, tag: str, workers: int) -> tuple[
     return tuple(
         contest
         for contest in (found if profile.names_tasks else map(_unnamed, found))
-        if all(sayable(profile, one) for one in (*contest.before, *contest.together))
+        if all(supported(profile, one) for one in (*contest.before, *contest.together))
     )
 
 
@@ -206,7 +206,7 @@ def lock_checks(profile: BoardProfile) -> tuple[Operation, ...]:
         op.Complete("w1", "first"),
         op.Cancel("second"),
     )
-    checks = tuple(op.HoldBoardLock(HOLD_S, one) for one in held if sayable(profile, one))
+    checks = tuple(op.HoldBoardLock(HOLD_S, one) for one in held if supported(profile, one))
     return (*beginning(profile), op.AddTask("first"), op.AddTask("second"), *checks, op.Settle())
 
 

@@ -15,15 +15,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mutiny import stopping
-from mutiny.engine.failure import Failure, failure_of, names_in
 from mutiny.engine.loop import Engine, Outcome
 from mutiny.engine.minimise import Budget, Minimised, Progress, minimise
 from mutiny.engine.replay import Tries
 from mutiny.engine.rundir import RunDirectory
+from mutiny.engine.signature import Failure, failure_of, names_in
 from mutiny.model.operation import Operation
 
 if TYPE_CHECKING:
-    from mutiny.contracts.base import Contract
+    from mutiny.kit.contract import Contract
     from mutiny.modes.bench import Subject
 
 TRIES = 3

@@ -19,17 +19,17 @@ from functools import partial
 from typing import Any
 
 from mutiny import stopping
-from mutiny.contracts import common as op
 from mutiny.engine.loop import Outcome
 from mutiny.engine.rundir import RunDirectory
 from mutiny.engine.sweeping import Point, Sweep
 from mutiny.errors import UsageError, nearest
+from mutiny.kit import operations as op
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict, first_of_worst
 from mutiny.modes.bench import Assignment, Bench
 from mutiny.report.story import stops_of, turns_of
-from mutiny.targets.keepers import Keeper, take_kept
+from mutiny.targets.kit.crash_states import Keeper, take_kept
 
 TRIES = 4
 KINDS = ("crash", "errno", "torn", "fsync", "preempt")

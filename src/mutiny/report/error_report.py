@@ -6,10 +6,10 @@ import json
 import time
 from collections.abc import Iterator, Mapping
 
-from mutiny.contracts.base import Contract
 from mutiny.engine.journal import Step
 from mutiny.engine.loop import Outcome
 from mutiny.engine.replay import Replay, python_form
+from mutiny.kit.contract import Contract
 from mutiny.model.verdict import Verdict
 from mutiny.model.violation import Rule, told
 from mutiny.report.changes import changes, excerpt

@@ -10,12 +10,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from mutiny.contracts.common import FailAt, SweepPoint
 from mutiny.engine.journal import Step
 from mutiny.engine.loop import Outcome
+from mutiny.kit.crash import Crash, crash_in
+from mutiny.kit.operations import FailAt, SweepPoint
 from mutiny.model.operation import Kind, walk
 from mutiny.model.violation import Rule
-from mutiny.oracle.crash import Crash, crash_in
 from mutiny.report.changes import Change, changes, last_change
 from mutiny.report.story import Turn, disturbances, missed, turns_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from mutiny.contracts.common import Interleave
+from mutiny.kit.operations import Interleave
 from mutiny.report.escape import escape
 
 if TYPE_CHECKING:

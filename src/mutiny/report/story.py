@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mutiny.contracts.common import FailAt, PowerLossAt, SweepPoint, TearAt, competes, disturbs
+from mutiny.kit.operations import FailAt, PowerLossAt, SweepPoint, TearAt, competes, disturbs
 from mutiny.model.operation import Kind, walk
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from mutiny.engine.rundir import FORMAT
 
 if TYPE_CHECKING:
-    from mutiny.contracts.base import Contract
     from mutiny.engine.loop import Outcome
     from mutiny.engine.replay import Replay
+    from mutiny.kit.contract import Contract
 
 
 def summary(

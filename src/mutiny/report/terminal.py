@@ -19,9 +19,9 @@ from mutiny.report.screen import CLEAR, START, columns_of, fit, is_live
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mutiny.contracts.base import Contract
     from mutiny.engine.loop import Event, Outcome
     from mutiny.engine.replay import Replay
+    from mutiny.kit.contract import Contract
 
 WIDTH = 36
 INCONCLUSIVE = "!!! Inconclusive: this could not be tested !!!"

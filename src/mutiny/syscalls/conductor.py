@@ -27,6 +27,7 @@ from mutiny.box.mounts import SOURCE_ROOT
 from mutiny.errors import MutinyError
 from mutiny.syscalls import tables
 from mutiny.syscalls.calls import Call
+from mutiny.syscalls.drain import let_through
 from mutiny.syscalls.filter import Wanted, build, packed
 from mutiny.syscalls.listeners import (
     Ended,
@@ -38,7 +39,6 @@ from mutiny.syscalls.listeners import (
     launcher_argv,
 )
 from mutiny.syscalls.memory import Gone
-from mutiny.syscalls.passage import let_through
 from mutiny.syscalls.reader import CallReader
 from mutiny.syscalls.starters import Starter
 from mutiny.system import procfs

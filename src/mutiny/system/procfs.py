@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # the real one would import typing, which costs more than this whole module
 if TYPE_CHECKING:
     import signal
     from collections.abc import Callable
+    from typing import Any
 else:
     import _signal as signal  # the public module makes enumerations of its numbers, at a price
 

@@ -16,13 +16,13 @@ from pathlib import Path
 
 from mutiny import documents
 from mutiny.box.isolation import Network
-from mutiny.contracts.base import Contract, Live
 from mutiny.contracts.workers.contract import WorkersContract
 from mutiny.errors import TargetMissing, UsageError, nearest
+from mutiny.kit.contract import Contract, Live
 from mutiny.targets.board.spec import BoardSpec, load_board_spec
-from mutiny.targets.live import LiveOptions, WorkersLive
-from mutiny.targets.spec import TargetSpec, load_spec
-from mutiny.targets.starting import refuse_missing
+from mutiny.targets.kit.starting import refuse_missing
+from mutiny.targets.workers.live import LiveOptions, WorkersLive
+from mutiny.targets.workers.spec import TargetSpec, load_spec
 
 ENTRY_POINTS = "mutiny.targets"
 _BY_RECORD = (
@@ -78,7 +78,7 @@ class Target:
 
 def shipped() -> dict[str, Path]:
     """Targets by name: Mutiny's own and those of installed packages."""
-    own = Path(str(files("mutiny.targets")))
+    own = Path(str(files("mutiny.targets.files")))
     found = {path.stem: path for path in sorted(own.glob("*.toml"))}
     for entry in entry_points(group=ENTRY_POINTS):
         found[entry.name] = Path(entry.load()())

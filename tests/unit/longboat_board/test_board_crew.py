@@ -14,7 +14,7 @@ from board_bench import LIMIT_S, LONGBOAT, Crew, agent_command, environment, pla
 from longboat.board.config import Config
 from longboat.board.journal_store import JournalStore
 from longboat.board.values import Command, NewTask
-from longboat.processes import identify
+from longboat.workers.processes import identify
 
 Serve = Callable[..., Crew]
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from mutiny.contracts.board import operations as op
-from mutiny.contracts.board.courses import server_killed
 from mutiny.contracts.board.model import FINISHING, BoardModel
 from mutiny.contracts.board.observation import BoardObservation, TaskView
+from mutiny.contracts.board.outcomes import server_killed
 from mutiny.contracts.board.profile import LONGEST_WAIT_S
-from mutiny.contracts.faults import Heal
+from mutiny.kit.faults import Heal
 from mutiny.model.operation import Kind, Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict

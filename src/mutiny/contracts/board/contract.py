@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from mutiny.contracts import faults
-from mutiny.contracts.base import Answered, Checked
 from mutiny.contracts.board import generate, judge, operations, simplify
 from mutiny.contracts.board.answers import Words
 from mutiny.contracts.board.background import pending
@@ -15,10 +13,12 @@ from mutiny.contracts.board.model import BoardModel
 from mutiny.contracts.board.observation import BoardObservation
 from mutiny.contracts.board.profile import BoardProfile
 from mutiny.contracts.board.rules import RULES
-from mutiny.contracts.board.sayable import sayable
 from mutiny.contracts.board.scenarios import scenarios_of
+from mutiny.contracts.board.supported import supported
 from mutiny.contracts.board.worlds import GIVEN_UP, distinct
-from mutiny.contracts.common import Choice, ExpectError, Reset, SweepPoint, competes
+from mutiny.kit import faults
+from mutiny.kit.contract import Answered, Checked
+from mutiny.kit.operations import Choice, ExpectError, Reset, SweepPoint, competes
 from mutiny.model.operation import Kind, Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
@@ -70,7 +70,7 @@ class BoardContract:
         return Beliefs((BoardModel(self.profile),))
 
     def nothing_seen(self) -> BoardObservation:
-        """The picture before the first look."""
+        """The observation before the first look."""
         return BoardObservation()
 
     def resolve(
@@ -108,7 +108,7 @@ class BoardContract:
             # What it does instead the model does not know, so that nothing after it could be judged.
             told = f"{first.violation.rule} is not promised: {first.violation.message}"
             return Answered(Verdict.INCONCLUSIVE, after, None, told)
-        # A wait changes nothing, and of a command that died both courses are believed.
+        # A wait changes nothing, and of a command that died both outcomes are believed.
         died = first.violation is not None and first.violation.rule in _DIED
         known = operation.kind in (Kind.WAIT, Kind.ASSERTION) or (died and not competes(operation))
         return Answered(first.verdict, after, first.violation, first.reason, known)
@@ -149,7 +149,7 @@ class BoardContract:
         return Checked(tuple(broken), tuple(settling), tuple(unreadable))
 
     def see(self, model: Beliefs, seen: BoardObservation) -> Beliefs:
-        """Narrow the beliefs by a new picture."""
+        """Narrow the beliefs by a new observation."""
         return Beliefs(tuple(one.see(seen) for one in model.alternatives))
 
     def pending(self, model: Beliefs, seen: BoardObservation) -> tuple[str, ...]:
@@ -168,7 +168,7 @@ class BoardContract:
         self, operation: Operation, before: BoardObservation, verdict: Verdict, model: Beliefs
     ) -> dict[str, object]:
         """The cell of the coverage table that a step fills: (status, operation, fault, outcome)."""
-        wrapping = (ExpectError, SweepPoint, faults.Injury, faults.KillDuring)
+        wrapping = (ExpectError, SweepPoint, faults.LibraryFault, faults.KillDuring)
         inner = operation
         if isinstance(operation, wrapping) and operation.children():
             inner = operation.children()[0]
@@ -201,7 +201,7 @@ class BoardContract:
         if isinstance(broken, operations.Repair) or damaged:
             serving = (operations.Repair(), *serving)
         whole = (operations.Up(), *serving) if world_ended else serving
-        return tuple(one for one in whole if sayable(self.profile, one))
+        return tuple(one for one in whole if supported(self.profile, one))
 
     def generate(self, seed: int, length: int) -> tuple[Operation, ...]:
         """An explored sequence: chaos, then recovery."""

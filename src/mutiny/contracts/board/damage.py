@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mutiny.contracts import faults
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.model import BoardModel
 from mutiny.contracts.board.observation import BoardObservation
+from mutiny.kit import faults
 from mutiny.model.operation import Operation, walk
 
 READS_WELL = ("flip", "stale", "append")

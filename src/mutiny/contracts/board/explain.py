@@ -1,13 +1,13 @@
-"""Which promise does an answer break that is on no right course? The most telling rule is named."""
+"""Which promise does an answer break that is on no right outcome? The most telling rule is named."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from mutiny.contracts.board import operations as op
-from mutiny.contracts.board.course import Course
 from mutiny.contracts.board.model import BoardModel, Span, has_cycle
 from mutiny.contracts.board.observation import Answer
+from mutiny.contracts.board.outcome import Outcome
 from mutiny.model.operation import Operation
 from mutiny.model.violation import Violation
 
@@ -18,11 +18,11 @@ def explain(
     model: BoardModel,
     operation: Operation,
     answer: Answer,
-    right: Sequence[Course],
+    right: Sequence[Outcome],
     when: Span,
 ) -> Violation:
     """The violation that an answer is."""
-    due = "; or ".join(dict.fromkeys(course.reason for course in right))
+    due = "; or ".join(dict.fromkeys(outcome.reason for outcome in right))
     subject = op.task_of(operation) or ""
     if answer.ok:
         rule, why = _wrong_success(model, operation, answer, right, when)
@@ -41,9 +41,9 @@ def _named(answer: Answer) -> str:
 
 
 def _wrong_success(
-    model: BoardModel, operation: Operation, answer: Answer, right: Sequence[Course], when: Span
+    model: BoardModel, operation: Operation, answer: Answer, right: Sequence[Outcome], when: Span
 ) -> tuple[str, str]:
-    refusals = frozenset().union(*(course.refusals for course in right))
+    refusals = frozenset().union(*(outcome.refusals for outcome in right))
     if refusals and refusals <= {"rate_limited"}:
         return "rate_limit_holds", "its worker asks too often"
     if isinstance(operation, op.Claim):
@@ -71,10 +71,10 @@ def _wrong_claim(
     model: BoardModel,
     operation: op.Claim,
     answer: Answer,
-    right: Sequence[Course],
+    right: Sequence[Outcome],
     when: Span,
 ) -> tuple[str, str]:
-    refusals = frozenset[str]().union(*(course.refusals for course in right))
+    refusals = frozenset[str]().union(*(outcome.refusals for outcome in right))
     if "breaker_open" in refusals and "nothing_to_claim" not in refusals:
         probing = bool(model.breaker.probes)
         rule = "breaker_half_opens" if probing else "breaker_opens"
@@ -94,7 +94,7 @@ def _wrong_claim(
         return "dependencies_respected", "its dependencies are not done"
     if model.rested(task, when) is False:
         return "backs_off", "the task was due to rest"
-    first = {course.task for course in right if course.task is not None}
+    first = {outcome.task for outcome in right if outcome.task is not None}
     stale = sorted(name for name in first if name in model.tasks and model.tasks[name].held)
     if stale and set(stale) == first:
         return "no_stuck_claim", f"{stale[0]} comes first: the lease of its owner is over"
@@ -118,11 +118,11 @@ def _wrong_owner(model: BoardModel, operation: op.OwnerCommand) -> tuple[str, st
 
 
 def _wrong_refusal(
-    model: BoardModel, operation: Operation, answer: Answer, right: Sequence[Course]
+    model: BoardModel, operation: Operation, answer: Answer, right: Sequence[Outcome]
 ) -> tuple[str, str]:
     if not answer.classes or not answer.classes <= KNOWN:
         return "fails_clearly", "the board has no such class of refusals"
-    success_due = all(course.success for course in right)
+    success_due = all(outcome.success for outcome in right)
     if isinstance(operation, op.Repair) and success_due:
         return "repair_keeps_data", "there was a whole copy"
     if answer.error == "breaker_open":
@@ -136,7 +136,7 @@ def _wrong_refusal(
         return "add_kept", "what was there is forgotten instead of called unreadable"
     if not success_due:
         return "rejects_truthfully", "that is not the reason"
-    named = {course.task for course in right}
+    named = {outcome.task for outcome in right}
     stale = {name for name, task in model.tasks.items() if task.held}
     if answer.error in ("nothing_to_claim", "task_not_available") and named & stale:
         return "no_stuck_claim", "the lease of its owner is over"

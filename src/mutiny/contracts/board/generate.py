@@ -10,12 +10,13 @@ import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from mutiny.contracts import common, faults
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.model import BoardModel, Task
 from mutiny.contracts.board.profile import LONGEST_WAIT_S, BoardProfile
-from mutiny.contracts.board.sayable import sayable
+from mutiny.contracts.board.supported import supported
 from mutiny.contracts.board.symbolic import Walk
+from mutiny.kit import faults
+from mutiny.kit import operations as common
 from mutiny.model.operation import Operation
 from mutiny.seeds import stream
 
@@ -75,8 +76,8 @@ class _Chooser:
             candidates = [one for one in self._candidates() if one.weight > 0]
             weights = [one.weight for one in candidates]
             operation = self.random.choices(candidates, weights)[0].make()
-            self.next = [one for one in self.next if sayable(self.profile, one)]
-            if sayable(self.profile, operation):
+            self.next = [one for one in self.next if supported(self.profile, one)]
+            if supported(self.profile, operation):
                 return operation
             self.next = []
 
@@ -258,7 +259,7 @@ class _Chooser:
 
     def _corrupt(self) -> Operation:
         self.next = [op.Claim(self._worker()), op.Repair(), op.List()]
-        if not sayable(self.profile, op.Repair()):  # nothing brings it back: a new board, then
+        if not supported(self.profile, op.Repair()):  # nothing brings it back: a new board, then
             anew = (common.Reset(), op.Init(), op.Up(), op.AddTask(self._name()))
             self.next = [op.Claim(self._worker()), op.List(), *anew]
         how = self.random.choice(("garbage", "truncate", "flip", "empty", "delete"))

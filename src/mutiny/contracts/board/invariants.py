@@ -1,4 +1,4 @@
-"""One small function for each promise about state: beliefs and pictures in, violations out."""
+"""One small function for each promise about state: beliefs and observations in, violations out."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.damage import damage_in
 from mutiny.contracts.board.model import BoardModel, Span, Task, has_cycle, hopeless
 from mutiny.contracts.board.observation import BoardObservation, TaskView
-from mutiny.contracts.common import ExpectError, SweepPoint, Trace
-from mutiny.contracts.faults import Injury, KillDuring
+from mutiny.kit.faults import KillDuring, LibraryFault
+from mutiny.kit.operations import ExpectError, SweepPoint, Trace
 from mutiny.model.operation import Operation, walk
 from mutiny.model.violation import Violation
 
@@ -28,7 +28,7 @@ class Check:
     @property
     def inner(self) -> Operation:
         """The command that was given, without what was done to it."""
-        wrapped = (ExpectError, SweepPoint, Trace, KillDuring, Injury, op.HoldBoardLock)
+        wrapped = (ExpectError, SweepPoint, Trace, KillDuring, LibraryFault, op.HoldBoardLock)
         if isinstance(self.operation, wrapped) and self.operation.children():
             return self.operation.children()[0]
         return self.operation

@@ -10,24 +10,25 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from mutiny.contracts import common, faults
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.answers import Words, answer_of
 from mutiny.contracts.board.background import control, judge_wait
-from mutiny.contracts.board.course import Course
-from mutiny.contracts.board.courses import COMMANDS, courses, learn, server_killed
 from mutiny.contracts.board.damage import damage_in, hurt, mended
 from mutiny.contracts.board.explain import KNOWN, explain
 from mutiny.contracts.board.invariants import moment_of
 from mutiny.contracts.board.load import driven, went_on, wrong_with_load
 from mutiny.contracts.board.model import BoardModel, Span
 from mutiny.contracts.board.observation import Answer, BoardObservation
+from mutiny.contracts.board.outcome import Outcome
+from mutiny.contracts.board.outcomes import COMMANDS, learn, outcomes, server_killed
 from mutiny.contracts.board.worlds import GIVEN_UP, distinct
+from mutiny.kit import faults
+from mutiny.kit import operations as common
+from mutiny.kit.classify import how_it_died
 from mutiny.model.operation import Kind, Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict, worst
 from mutiny.model.violation import Violation
-from mutiny.oracle.classify import how_it_died
 
 EXACT = (
     *(op.Init, op.Up, op.Down, op.RestartServer, op.StartSecondServer, op.AddTask, op.AddBatch),
@@ -62,7 +63,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Look:
-    """The pictures around an operation, and how its words are read."""
+    """The observations around an operation, and how its words are read."""
 
     before: BoardObservation
     seen: BoardObservation
@@ -101,7 +102,7 @@ def _judge(model: BoardModel, operation: Operation, result: OperationResult, loo
         return _broken_off(model, operation, result, look)
     if isinstance(operation, common.ExpectError):
         return _refusal(model, operation, result, look)
-    if isinstance(operation, op.HoldBoardLock | faults.Injury):
+    if isinstance(operation, op.HoldBoardLock | faults.LibraryFault):
         return _injured(model, operation, result, look)
     if isinstance(operation, op.KillServer) and operation.after is not None:
         return _killed_after(model, operation, operation.after, result, look)
@@ -158,9 +159,9 @@ def command(
         return _in_the_dark(model, operation, answer, look.seen)
     if model.loose and not isinstance(operation, EXACT):
         return _loosely(model, operation, answer, when, look.seen)
-    right = courses(model, operation, when)
-    reason = "; or ".join(dict.fromkeys(course.reason for course in right))
-    matched = [course for course in right if _fits(course, answer)]
+    right = outcomes(model, operation, when)
+    reason = "; or ".join(dict.fromkeys(outcome.reason for outcome in right))
+    matched = [outcome for outcome in right if _fits(outcome, answer)]
     if matched:
         backwards = _backwards(model, operation, answer)
         verdict = Verdict.SUCCESS if answer.ok else Verdict.EXPECTED
@@ -174,7 +175,7 @@ def command(
     if hindered and not answer.ok and (answer.error or answer.message):
         return Judged(Verdict.EXPECTED, _perhaps(model, operation, answer, when), None, reason)
     found = explain(model, operation, answer, right, when)
-    if depends_on_beliefs(found) and any(course.after.guessed for course in right):
+    if depends_on_beliefs(found) and any(outcome.after.guessed for outcome in right):
         return Judged(Verdict.INCONCLUSIVE, (model,), None, GIVEN_UP)
     return Judged(Verdict.BUG, (model,), found, reason, followed=False)
 
@@ -194,14 +195,14 @@ def _in_the_dark(
     return Judged(Verdict.BUG, (model,), Violation("board.fails_clearly", text))
 
 
-def _fits(course: Course, answer: Answer) -> bool:
+def _fits(outcome: Outcome, answer: Answer) -> bool:
     if answer.ok:
-        return course.success and (course.task is None or answer.task in (None, course.task))
-    return bool(answer.classes & course.refusals)
+        return outcome.success and (outcome.task is None or answer.task in (None, outcome.task))
+    return bool(answer.classes & outcome.refusals)
 
 
 def _trouble(operation: Operation, result: OperationResult) -> Violation | None:
-    """What no course can explain: no end, a signal, a traceback."""
+    """What no outcome can explain: no end, a signal, a traceback."""
     evidence = {"exit_code": result.exit_code, "stderr": result.stderr[-2000:]}
     if result.timed_out:
         return Violation(
@@ -261,7 +262,7 @@ def _shown_alive(operation: Operation, answer: Answer, look: Look) -> Violation 
 def _loosely(
     model: BoardModel, operation: Operation, answer: Answer, when: Span, seen: BoardObservation
 ) -> Judged:
-    """Others work on the board: which course is right, only the whole history can tell."""
+    """Others work on the board: which outcome is right, only the whole history can tell."""
     if answer.ok and isinstance(operation, op.Restore):
         saved = model.checkpoints.get(operation.name, model.tasks)
         return Judged(Verdict.SUCCESS, (replace(model, tasks=saved).as_seen(seen),))
@@ -277,7 +278,7 @@ def _loosely(
 
 def _either(model: BoardModel, operation: Operation, when: Span) -> tuple[BoardModel, ...]:
     """It has happened or it has not."""
-    after = (course.after for course in courses(model, operation, when))
+    after = (outcome.after for outcome in outcomes(model, operation, when))
     worlds = distinct((_at_least_heard(model, operation, when), *after))
     return tuple(world.or_else(worlds) for world in worlds)
 
@@ -465,7 +466,7 @@ def _injured(
     if not result.fired:
         return Judged(Verdict.INCONCLUSIVE, (model,))
     hit = model.fault(str(operation))
-    if isinstance(operation, faults.Injury) and operation.lasting:
+    if isinstance(operation, faults.LibraryFault) and operation.lasting:
         hit = replace(hit, lasting=(*hit.lasting, operation))
     damage = damage_in(operation)
     worlds = (hit,) if damage is None else hurt(hit, damage, look.seen)

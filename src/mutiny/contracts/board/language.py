@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board import sentences as plain
 from mutiny.contracts.board.observation import BoardObservation, TaskView
-from mutiny.contracts.faults import Heal
-from mutiny.contracts.language import Language, RollbackLine
-from mutiny.contracts.sentences import (
+from mutiny.kit.faults import Heal
+from mutiny.kit.language import Language, RollbackLine
+from mutiny.kit.sentences import (
     Deed,
     Finding,
+    Record,
     Sentence,
     Value,
-    Witness,
     broken,
     holds,
     pending,
@@ -34,8 +34,8 @@ def _unread(seen: BoardObservation) -> Finding | None:
     return pending(seen.state_error or "there is no board to look at")
 
 
-def _all_reach(witness: Witness, values: Mapping[str, Value]) -> Finding:
-    seen: BoardObservation = witness.seen
+def _all_reach(record: Record, values: Mapping[str, Value]) -> Finding:
+    seen: BoardObservation = record.seen
     unread = _unread(seen)
     if unread is not None:
         return unread
@@ -50,8 +50,8 @@ def _all_reach(witness: Witness, values: Mapping[str, Value]) -> Finding:
     return holds(f"{len(seen.tasks)} tasks")
 
 
-def _none_stuck(witness: Witness, values: Mapping[str, Value]) -> Finding:
-    seen: BoardObservation = witness.seen
+def _none_stuck(record: Record, values: Mapping[str, Value]) -> Finding:
+    seen: BoardObservation = record.seen
     if seen.tasks is None:
         return pending(seen.state_error or "there is no board to look at")
     statuses = plain.HELD if values["status"] == "held" else (values["status"],)
@@ -66,10 +66,10 @@ def _none_stuck(witness: Witness, values: Mapping[str, Value]) -> Finding:
     return broken(text, longest.id) if longest.unchanged_s > values["limit"] else holds(text)
 
 
-def _returned(witness: Witness, values: Mapping[str, Value]) -> Finding:
+def _returned(record: Record, values: Mapping[str, Value]) -> Finding:
     """A task that somebody held was taken from him: it is free, or another one has it."""
     held: dict[str, TaskView] = {}
-    for look in witness.looks:
+    for look in record.looks:
         for one in (look.seen.tasks or {}).values():
             earlier = held.get(one.id)
             if earlier is not None and _taken(earlier, one):
@@ -87,9 +87,9 @@ def _taken(earlier: TaskView, later: TaskView) -> bool:
     return later.status in op.HELD and later.owner != earlier.owner
 
 
-def _reassigned(witness: Witness, values: Mapping[str, Value]) -> Finding:
+def _reassigned(record: Record, values: Mapping[str, Value]) -> Finding:
     owners: dict[str, str] = {}
-    for look in witness.looks:
+    for look in record.looks:
         for one in (look.seen.tasks or {}).values():
             if one.status not in (*op.HELD, "done"):
                 continue
@@ -105,10 +105,10 @@ def _reassigned(witness: Witness, values: Mapping[str, Value]) -> Finding:
     return pending("no task was seen to go to another worker")
 
 
-def _one_leader(witness: Witness, values: Mapping[str, Value]) -> Finding:
+def _one_leader(record: Record, values: Mapping[str, Value]) -> Finding:
     leaders: dict[int, str] = {}
     top = 0
-    for look in witness.looks:
+    for look in record.looks:
         token, leader = look.seen.token, look.seen.leader
         if token is None:
             continue
@@ -120,17 +120,17 @@ def _one_leader(witness: Witness, values: Mapping[str, Value]) -> Finding:
     return holds(f"highest token {top}" if top else "nobody leads")
 
 
-def _has_leader(witness: Witness, values: Mapping[str, Value]) -> Finding:
-    leader = witness.seen.leader
+def _has_leader(record: Record, values: Mapping[str, Value]) -> Finding:
+    leader = record.seen.leader
     return holds(f"{leader} leads") if leader else pending("nobody leads")
 
 
-def _nothing_lost(witness: Witness, values: Mapping[str, Value]) -> Finding:
-    seen: BoardObservation = witness.seen
+def _nothing_lost(record: Record, values: Mapping[str, Value]) -> Finding:
+    seen: BoardObservation = record.seen
     if seen.tasks is None:
         return pending(seen.state_error or "there is no board to look at")
     added: dict[str, None] = {}
-    for deed in witness.deeds:
+    for deed in record.deeds:
         if isinstance(deed.operation, op.Restore) and deed.result.succeeded:
             added.clear()  # a restore brings back what was there at its checkpoint
         for operation, result in _pairs(deed.operation, deed.result):
@@ -168,28 +168,28 @@ def _said(deeds: Sequence[Deed], word: str) -> int | None:
 
 
 def _refused(word: str, what: str) -> Sentence:
-    def check(witness: Witness, values: Mapping[str, Value]) -> Finding:
-        found = _said(witness.deeds, word)
+    def check(record: Record, values: Mapping[str, Value]) -> Finding:
+        found = _said(record.deeds, word)
         if found is None:
             return pending(f"no command was refused with {word}")
-        return holds(f"{witness.deeds[found].operation.short()} was refused with {word}")
+        return holds(f"{record.deeds[found].operation.short()} was refused with {word}")
 
     return Sentence(what, check, f"A command was refused with `{word}`.")
 
 
-def _closed_again(witness: Witness, values: Mapping[str, Value]) -> Finding:
-    opened = _said(witness.deeds, "breaker_open")
+def _closed_again(record: Record, values: Mapping[str, Value]) -> Finding:
+    opened = _said(record.deeds, "breaker_open")
     if opened is None:
         return pending("it never opened")
-    for deed in witness.deeds[opened + 1 :]:
+    for deed in record.deeds[opened + 1 :]:
         if isinstance(deed.operation, op.Claim) and deed.result.succeeded:
             return holds(f"{deed.operation.short()} was served again")
     return pending("no claim was served after it had opened")
 
 
 def _done(kind: type[Operation], what: str, meaning: str) -> Sentence:
-    def check(witness: Witness, values: Mapping[str, Value]) -> Finding:
-        for deed in witness.deeds:
+    def check(record: Record, values: Mapping[str, Value]) -> Finding:
+        for deed in record.deeds:
             if isinstance(deed.operation, kind):
                 if deed.result.succeeded:
                     return holds(deed.operation.short())
@@ -212,10 +212,10 @@ class _Adopted(Sentence):
 
 
 def _adopt(own: plain.Sentence) -> Sentence:
-    def check(witness: Witness, values: Mapping[str, Value]) -> Finding:
+    def check(record: Record, values: Mapping[str, Value]) -> Finding:
         match = values["match"]
         assert isinstance(match, re.Match)
-        found = own.test(witness.seen, match)
+        found = own.test(record.seen, match)
         if found.holds is None:
             return unknown(found.text)
         # At one moment it is not so; the next one may be another.

@@ -1,4 +1,4 @@
-"""Right courses of leadership: one leader at a time, and old tokens are refused."""
+"""Right outcomes of leadership: one leader at a time, and old tokens are refused."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from mutiny.contracts.board import operations as op
-from mutiny.contracts.board.course import Course, no, ok
 from mutiny.contracts.board.model import BoardModel, Leader, Span
+from mutiny.contracts.board.outcome import Outcome, no, ok
 
 
-def elect(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
+def elect(model: BoardModel, operation: Any, when: Span) -> Iterable[Outcome]:
     """A node wants to lead."""
     gone = model.leader_gone(when)
     token = model.top_token + 1
@@ -36,7 +36,7 @@ def _leads(model: BoardModel, operation: op.LeaderCommand, when: Span) -> bool |
 
 def _as_leader(
     model: BoardModel, operation: op.LeaderCommand, when: Span, after: BoardModel
-) -> Iterable[Course]:
+) -> Iterable[Outcome]:
     leads = _leads(model, operation, when)
     refused = no(model, f"{operation.node} does not lead", "not_leader", "stale_token")
     if leads is False:
@@ -45,18 +45,18 @@ def _as_leader(
     return (served,) if leads else (served, refused)
 
 
-def renew(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
+def renew(model: BoardModel, operation: Any, when: Span) -> Iterable[Outcome]:
     """The leader says that it lives."""
     leader = model.leader
     renewed = model if leader is None else replace(model, leader=replace(leader, renewed=when))
     return _as_leader(model, operation, when, renewed)
 
 
-def step_down(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
+def step_down(model: BoardModel, operation: Any, when: Span) -> Iterable[Outcome]:
     """The leader gives up."""
     return _as_leader(model, operation, when, replace(model, leader=None))
 
 
-def write(model: BoardModel, operation: Any, when: Span) -> Iterable[Course]:
+def write(model: BoardModel, operation: Any, when: Span) -> Iterable[Outcome]:
     """A node acts as the leader."""
     return _as_leader(model, operation, when, model)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from mutiny.contracts.board.observation import BoardObservation
 from mutiny.contracts.board.operations import HELD, TERMINAL
 from mutiny.contracts.board.profile import BoardProfile
-from mutiny.contracts.faults import Injury
+from mutiny.kit.faults import LibraryFault
 
 FINISHING = ("healthy", "slow", "skewed", "double", "stranger", "flood", "deaf")
 """Behaviours of spawned workers that complete what they claim."""
@@ -136,7 +136,7 @@ class BoardModel:
     """Checkpoints that a lying disk took: no repair brings them back."""
     faults: tuple[str, ...] = ()
     """Faults since the system was last seen settled."""
-    lasting: tuple[Injury, ...] = ()
+    lasting: tuple[LibraryFault, ...] = ()
     """Faults that are on now."""
 
     # --- reading ---------------------------------------------------------------------------------

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mutiny.contracts import common
-from mutiny.contracts.common import check_noticeable, check_seconds
-from mutiny.contracts.faults import DAMAGES, INJURIES, Heal, KillDuring
+from mutiny.kit import operations as common
+from mutiny.kit.faults import DAMAGES, INJURIES, Heal, KillDuring
+from mutiny.kit.operations import check_noticeable, check_seconds
 from mutiny.model.operation import Kind, Operation
 
 STATUSES = ("blocked", "available", "claimed", "in_progress", "done", "failed", "cancelled")

@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mutiny.contracts.board.drills import BEGIN, CREW, DRILLS, NEEDS_FILES, NEEDS_SERVER, Sequence
+from mutiny.contracts.board.fault_scenarios import (
+    BEGIN,
+    CREW,
+    DRILLS,
+    NEEDS_FILES,
+    NEEDS_SERVER,
+    Sequence,
+)
 from mutiny.contracts.board.operations import (
     AddBatch,
     AddTask,
@@ -38,9 +45,9 @@ from mutiny.contracts.board.operations import (
     WriteAsLeader,
 )
 from mutiny.contracts.board.profile import LONGEST_WAIT_S, BoardProfile
-from mutiny.contracts.board.sayable import in_words_of
-from mutiny.contracts.common import ExpectError, Parallel, Reset, Sleep
-from mutiny.contracts.faults import SkewClock
+from mutiny.contracts.board.supported import in_words_of
+from mutiny.kit.faults import SkewClock
+from mutiny.kit.operations import ExpectError, Parallel, Reset, Sleep
 
 READY_TASKS: Sequence = (
     *BEGIN,

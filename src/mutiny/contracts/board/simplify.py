@@ -6,16 +6,16 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from mutiny.contracts import common
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.background import named
-from mutiny.contracts.board.courses import COMMANDS
 from mutiny.contracts.board.model import BoardModel
 from mutiny.contracts.board.observation import BoardObservation, TaskView
+from mutiny.contracts.board.outcomes import COMMANDS
 from mutiny.contracts.board.profile import BoardProfile
 from mutiny.contracts.board.sentences import understand
 from mutiny.contracts.board.symbolic import Walk
-from mutiny.contracts.shortening import (
+from mutiny.kit import operations as common
+from mutiny.kit.shortening import (
     Forms,
     deeds,
     exact_points,

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mutiny.contracts import common, faults
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.background import control
-from mutiny.contracts.board.courses import COMMANDS, courses, learn, server_killed
 from mutiny.contracts.board.model import BoardModel, Span
 from mutiny.contracts.board.observation import Answer, BoardObservation
+from mutiny.contracts.board.outcomes import COMMANDS, learn, outcomes, server_killed
+from mutiny.kit import faults
+from mutiny.kit import operations as common
 from mutiny.model.operation import Operation
 
 STEP_S = 0.1
@@ -31,7 +32,7 @@ class Walk:
         return Span(self.now, self.now + STEP_S / 2)
 
     def apply(self, operation: Operation) -> None:
-        """Take the first course that the model holds for right."""
+        """Take the first outcome that the model holds for right."""
         self.now += getattr(operation, "seconds", 0.0) + STEP_S
         if isinstance(operation, common.Reset):
             self.model = BoardModel(self.model.profile)
@@ -60,8 +61,8 @@ class Walk:
             self.model = replace(self.model, faults=(), lasting=())
 
     def _command(self, operation: Operation) -> None:
-        right = courses(self.model, operation, self.moment)
-        taken = next((course for course in right if course.success), right[0])
+        right = outcomes(self.model, operation, self.moment)
+        taken = next((outcome for outcome in right if outcome.success), right[0])
         after = taken.after
         if taken.success:
             after = learn(after, operation, _answer(after, operation, taken.task))
@@ -69,8 +70,8 @@ class Walk:
 
     def certain(self, operation: Operation) -> bool | None:
         """Is a command sure to be served? False: sure to be refused; None: time decides."""
-        right = courses(self.model, operation, self.moment)
-        served = {course.success for course in right}
+        right = outcomes(self.model, operation, self.moment)
+        served = {outcome.success for outcome in right}
         return next(iter(served)) if len(served) == 1 else None
 
 

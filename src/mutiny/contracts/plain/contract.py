@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from mutiny.contracts.base import Answered, Checked
-from mutiny.contracts.common import Reset
 from mutiny.contracts.plain.operations import OPERATIONS
+from mutiny.kit.contract import Answered, Checked
+from mutiny.kit.operations import Reset
 from mutiny.model.operation import Operation
 from mutiny.model.pace import Pace
 from mutiny.model.verdict import Verdict
@@ -52,7 +52,7 @@ class PlainContract:
         """No beliefs."""
 
     def nothing_seen(self) -> Nothing:
-        """The picture before the first look."""
+        """The observation before the first look."""
         return Nothing()
 
     def resolve(

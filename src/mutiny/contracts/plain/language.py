@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from mutiny.contracts.language import Language
+from mutiny.kit.language import Language
 
 LANGUAGE = Language("plain", ())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mutiny.contracts.common import Reset, Sleep
+from mutiny.kit.operations import Reset, Sleep
 
 if TYPE_CHECKING:
     from mutiny.model.operation import Operation

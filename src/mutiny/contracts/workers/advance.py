@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from mutiny.contracts import faults
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.model import WorkerBelief, WorkersModel
 from mutiny.contracts.workers.observation import Observation
+from mutiny.kit import faults
 from mutiny.model.operation import Operation
 
 OK, REFUSED, UNKNOWN = "ok", "refused", "unknown"
@@ -409,7 +409,7 @@ def _move_source(model: WorkersModel, *_: object) -> WorkersModel:
     return model
 
 
-def injured(model: WorkersModel, operation: faults.Injury, now: float) -> WorkersModel:
+def injured(model: WorkersModel, operation: faults.LibraryFault, now: float) -> WorkersModel:
     """A fault was on, or is on from now on: those who feel it may be away for a while."""
     name = op.worker_of(operation.during) if operation.during is not None else None
     alone = operation.spares_others and name is not None
@@ -425,7 +425,7 @@ def injured(model: WorkersModel, operation: faults.Injury, now: float) -> Worker
 def _injured(
     model: WorkersModel, operation: Operation, tokens: object, now: float, seen: object
 ) -> WorkersModel:
-    assert isinstance(operation, faults.Injury)
+    assert isinstance(operation, faults.LibraryFault)
     return injured(model, operation, now)
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from mutiny.contracts import faults
-from mutiny.contracts.base import Answered, Checked
-from mutiny.contracts.common import competes
 from mutiny.contracts.workers import generate, judge, operations, simplify
-from mutiny.contracts.workers.keepers import KEEPERS, Keeper
+from mutiny.contracts.workers.applicability import KEEPERS, Keeper
 from mutiny.contracts.workers.model import WorkersModel
 from mutiny.contracts.workers.observation import Observation
 from mutiny.contracts.workers.profile import Profile
 from mutiny.contracts.workers.rules import RULES
 from mutiny.contracts.workers.scenarios import SCENARIOS
+from mutiny.kit import faults
+from mutiny.kit.contract import Answered, Checked
+from mutiny.kit.operations import competes
 from mutiny.model.operation import Kind, Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
@@ -52,7 +52,7 @@ class WorkersContract:
         return Beliefs((WorkersModel(self.profile),))
 
     def nothing_seen(self) -> Observation:
-        """The picture before the first look."""
+        """The observation before the first look."""
         return Observation()
 
     def resolve(
@@ -153,7 +153,7 @@ class WorkersContract:
         )
 
     def see(self, model: Beliefs, seen: Observation) -> Beliefs:
-        """Narrow the beliefs by a new picture."""
+        """Narrow the beliefs by a new observation."""
         return replace(model, alternatives=tuple(one.see(seen) for one in model.alternatives))
 
     def pending(self, model: Beliefs, seen: Observation) -> tuple[str, ...]:
@@ -259,7 +259,12 @@ def _unsure(checked: Checked) -> Checked:
 def _cell(
     operation: Operation, before: Observation, verdict: Verdict, model: WorkersModel
 ) -> dict[str, object]:
-    wrapping = (operations.ExpectError, operations.SweepPoint, faults.Injury, faults.KillDuring)
+    wrapping = (
+        operations.ExpectError,
+        operations.SweepPoint,
+        faults.LibraryFault,
+        faults.KillDuring,
+    )
     wrapped = isinstance(operation, wrapping) and operation.children()
     inner = operation.children()[0] if wrapped else operation
     worker = operations.worker_of(inner)

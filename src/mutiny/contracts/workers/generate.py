@@ -11,13 +11,13 @@ import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from mutiny.contracts import faults
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.advance import OK, REFUSED, advance
 from mutiny.contracts.workers.expect import expect
 from mutiny.contracts.workers.hazards import Hazards, ends_world, settles
 from mutiny.contracts.workers.model import WorkersModel
 from mutiny.contracts.workers.profile import Profile
+from mutiny.kit import faults
 from mutiny.model.operation import Operation
 from mutiny.seeds import stream
 
@@ -77,7 +77,7 @@ class _Chooser:
             for part in operation.operations:
                 self.apply(part)
             return
-        if isinstance(operation, faults.Injury | faults.KillDuring | op.SweepPoint):
+        if isinstance(operation, faults.LibraryFault | faults.KillDuring | op.SweepPoint):
             self._apply_hazard(operation)
             return
         expectation = expect(self.model, operation, None)
@@ -101,7 +101,7 @@ class _Chooser:
         """Whether the command inside has happened, nobody knows: believe both."""
         inner = hazard.children()[0] if hazard.children() else None
         self.next += settles(hazard)
-        if isinstance(hazard, faults.Injury):
+        if isinstance(hazard, faults.LibraryFault):
             self.model = advance(self.model, hazard, OK)
             # A fault that is healed before anybody asks the target anything has tested nothing.
             self.next += (op.Status(),) if hazard.lasting else ()

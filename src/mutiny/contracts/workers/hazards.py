@@ -9,10 +9,10 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 
-from mutiny.contracts import faults
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.expect import expect
 from mutiny.contracts.workers.model import WorkersModel
+from mutiny.kit import faults
 from mutiny.model.operation import Operation
 
 Hazard = tuple[float, Callable[[], Operation]]

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from mutiny.contracts import faults
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.model import WorkersModel, unwell
 from mutiny.contracts.workers.observation import (
@@ -18,6 +17,7 @@ from mutiny.contracts.workers.observation import (
     WorkerView,
     WorktreeView,
 )
+from mutiny.kit import faults
 from mutiny.model.operation import Kind, Operation, walk
 from mutiny.model.violation import Violation
 
@@ -515,7 +515,7 @@ def source_untouched(check: Check) -> Iterator[Violation]:
         )
 
 
-def _on(model: WorkersModel, kind: type[faults.Injury]) -> bool:
+def _on(model: WorkersModel, kind: type[faults.LibraryFault]) -> bool:
     """Is a lasting fault of this kind on?"""
     return any(isinstance(fault, kind) for fault in model.lasting)
 

@@ -10,22 +10,22 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from mutiny.contracts import faults
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.advance import OK, REFUSED, UNKNOWN, advance, injured, step
+from mutiny.contracts.workers.applicability import is_kept
 from mutiny.contracts.workers.expect import expect
 from mutiny.contracts.workers.invariants import INVARIANTS, Check, Unreadable, touched_workers
-from mutiny.contracts.workers.keepers import is_kept
 from mutiny.contracts.workers.ledger import audit
 from mutiny.contracts.workers.model import AGENT_MOVES, WorkersModel
 from mutiny.contracts.workers.observation import Observation
+from mutiny.kit import classify as classifying
+from mutiny.kit import faults
+from mutiny.kit.classify import Judgement
 from mutiny.model.expectation import Expectation
 from mutiny.model.operation import Kind, Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict, worst
 from mutiny.model.violation import Violation
-from mutiny.oracle import classify as classifying
-from mutiny.oracle.classify import Judgement
 
 Patterns = Mapping[str, Sequence[str]]
 PREFIX = "workers"
@@ -79,7 +79,7 @@ def judge_answer(
         return judge_answer(model, operation.operation, ended, before, seen, patterns, now)
     if isinstance(operation, op.SweepPoint | faults.KillDuring):
         return _judge_sweep_point(model, operation, result, moment)
-    if isinstance(operation, faults.Injury) and operation.during is not None:
+    if isinstance(operation, faults.LibraryFault) and operation.during is not None:
         return _judge_injury(model, operation, result, moment)
     if model.lasting and isinstance(operation, op.ExpectError):
         due = replace(expect(model, operation.inner, before), success=False)
@@ -171,7 +171,7 @@ def _judge_during(
 
 def _judge_injury(
     model: WorkersModel,
-    operation: faults.Injury,
+    operation: faults.LibraryFault,
     result: OperationResult,
     moment: Moment,
 ) -> Answer:

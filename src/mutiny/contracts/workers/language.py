@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from mutiny.contracts.language import Language, RollbackLine
-from mutiny.contracts.sentences import (
+from mutiny.contracts.workers import operations as op
+from mutiny.contracts.workers.observation import Observation
+from mutiny.kit.language import Language, RollbackLine
+from mutiny.kit.sentences import (
     Finding,
     Look,
+    Record,
     Sentence,
     Value,
-    Witness,
     broken,
     holds,
     pending,
     unknown,
 )
-from mutiny.contracts.workers import operations as op
-from mutiny.contracts.workers.observation import Observation
 from mutiny.model.operation import Kind, Operation, walk
 
 ENDS: Mapping[str, frozenset[str]] = {
@@ -49,8 +49,8 @@ def _unreadable(seen: Observation) -> Finding | None:
     return None
 
 
-def _all_reach(witness: Witness, values: Mapping[str, Value]) -> Finding:
-    seen: Observation = witness.seen
+def _all_reach(record: Record, values: Mapping[str, Value]) -> Finding:
+    seen: Observation = record.seen
     unready = _unreadable(seen)
     if unready is not None:
         return unready
@@ -60,15 +60,15 @@ def _all_reach(witness: Witness, values: Mapping[str, Value]) -> Finding:
         for view in seen.workers.values()
         if view.status not in wanted
     ]
-    waiting = [*others, *witness.pending]
+    waiting = [*others, *record.pending]
     return pending("; ".join(waiting)) if waiting else holds()
 
 
-def _none_stuck(witness: Witness, values: Mapping[str, Value]) -> Finding:
+def _none_stuck(record: Record, values: Mapping[str, Value]) -> Finding:
     statuses = _statuses((values["status"],))
     # The limit is the user's own word: a busy machine stretches it, a target's pace does not replace it.
-    limit = witness.seen.pace.lag(float(values["limit"]))
-    longest, who = _longest(witness.looks, statuses)
+    limit = record.seen.pace.lag(float(values["limit"]))
+    longest, who = _longest(record.looks, statuses)
     text = f"longest {longest:.1f} s" + (f" ({who})" if who else "")
     return (
         broken(f"{who} was in {values['status']} for {longest:.1f} s", who)
@@ -93,8 +93,8 @@ def _longest(looks: Sequence[Look], statuses: frozenset[str]) -> tuple[float, st
     return longest, who
 
 
-def _one_daemon(witness: Witness, values: Mapping[str, Value]) -> Finding:
-    daemons = witness.seen.daemons
+def _one_daemon(record: Record, values: Mapping[str, Value]) -> Finding:
+    daemons = record.seen.daemons
     if daemons is None:
         return unknown("the processes of the box could not be listed")
     if len(daemons) > 1:
@@ -102,44 +102,44 @@ def _one_daemon(witness: Witness, values: Mapping[str, Value]) -> Finding:
     return holds()
 
 
-def _daemon_runs(witness: Witness, values: Mapping[str, Value]) -> Finding:
-    if witness.seen.daemons is None:
+def _daemon_runs(record: Record, values: Mapping[str, Value]) -> Finding:
+    if record.seen.daemons is None:
         return unknown("the processes of the box could not be listed")
-    return holds() if witness.seen.daemon_alive else pending("the daemon does not run")
+    return holds() if record.seen.daemon_alive else pending("the daemon does not run")
 
 
 _NOT_ITS_OWN = "the state file is what a fault made of it"
 
 
-def _no_error(witness: Witness, values: Mapping[str, Value]) -> Finding:
-    if witness.seen.state_as_left:
+def _no_error(record: Record, values: Mapping[str, Value]) -> Finding:
+    if record.seen.state_as_left:
         return unknown(_NOT_ITS_OWN)
-    for view in witness.seen.workers.values():
+    for view in record.seen.workers.values():
         if view.status == "error":
             return broken(f"{view.name}: {view.error_reason or 'error'}", view.name)
     return holds()
 
 
-def _worker_is(witness: Witness, values: Mapping[str, Value]) -> Finding:
+def _worker_is(record: Record, values: Mapping[str, Value]) -> Finding:
     wanted = _statuses((values["status"],))
-    status = witness.seen.status_of(values["worker"])
+    status = record.seen.status_of(values["worker"])
     if status in wanted:
         return holds(f"{values['worker']} is {status}")
     return pending(f"{values['worker']} is {status or 'missing'}")
 
 
-def _noticed(witness: Witness, values: Mapping[str, Value]) -> Finding:
+def _noticed(record: Record, values: Mapping[str, Value]) -> Finding:
     """After a fault a worker was seen away, in error, or with another agent than before."""
-    if not witness.shocks:
+    if not record.shocks:
         return pending("no fault has fired yet")
-    first = witness.shocks[0][0]
+    first = record.shocks[0][0]
     before: dict[str, set[tuple[int, int]]] = {}
-    for look in witness.looks:
+    for look in record.looks:
         seen: Observation = look.seen
         for agent in seen.agents or ():
             if agent.alive and look.at <= first:
                 before.setdefault(agent.worker, set()).add(agent.identity)
-    for look in witness.looks:
+    for look in record.looks:
         if look.at <= first:
             continue
         for view in look.seen.workers.values():
@@ -151,8 +151,8 @@ def _noticed(witness: Witness, values: Mapping[str, Value]) -> Finding:
     return pending("nothing shows that the fault was noticed")
 
 
-def _redelivered(witness: Witness, values: Mapping[str, Value]) -> Finding:
-    receipts = witness.seen.receipts
+def _redelivered(record: Record, values: Mapping[str, Value]) -> Finding:
+    receipts = record.seen.receipts
     if receipts is None:
         return unknown("the doubles' record could not be read")
     agents: dict[str, set[tuple[int, int]]] = {}
@@ -164,14 +164,14 @@ def _redelivered(witness: Witness, values: Mapping[str, Value]) -> Finding:
     return pending("no task was given to a second agent")
 
 
-def _nothing_lost(witness: Witness, values: Mapping[str, Value]) -> Finding:
+def _nothing_lost(record: Record, values: Mapping[str, Value]) -> Finding:
     """Every acknowledged task was received by an agent, or is in a worker's prompt, or is merged."""
-    receipts, commits = witness.seen.receipts, witness.seen.commits
+    receipts, commits = record.seen.receipts, record.seen.commits
     if receipts is None or commits is None:
         return unknown("the record or the commits could not be read")
-    if witness.seen.state_as_left:
+    if record.seen.state_as_left:
         return unknown(_NOT_ITS_OWN)
-    alternatives = witness.model.alternatives
+    alternatives = record.model.alternatives
     open_tokens = {
         token
         for token, work in alternatives[0].work.items()
@@ -180,10 +180,10 @@ def _nothing_lost(witness: Witness, values: Mapping[str, Value]) -> Finding:
     known = {token for receipt in receipts for token in receipt.tokens}
     known |= {token for commit in commits for token in commit.tokens}
     prompts = " ".join(
-        f"{view.prompt} {view.pending_prompt}" for view in witness.seen.workers.values()
+        f"{view.prompt} {view.pending_prompt}" for view in record.seen.workers.values()
     )
     missing = sorted(token for token in open_tokens - known if token not in prompts)
-    if missing and witness.pending:
+    if missing and record.pending:
         return pending(f"{', '.join(missing)} not seen yet")
     return (
         broken(f"{', '.join(missing)} is nowhere", missing[0])

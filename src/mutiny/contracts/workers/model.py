@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 
-from mutiny.contracts.faults import Injury
 from mutiny.contracts.workers.observation import Observation
 from mutiny.contracts.workers.profile import Profile
+from mutiny.kit.faults import LibraryFault
 
 AGENT_MOVES: Mapping[str, tuple[str, ...]] = {
     "working": ("needs_review", "no_changes"),
@@ -123,7 +123,7 @@ class WorkersModel:
     """
     faults: tuple[str, ...] = ()
     """Faults since the system was last seen settled."""
-    lasting: tuple[Injury, ...] = ()
+    lasting: tuple[LibraryFault, ...] = ()
     """Faults that are on now: commands may fail, and nothing has to happen by itself."""
     work: Mapping[str, Work] = field(default_factory=dict)
 

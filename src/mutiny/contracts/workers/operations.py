@@ -10,56 +10,56 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mutiny.contracts.common import (
+from mutiny.kit.faults import FAULTS
+from mutiny.kit.operations import (
     ERRNOS as ERRNOS,
 )
-from mutiny.contracts.common import (
+from mutiny.kit.operations import (
     MOST_AT_ONCE as MOST_AT_ONCE,
 )
-from mutiny.contracts.common import (
+from mutiny.kit.operations import (
     TEARS as TEARS,
 )
-from mutiny.contracts.common import (
+from mutiny.kit.operations import (
     Choice as Choice,
 )
-from mutiny.contracts.common import (
+from mutiny.kit.operations import (
     CrashAt as CrashAt,
 )
-from mutiny.contracts.common import (
+from mutiny.kit.operations import (
     ExpectError as ExpectError,
 )
-from mutiny.contracts.common import (
+from mutiny.kit.operations import (
     FailAt as FailAt,
 )
-from mutiny.contracts.common import (
+from mutiny.kit.operations import (
     Interleave as Interleave,
 )
-from mutiny.contracts.common import (
+from mutiny.kit.operations import (
     KillAt as KillAt,
 )
-from mutiny.contracts.common import (
+from mutiny.kit.operations import (
     Parallel as Parallel,
 )
-from mutiny.contracts.common import (
+from mutiny.kit.operations import (
     PowerLossAt as PowerLossAt,
 )
-from mutiny.contracts.common import (
+from mutiny.kit.operations import (
     Reset as Reset,
 )
-from mutiny.contracts.common import (
+from mutiny.kit.operations import (
     Sleep as Sleep,
 )
-from mutiny.contracts.common import (
+from mutiny.kit.operations import (
     SweepPoint as SweepPoint,
 )
-from mutiny.contracts.common import (
+from mutiny.kit.operations import (
     TearAt as TearAt,
 )
-from mutiny.contracts.common import (
+from mutiny.kit.operations import (
     Trace as Trace,
 )
-from mutiny.contracts.common import check_noticeable
-from mutiny.contracts.faults import FAULTS
+from mutiny.kit.operations import check_noticeable
 from mutiny.model.operation import Kind, Operation
 
 STATUSES = (

@@ -7,7 +7,7 @@ hoping that some time is enough.
 
 from __future__ import annotations
 
-from mutiny.contracts.workers.drills import DRILLS
+from mutiny.contracts.workers.fault_scenarios import DRILLS
 from mutiny.contracts.workers.operations import (
     Accept,
     Add,

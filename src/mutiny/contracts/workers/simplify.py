@@ -10,8 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from mutiny.contracts import faults
-from mutiny.contracts.shortening import (
+from mutiny.contracts.workers import operations as op
+from mutiny.contracts.workers.advance import OK, REFUSED, advance
+from mutiny.contracts.workers.expect import expect
+from mutiny.contracts.workers.model import WorkersModel
+from mutiny.contracts.workers.profile import Profile
+from mutiny.kit import faults
+from mutiny.kit.shortening import (
     Forms,
     Steps,
     exact_points,
@@ -22,11 +27,6 @@ from mutiny.contracts.shortening import (
     with_one,
     without,
 )
-from mutiny.contracts.workers import operations as op
-from mutiny.contracts.workers.advance import OK, REFUSED, advance
-from mutiny.contracts.workers.expect import expect
-from mutiny.contracts.workers.model import WorkersModel
-from mutiny.contracts.workers.profile import Profile
 from mutiny.model.operation import Operation
 
 SHORT_PROMPT = "Create a.txt"
@@ -169,7 +169,7 @@ def _walk(model: WorkersModel, operation: Operation) -> WorkersModel:
         ):
             continue
         model = advance(model, part, outcome, tokens=tokens)
-        if isinstance(part, op.PauseProcess | faults.Injury) and part.during is not None:
+        if isinstance(part, op.PauseProcess | faults.LibraryFault) and part.during is not None:
             model = _walk(model, part.during)
         if isinstance(part, op.SweepPoint | faults.KillDuring):
             model = _walk(model, part.operation)

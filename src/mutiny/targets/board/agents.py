@@ -13,7 +13,7 @@ from dataclasses import replace
 from mutiny.contracts.board.observation import AgentRun
 from mutiny.contracts.workers.observation import ProcessView
 from mutiny.doubles.install import write_script
-from mutiny.oracle.probes.doubles import ReceivedLog, identity
+from mutiny.probes.doubles import ReceivedLog, identity
 from mutiny.system.files import BoxPath
 from mutiny.targets.board.spec import AgentsSpec
 

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from mutiny.contracts.board.profile import BoardProfile
 from mutiny.errors import MutinyError
-from mutiny.oracle.history.board import BoardModel, Meaning
-from mutiny.oracle.history.checker import Limits, Verdict, check
-from mutiny.oracle.history.events import Entry, parse_history, write_history
+from mutiny.history.board import BoardModel, Meaning
+from mutiny.history.checker import Limits, Verdict, check
+from mutiny.history.events import Entry, parse_history, write_history
 from mutiny.system.files import BoxPath
 
 LONGEST = 256 << 20

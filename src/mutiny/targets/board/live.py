@@ -18,39 +18,40 @@ from typing import Any
 from mutiny import stopping
 from mutiny.box.box import Box
 from mutiny.box.results import Command
-from mutiny.contracts import common, faults
-from mutiny.contracts.base import Evidence, StepContext
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.answers import answer_of
-from mutiny.contracts.board.courses import output_of
 from mutiny.contracts.board.judge import UNDER_ENGINE
 from mutiny.contracts.board.model import number_used
 from mutiny.contracts.board.observation import Answer, BoardObservation
+from mutiny.contracts.board.outcomes import output_of
 from mutiny.contracts.board.profile import BoardProfile, Figures
-from mutiny.contracts.board.sayable import sayable
+from mutiny.contracts.board.supported import supported
 from mutiny.contracts.workers.observation import ProcessView
-from mutiny.doubles import board_speech
+from mutiny.doubles.boards import speech as board_speech
 from mutiny.errors import TargetMissing
 from mutiny.faults import process as process_faults
+from mutiny.kit import faults
+from mutiny.kit import operations as common
+from mutiny.kit.contract import Evidence, StepContext
 from mutiny.model.operation import Operation, walk
 from mutiny.model.result import OperationResult
 from mutiny.system.files import KEPT_LIMIT, BoxPath
 from mutiny.system.keepsakes import Keepsake, last_words
 from mutiny.targets.board import drivers
 from mutiny.targets.board.agents import Agents
-from mutiny.targets.board.crew import Crew
 from mutiny.targets.board.history import Begun, History
 from mutiny.targets.board.load import Loads
 from mutiny.targets.board.observer import BoardObserver
 from mutiny.targets.board.server import Server
+from mutiny.targets.board.spawned import SpawnedWorkers
 from mutiny.targets.board.spec import COMMANDS, BoardSpec
 from mutiny.targets.board.waits import WAITS
-from mutiny.targets.live import LiveOptions
-from mutiny.targets.pacing import Pacing
-from mutiny.targets.spec import fill
-from mutiny.targets.starting import Starting, trees_of
-from mutiny.targets.swept import SweptLive, as_result, unable
-from mutiny.targets.version import program_version
+from mutiny.targets.kit.live import LiveTarget, as_result, unable
+from mutiny.targets.kit.pacing import Pacing
+from mutiny.targets.kit.starting import Starting, trees_of
+from mutiny.targets.kit.version import program_version
+from mutiny.targets.workers.live import LiveOptions
+from mutiny.targets.workers.spec import fill
 
 _COMMAND_OF = {operation: name for name, operation in COMMANDS.items()}
 LONG_TEXT = 1000
@@ -59,7 +60,7 @@ LONG_ARGUMENT = 100_000
 """The kernel takes no argument of more than 128 KiB."""
 
 
-class BoardLive(SweptLive):
+class BoardLive(LiveTarget):
     """One board in one box, from Reset to Reset."""
 
     def __init__(self, spec: BoardSpec, directory: Path, options: LiveOptions) -> None:
@@ -94,7 +95,7 @@ class BoardLive(SweptLive):
         self._texts = 0
         self.history = History(directory.parent / "history.jsonl")
         self.server = Server(self)
-        self.crew = Crew(self)
+        self.crew = SpawnedWorkers(self)
         self.loads = Loads(self)
         doubles = self.box.files / "doubles"
         self.agents = None if spec.agents is None else Agents(spec.agents, doubles)
@@ -112,7 +113,7 @@ class BoardLive(SweptLive):
 
     def outside(self, inside: str) -> BoxPath:
         """A file of the box as it is reached from outside."""
-        return self.injuries.outside(inside) if self.injured else self.box.outside(inside)
+        return self.fault_runner.outside(inside) if self.injured else self.box.outside(inside)
 
     def filled(self, text: str, quoted: Callable[[str], str] = str) -> str:
         """A text of the target's file with its placeholders replaced; `quoted` by what it goes into."""
@@ -133,7 +134,7 @@ class BoardLive(SweptLive):
         figures = {
             variable: f"{self._figures[name]:g}" for name, variable in self.spec.configure.items()
         }
-        more = dict(self.injuries.environment) if self.injured else {}
+        more = dict(self.fault_runner.environment) if self.injured else {}
         name = {"MUTINY_WORKER": worker} if worker and more else {}
         return {**own, **figures, **more, **name}
 
@@ -186,7 +187,7 @@ class BoardLive(SweptLive):
             servers=servers, living=living, serving=servers is None or servers > 0
         )
         if self.injured and self.spec.state.file:
-            self.injuries.keep_copy("state", self._state_file())
+            self.fault_runner.keep_copy("state", self._state_file())
         return replace(seen, agents=runs, pace=self.pacing.now())
 
     def wait_change(self, timeout_s: float) -> None:
@@ -222,7 +223,7 @@ class BoardLive(SweptLive):
         try:
             self.history.write(self.crew.histories())
             if self.injured:
-                self.injuries.close()
+                self.fault_runner.close()
         finally:
             self.box.close()
 
@@ -291,7 +292,7 @@ class BoardLive(SweptLive):
             return spoken
         begun = self._begin(operation)
         if self.injured:
-            result = as_result(self.injuries.run(spoken), tuple(spoken.argv))
+            result = as_result(self.fault_runner.run(spoken), tuple(spoken.argv))
         else:
             result = as_result(self.box.run_many([spoken])[0], tuple(spoken.argv))
             self.pacing.took(result.target_ms / 1000)
@@ -442,7 +443,7 @@ class BoardLive(SweptLive):
         if isinstance(operation, op.Init) and self.spec.server is not None:
             return OperationResult(stdout="the board is made by its server")
         template = self.spec.template(name)
-        if template is None or not sayable(self.spec.profile, operation):
+        if template is None or not supported(self.spec.profile, operation):
             return unable(f"target {self.spec.name} has no command for {operation}")
         argv = board_speech.spoken(template, self._operation_values(operation))
         if self._uses_tools and len(argv[-1]) > LONG_ARGUMENT:

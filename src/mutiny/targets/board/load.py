@@ -6,9 +6,9 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from mutiny.contracts.board import operations as op
-from mutiny.doubles import board_load
+from mutiny.doubles.boards import load as board_load
 from mutiny.model.result import OperationResult
-from mutiny.targets.swept import unable
+from mutiny.targets.kit.live import unable
 
 if TYPE_CHECKING:
     from mutiny.targets.board.live import BoardLive

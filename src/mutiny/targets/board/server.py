@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mutiny.contracts.workers.observation import ProcessView
-from mutiny.doubles import board_speech
+from mutiny.doubles.boards import speech as board_speech
 from mutiny.faults import process as process_faults
 from mutiny.model.result import OperationResult
 from mutiny.system.files import BoxPath
 from mutiny.system.keepsakes import Keepsake, last_words
-from mutiny.targets.swept import unable
+from mutiny.targets.kit.live import unable
 
 if TYPE_CHECKING:
     from mutiny.targets.board.live import BoardLive
@@ -58,7 +58,7 @@ class Server:
         self._logs.append(log)
         started = time.perf_counter()
         spawned = live.box.spawn(
-            live.injuries.wrapped(argv) if live.injured else argv,
+            live.fault_runner.wrapped(argv) if live.injured else argv,
             cwd=str(live.values["source"]),
             env=live.environment(),
             output=live.box.inside(log),
@@ -128,7 +128,7 @@ class Server:
         live, spec = self._live, self._live.spec.server
         assert spec is not None
         server = [live.filled(word) for word in spec.argv]
-        script = str(Path(board_speech.__file__).with_name("board_once.py"))
+        script = str(Path(board_speech.__file__).with_name("once.py"))
         python = str(live.values["python"])
         return (python, "-IS", script, spec.ready, str(len(server)), *server, *argv)
 

@@ -16,7 +16,7 @@ from mutiny.contracts.board.operations import OPERATIONS, SETTINGS, STATUSES
 from mutiny.contracts.board.profile import BoardProfile
 from mutiny.contracts.board.rules import BINDING, RULES
 from mutiny.errors import FormatError, nearest
-from mutiny.targets.checks import (
+from mutiny.targets.kit.checks import (
     check_all_inside,
     check_excuses,
     check_inside,
@@ -82,7 +82,7 @@ class SpokenCommand:
     timeout_s: float | None = None
 
     def template(self, client: tuple[str, ...]) -> dict[str, object]:
-        """The form that `doubles/board_speech.py` speaks."""
+        """The form that `doubles/boards/speech.py` speaks."""
         return {
             "argv": list(client if self.tool else self.argv),
             "optional": {name: list(group) for name, group in self.optional.items()},

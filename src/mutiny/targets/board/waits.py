@@ -6,10 +6,10 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from mutiny.contracts.base import StepContext
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.observation import BoardObservation
 from mutiny.contracts.board.sentences import understand
+from mutiny.kit.contract import StepContext
 from mutiny.model.operation import Operation
 from mutiny.model.pace import Patience
 from mutiny.model.result import OperationResult

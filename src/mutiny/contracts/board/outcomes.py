@@ -1,0 +1,533 @@
+"""Every right outcome of a command: its answer, and the board afterwards.
+
+One function gives both what is expected and what follows, so they cannot disagree. Where time is too
+close to tell there are several outcomes; an answer that is on none of them breaks a promise.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from mutiny.contracts.board import leaders
+from mutiny.contracts.board import operations as op
+from mutiny.contracts.board.limits import breaker_outcomes, fails, pays, succeeds
+from mutiny.contracts.board.model import (
+    ANYTIME,
+    BoardModel,
+    Span,
+    Task,
+    Tasks,
+    attempt_over,
+    due_status,
+    has_cycle,
+    settle_dependants,
+)
+from mutiny.contracts.board.observation import Answer
+from mutiny.contracts.board.outcome import Outcome, no, ok
+from mutiny.model.operation import Operation
+
+MOST_DOUBTFUL = 5
+"""Of so many claims that may or may not be stale every combination is tried; of more not all."""
+BROKEN_OFF = "broken_off"
+"""No refusal that anybody says: how far a command may have come when it was killed."""
+NOT_SERVING = ("server_down", "not_initialised")
+
+
+def outcomes(model: BoardModel, operation: Operation, when: Span) -> tuple[Outcome, ...]:
+    """All right outcomes of one command."""
+    found = _served(model, operation, when)
+    if model.damaged and not isinstance(operation, op.Repair | op.Up | op.Down):
+        found = (*found, no(model, "the state was damaged", "unreadable"))
+    return found
+
+
+def _served(model: BoardModel, operation: Operation, when: Span) -> tuple[Outcome, ...]:
+    if isinstance(operation, op.Up | op.Down | op.RestartServer | op.StartSecondServer):
+        return _LIFE[type(operation)](model)
+    serving = model.serving
+    down = no(model, "no server runs", *NOT_SERVING)
+    if isinstance(operation, op.Init):
+        again = no(model, "there is a board already", "already_initialised")
+        made = Outcome(replace(model, initialised=True), reason="nothing is there yet")
+        return (made, again) if model.initialised else (made,)
+    if serving is False:
+        return (down,)
+    if not model.initialised:
+        return (no(model, "there is no board yet", "not_initialised", "server_down"),)
+    found = tuple(_limited(model, operation, when))
+    return (*found, down) if serving is None else found
+
+
+def learn(model: BoardModel, operation: Operation, answer: Answer) -> BoardModel:
+    """Numbers that only the answer tells."""
+    task = model.tasks.get(answer.task or "")
+    if isinstance(operation, op.Claim) and task is not None:
+        epoch = answer.number("epoch")
+        if epoch is not None:
+            key = (operation.worker, task.id)
+            given = {**model.given, key: (*model.given.get(key, ()), epoch)}
+            model = replace(model.with_task(replace(task, epoch=epoch)), given=given)
+    token = answer.number("token")
+    if isinstance(operation, op.Elect) and token is not None and model.leader is not None:
+        known = (*model.tokens.get(operation.node, ()), token)
+        model = replace(
+            model,
+            tokens={**model.tokens, operation.node: known},
+            leader=replace(model.leader, token=token),
+            top_token=max(model.top_token, token),
+        )
+    return model
+
+
+# --- the server -----------------------------------------------------------------------------------
+
+
+def _up(model: BoardModel) -> tuple[Outcome, ...]:
+    if not model.profile.server:
+        return (ok(model, "it needs no server"),)
+    if model.serving is True:
+        return (no(model, "a server runs already", "server_running", "busy"),)
+    up = replace(model, initialised=True, up=frozenset({True}), undecided=_open_after_start(model))
+    started = ok(up, "no server runs")
+    if model.serving is None:
+        return (started, no(model, "a server may run already", "server_running", "busy"))
+    return (started,)
+
+
+def _open_after_start(model: BoardModel) -> tuple[Tasks, ...]:
+    """A server that starts well has decided what has happened, and keeps a copy of it."""
+    return model.undecided if model.damaged else ()
+
+
+def _down(model: BoardModel) -> tuple[Outcome, ...]:
+    if not model.profile.server:
+        return (ok(model, "it needs no server"),)
+    stopped = ok(_stopped(model), "a server runs")
+    if model.serving is True:
+        return (stopped,)
+    return (stopped, no(model, "nothing may be running", "server_down"))
+
+
+def _stopped(model: BoardModel) -> BoardModel:
+    """A new server gives every claim a new lease, and may or may not remember breaker and buckets."""
+    blurred = model.all_blurred()
+    return replace(blurred, up=frozenset({False}), breaker=replace(model.breaker, unsure=True))
+
+
+def _restart(model: BoardModel) -> tuple[Outcome, ...]:
+    if not model.profile.server:
+        return (ok(model, "it needs no server"),)
+    back = replace(_stopped(model), up=frozenset({True}), undecided=_open_after_start(model))
+    return (ok(back, "the server comes back"),)
+
+
+def _second(model: BoardModel) -> tuple[Outcome, ...]:
+    if model.serving is True and model.profile.server:
+        return (no(model, "a server runs already", "server_running", "busy"),)
+    return (ok(model, "no server runs"),)
+
+
+_LIFE: dict[type[Operation], Callable[[BoardModel], tuple[Outcome, ...]]] = {
+    op.Up: _up,
+    op.Down: _down,
+    op.RestartServer: _restart,
+    op.StartSecondServer: _second,
+}
+
+
+def server_killed(model: BoardModel) -> BoardModel:
+    """The server is gone without a word."""
+    return _stopped(model)
+
+
+# --- guards ---------------------------------------------------------------------------------------
+
+
+def _limited(model: BoardModel, operation: Operation, when: Span) -> Iterator[Outcome]:
+    """A rate limit comes before everything else."""
+    worker = op.worker_of(operation)
+    found = _COURSES[type(operation)](model, operation, when)
+    if model.profile.figures.rate_limit <= 0 or not isinstance(operation, op.WORKING):
+        yield from found
+        return
+    assert worker is not None
+    allowed, paid = pays(model, worker, when)
+    if allowed is not False:
+        for outcome in found:
+            bucket = paid(outcome.success)
+            buckets = {**outcome.after.buckets, worker: bucket}
+            yield replace(outcome, after=replace(outcome.after, buckets=buckets))
+    if allowed is not True:
+        yield no(model.spoke(worker, when, sure=False), "the worker asks too often", "rate_limited")
+
+
+# --- tasks come -----------------------------------------------------------------------------------
+
+
+def _add(model: BoardModel, operation: Any, when: Span) -> Iterable[Outcome]:
+    wanted = {operation.task: operation.depends}
+    return _added(model, wanted, operation.priority, operation.max_attempts)
+
+
+def _add_batch(model: BoardModel, operation: Any, when: Span) -> Iterable[Outcome]:
+    pairs = [op.split_new_task(text) for text in operation.tasks]
+    names = [name for name, _ in pairs]
+    if not model.profile.batches:
+        return _one_by_one(model, pairs)
+    if len(set(names)) < len(names):
+        return (no(model, "a task is in the batch twice", "duplicate_id", "bad_input"),)
+    return _added(model, operation.named, 5, None)
+
+
+def _one_by_one(model: BoardModel, pairs: list[tuple[str, tuple[str, ...]]]) -> Iterable[Outcome]:
+    """A batch that is no batch: what came before a refusal, or before a crash, is there."""
+    on_the_way = [no(model, "nothing of it was added yet", BROKEN_OFF)]
+    for name, depends in pairs:
+        (outcome,) = _added(model, {name: depends}, 5, None)
+        if not outcome.success:
+            return (outcome, *on_the_way)
+        model = outcome.after
+        on_the_way.append(no(model, f"it was added up to {name}", BROKEN_OFF))
+    return (ok(model, "the tasks are new"), *on_the_way[:-1])
+
+
+def _add_many(model: BoardModel, operation: op.AddMany, when: Span) -> Iterable[Outcome]:
+    return _added(model, operation.named, 5, None)
+
+
+def _added(
+    model: BoardModel, wanted: dict[str, tuple[str, ...]], priority: int, most: int | None
+) -> tuple[Outcome, ...]:
+    wrong: set[str] = set()
+    if any(name in model.tasks for name in wanted):
+        wrong.add("duplicate_id")
+    if has_cycle(wanted) or any(name in depends for name, depends in wanted.items()):
+        wrong |= {"cycle", "dependency_missing", "bad_input"}
+    if any(
+        other not in wanted and other not in model.tasks
+        for depends in wanted.values()
+        for other in depends
+    ):
+        wrong.add("dependency_missing")
+    if wrong:
+        return (no(model, f"it is not possible: {', '.join(sorted(wrong))}", *wrong),)
+    tasks = dict(model.tasks)
+    for order, (name, depends) in enumerate(wanted.items(), model.next_order()):
+        limit = most or int(model.profile.figures.max_attempts)
+        status = "blocked" if depends else "available"
+        tasks[name] = Task(name, priority, tuple(dict.fromkeys(depends)), limit, order, status)
+    named = next(iter(wanted)) if len(wanted) == 1 else None
+    return (
+        ok(
+            replace(model, tasks=settle_dependants(tasks, model.profile)),
+            "the tasks are new",
+            named,
+        ),
+    )
+
+
+# --- tasks are taken ------------------------------------------------------------------------------
+
+
+def reaped(model: BoardModel, when: Span, speaker: str = "") -> Iterator[BoardModel]:
+    """The board after what is stale was returned; several when that is too close to tell."""
+    sure: list[str] = []
+    doubtful: list[str] = []
+    for name, task in model.tasks.items():
+        stale = model.stale(task.owner, when) if task.held else False
+        if stale and task.owner == speaker:
+            stale = None  # it has just shown that it lives
+        if stale is not False:
+            (sure if stale else doubtful).append(name)
+    choices: Iterable[tuple[str, ...]] = itertools.chain.from_iterable(
+        itertools.combinations(doubtful, size) for size in range(len(doubtful) + 1)
+    )
+    guessed = model.guessed or len(doubtful) > MOST_DOUBTFUL
+    if len(doubtful) > MOST_DOUBTFUL:
+        choices = _together(model, doubtful)
+    for also in choices:
+        after = replace(model, guessed=guessed)
+        for name in (*sure, *also):
+            after = fails(after, model.tasks[name], when)
+            held = after.tasks[name]
+            free = held.free() if model.profile.fail_is_final else attempt_over(held, None)
+            after = after.with_task(free)
+        yield replace(after, tasks=settle_dependants(after.tasks, model.profile))
+
+
+def _together(model: BoardModel, doubtful: list[str]) -> Iterator[tuple[str, ...]]:
+    """None, all, and all of one owner: who has been silent has been so for all that it holds."""
+    yield ()
+    yield tuple(doubtful)
+    for owner in {model.tasks[name].owner for name in doubtful}:
+        yield tuple(name for name in doubtful if model.tasks[name].owner == owner)
+
+
+def _claim(model: BoardModel, operation: op.Claim, when: Span) -> Iterable[Outcome]:
+    for free in reaped(model, when, operation.worker):
+        for through, guarded in breaker_outcomes(free, when):
+            heard = guarded.spoke(operation.worker, when, sure=False)
+            if not through:
+                yield no(heard, "the circuit breaker is open", "breaker_open")
+            elif operation.task is not None:
+                yield from _take_named(heard, operation, operation.task, when)
+            else:
+                yield from _take_best(heard, operation, when)
+
+
+def _taken(model: BoardModel, worker: str, task: Task, when: Span) -> Outcome:
+    claimed = replace(task, status="claimed", owner=worker, epoch=task.epoch + 1, rest=None)
+    after = model.with_task(claimed).spoke(worker, when, sure=True)
+    if model.profile.breaker and after.breaker.opened is not None:
+        probes = after.breaker.probes | {task.id}
+        after = replace(after, breaker=replace(after.breaker, probes=probes))
+    return ok(after, f"task {task.id} is the best one", task.id)
+
+
+def _take_best(model: BoardModel, operation: op.Claim, when: Span) -> Iterable[Outcome]:
+    free = [task for task in model.tasks.values() if task.status == "available"]
+    for task in sorted(free, key=lambda one: (one.priority, one.order)):
+        rested = model.rested(task, when)
+        if rested is not False:
+            yield _taken(model, operation.worker, task, when)
+        if rested:
+            return
+    yield no(model, "no task is available", "nothing_to_claim")
+
+
+def _take_named(model: BoardModel, operation: op.Claim, name: str, when: Span) -> Iterable[Outcome]:
+    task = model.tasks.get(name)
+    if task is None:
+        yield no(model, f"task {name} does not exist", "unknown_task")
+        return
+    if task.status == "blocked":
+        yield no(model, f"task {name} is blocked", "dependencies_open", "task_not_available")
+        return
+    if task.owner == operation.worker and task.held and model.profile.owner_reclaims:
+        yield ok(model, "its owner may ask again", name)
+    classes = ("task_not_available", "nothing_to_claim", "wrong_status")
+    if task.status != "available":
+        yield no(model, f"task {name} is {task.status}", *classes)
+        return
+    rested = model.rested(task, when)
+    if rested is not False:
+        yield _taken(model, operation.worker, task, when)
+    if not rested:
+        yield no(model, f"task {name} rests", *classes)
+
+
+def _owned(
+    model: BoardModel, operation: op.OwnerCommand, statuses: tuple[str, ...]
+) -> Task | Outcome:
+    """The task that a worker may speak for, or the refusal that is due."""
+    task = model.tasks.get(operation.task)
+    if task is None:
+        return no(model, f"task {operation.task} does not exist", "unknown_task")
+    epoch = model.epoch_used(operation.worker, operation.task, stale=operation.stale)
+    classes: set[str] = set()
+    if task.owner != operation.worker:
+        classes |= {"not_owner"}
+    if epoch is not None and epoch != task.epoch:
+        classes |= {"stale_epoch"}
+    if not task.held:  # whether a free or finished task has an owner is the board's own business
+        classes |= {"wrong_status", "not_owner"}
+    elif task.status not in statuses:
+        classes |= {"wrong_status"}
+    if classes:
+        what = f"{task.status}, owner {task.owner or 'nobody'}, epoch {task.epoch}"
+        return no(model, f"task {task.id} is {what}", *classes)
+    return task
+
+
+def _start(model: BoardModel, operation: Any, when: Span) -> Iterable[Outcome]:
+    task = _owned(_maybe(model, operation, when), operation, ("claimed",))
+    if isinstance(task, Outcome):
+        return (task,)
+    model = _maybe(model, operation, when)
+    return (ok(model.with_task(replace(task, status="in_progress")), "the owner begins", task.id),)
+
+
+def _maybe(model: BoardModel, operation: op.OwnerCommand, when: Span) -> BoardModel:
+    """A board may or may not take any word of a worker for a sign of life."""
+    return model.spoke(operation.worker, when, sure=False)
+
+
+def output_of(operation: op.Complete) -> str:
+    """The output that a completion carries."""
+    text = f"{operation.worker} did {operation.task}"
+    return text + "." * max(0, operation.size - len(text))
+
+
+def _complete(model: BoardModel, operation: Any, when: Span) -> Iterable[Outcome]:
+    model = _maybe(model, operation, when)
+    task = _owned(model, operation, op.HELD)
+    if isinstance(task, Outcome):
+        return (task,)
+    done = replace(task, status="done", output=output_of(operation))
+    after = succeeds(model, task).with_task(done)
+    after = replace(after, tasks=settle_dependants(after.tasks, model.profile))
+    return (ok(after, "the owner has done it", task.id),)
+
+
+def _fail(model: BoardModel, operation: Any, when: Span) -> Iterable[Outcome]:
+    model = _maybe(model, operation, when)
+    task = _owned(model, operation, op.HELD)
+    if isinstance(task, Outcome):
+        return (task,)
+    over = attempt_over(task, _rest(model, task.attempts, when))
+    if model.profile.fail_is_final:
+        over = replace(task, status="failed", attempts=task.attempts + 1)
+    after = fails(model, task, when).with_task(over)
+    after = replace(after, tasks=settle_dependants(after.tasks, model.profile))
+    return (ok(after, "the owner gives up", task.id),)
+
+
+def _rest(model: BoardModel, attempts: int, when: Span) -> Span:
+    """When a task may be tried again."""
+    figures, tolerance_s = model.profile.figures, model.profile.limits.tolerance_s
+    plain_s = min(figures.retry_cap_s, figures.retry_base_s * 2.0 ** min(attempts, 60))
+    return Span(
+        when.earliest + plain_s * (1 - figures.jitter) * 0.9,
+        when.latest + plain_s * (1 + figures.jitter) + tolerance_s,
+    )
+
+
+def _release(model: BoardModel, operation: Any, when: Span) -> Iterable[Outcome]:
+    model = _maybe(model, operation, when)
+    task = _owned(model, operation, op.HELD)
+    if isinstance(task, Outcome):
+        return (task,)
+    probes = model.breaker.probes - {task.id}
+    after = replace(model, breaker=replace(model.breaker, probes=probes))
+    return (ok(after.with_task(task.free()), "the owner gives it back", task.id),)
+
+
+def _heartbeat(model: BoardModel, operation: Any, when: Span) -> Iterable[Outcome]:
+    return (ok(model.spoke(operation.worker, when, sure=True), "everybody may say so"),)
+
+
+def _cancel(model: BoardModel, operation: Any, when: Span) -> Iterable[Outcome]:
+    task = model.tasks.get(operation.task)
+    if task is None:
+        return (no(model, f"task {operation.task} does not exist", "unknown_task"),)
+    if task.over and not (task.status == "failed" and model.profile.cancels_failed):
+        return (no(model, f"task {task.id} is {task.status}", "wrong_status"),)
+    probes = model.breaker.probes - {task.id}
+    after = replace(model, breaker=replace(model.breaker, probes=probes))
+    after = after.with_task(replace(task, status="cancelled", rest=None))
+    return (
+        ok(
+            replace(after, tasks=settle_dependants(after.tasks, model.profile)),
+            "nobody needs it",
+            task.id,
+        ),
+    )
+
+
+def _retry(model: BoardModel, operation: Any, when: Span) -> Iterable[Outcome]:
+    task = model.tasks.get(operation.task)
+    if task is None:
+        return (no(model, f"task {operation.task} does not exist", "unknown_task"),)
+    if task.status != "failed":
+        return (no(model, f"task {task.id} is {task.status}", "wrong_status"),)
+    most = model.profile.figures.max_retries
+    if most and task.retries >= most:
+        return (no(model, f"it was retried {task.retries} times", "retries_used", "wrong_status"),)
+    status = due_status(model.tasks, task, model.profile)
+    if status == "failed":
+        return (no(model, "a dependency has failed", "dependencies_open", "wrong_status"),)
+    rest = _rest(model, task.retries, when) if model.profile.retry_rests else None
+    again = replace(task.free(rest), status=status, attempts=0, retries=task.retries + 1)
+    return (ok(model.with_task(again), "it gets all its attempts again", task.id),)
+
+
+def _recover(model: BoardModel, operation: Any, when: Span) -> Iterable[Outcome]:
+    return [ok(after, "what is stale is returned") for after in reaped(model, when)]
+
+
+# --- copies ---------------------------------------------------------------------------------------
+
+
+def _checkpoint(model: BoardModel, operation: Any, when: Span) -> Iterable[Outcome]:
+    kept = {**model.checkpoints, operation.name: model.tasks}
+    name = frozenset({operation.name})
+    vague = model.vague | name if model.loose else model.vague - name
+    after = replace(model, checkpoints=kept, spoiled=model.spoiled - name, vague=vague)
+    return (ok(after, "a copy can always be kept"),)
+
+
+def _restore(model: BoardModel, operation: Any, when: Span) -> Iterable[Outcome]:
+    saved = model.checkpoints.get(operation.name)
+    if saved is None:
+        return (no(model, "there is no such checkpoint", "unknown_checkpoint"),)
+    tasks = {}
+    for name, task in saved.items():
+        now = model.tasks.get(name)
+        epoch = max(task.epoch, 0 if now is None else now.epoch)
+        task = replace(task, epoch=epoch, rest=_blurred(task.rest))
+        free = task.held and not model.profile.restore_keeps_claims
+        tasks[name] = task.free(task.rest) if free else task
+    there = ok(replace(model, tasks=tasks), "the checkpoint is there")
+    if operation.name in model.spoiled:
+        return (there, no(model, "the disk lied about the checkpoint", "unreadable"))
+    return (there,)
+
+
+def _blurred(rest: Span | None) -> Span | None:
+    """A copy of an old moment: how a board reads it later is its own business."""
+    return None if rest is None else ANYTIME
+
+
+def _repair(model: BoardModel, operation: Any, when: Span) -> Iterable[Outcome]:
+    if not model.damaged:
+        return (ok(model, "nothing is wrong"),)
+    mended = replace(model, damaged=False, undecided=())
+    found = [
+        ok(_from_copy(mended, tasks), "everything acknowledged comes back from a copy")
+        for tasks in (model.tasks, *model.undecided)
+    ]
+    found.append(ok(mended, "the damage may have hit nothing that counts"))
+    return found
+
+
+def _from_copy(model: BoardModel, tasks: Any) -> BoardModel:
+    """Claims of the lost time are void, or they still stand."""
+    free = {
+        name: replace(task.free() if task.held else task, rest=_blurred(task.rest))
+        for name, task in tasks.items()
+    }
+    return replace(model, tasks=free, leader=None)
+
+
+def _look(model: BoardModel, operation: Any, when: Span) -> Iterable[Outcome]:
+    return (ok(model, "looking is always answered"),)
+
+
+_COURSES: dict[type[Operation], Callable[[BoardModel, Any, Span], Iterable[Outcome]]] = {
+    op.AddTask: _add,
+    op.AddBatch: _add_batch,
+    op.AddMany: _add_many,
+    op.Claim: _claim,
+    op.Start: _start,
+    op.Complete: _complete,
+    op.Fail: _fail,
+    op.Release: _release,
+    op.Heartbeat: _heartbeat,
+    op.Cancel: _cancel,
+    op.Retry: _retry,
+    op.Recover: _recover,
+    op.Checkpoint: _checkpoint,
+    op.Restore: _restore,
+    op.Repair: _repair,
+    op.Elect: leaders.elect,
+    op.Renew: leaders.renew,
+    op.StepDown: leaders.step_down,
+    op.WriteAsLeader: leaders.write,
+    op.Status: _look,
+    op.List: _look,
+}
+COMMANDS: tuple[type[Operation], ...] = (op.Init, *_LIFE, *_COURSES)
+"""Everything that is said to the board."""

@@ -1,0 +1,151 @@
+"""A worker of a board without a model: one process that claims, works and completes, as it was told.
+
+Runs inside a box (`python -IS board_worker.py CONFIG.json`), speaks to the board through the same
+command lines as Mutiny, and writes every command with the moments of its invocation and its return to
+a history file: only so can the commands of many workers be put in an order afterwards. Its own clock is
+never skewed, the clocks of the commands that it starts may be.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from types import FrameType
+from typing import Any
+
+sys.path.insert(0, os.path.abspath(os.path.join(os.path.dirname(__file__), *[".."] * 3)))
+
+from mutiny.doubles.boards.speech import answer_in, spoken
+
+IDLE_S = 0.1
+"""Pause after a claim that got nothing."""
+
+
+class Stopped(Exception):
+    """The worker was asked to end."""
+
+
+class Worker:
+    """One worker and its behaviour."""
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        self.name: str = config["worker"]
+        self._commands: dict[str, Any] = config["commands"]
+        self._values: dict[str, Any] = config["values"]
+        self._environment: dict[str, str] = {**os.environ, **config["environment"]}
+        self._limit_s: float = config["limit_s"]
+        self._beat_s: float = config["beat_s"]
+        self._history = os.open(config["history"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        word, _, number = str(config["behaviour"]).partition(":")
+        self.behaviour = word
+        self.number = float(number) if number else 0.0
+        self.stopping = False
+        self._last_beat = time.monotonic()
+
+    # --- speaking --------------------------------------------------------------------------------
+
+    def _note(self, kind: str, operation: str, **more: Any) -> None:
+        line = {"type": kind, "process": self.name, "operation": operation, **more}
+        os.write(self._history, (json.dumps(line) + "\n").encode())
+
+    def say(self, operation: str, **arguments: Any) -> dict[str, Any]:
+        """Give one command; its answer, or a refusal that says that there was none."""
+        values = {**self._values, "worker": self.name, **arguments}
+        known = {key: value for key, value in arguments.items() if value is not None}
+        asked = {"worker": self.name, **known}
+        argv = spoken(self._commands[operation], values)
+        self._note("invoke", operation, arguments=asked, time=time.monotonic())
+        try:
+            done = subprocess.run(
+                argv,
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=self._limit_s,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            self._note("info", operation, time=time.monotonic())
+            return {"ok": False, "error": "no_answer"}
+        returned = time.monotonic()
+        answer = answer_in(done.stdout.decode("utf-8", "replace"))
+        if answer is None or done.returncode < 0 or answer.get("happened") == "unknown":
+            self._note("info", operation, time=returned)
+            return {"ok": False, "error": "no_answer"}
+        if "unable" in answer or answer.get("error") in ("system", "server_down", "no_space"):
+            self._note("fail", operation, time=returned)  # it has not happened, and tells nothing
+            return answer
+        self._note("ok" if answer.get("ok") else "fail", operation, answer=answer, time=returned)
+        return answer
+
+    def _work(self, seconds: float, *, beats: bool) -> None:
+        """Be busy for some time, and say that one lives if so told."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            time.sleep(min(left, self._beat_s))
+            if beats and time.monotonic() < end:
+                self.say("heartbeat")
+
+    # --- working ---------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Claim and work until told to stop, or until the behaviour ends it."""
+        while not self.stopping:
+            if self.behaviour == "stranger":
+                self._interfere()
+            answer = self.say("claim")
+            if not answer.get("ok"):
+                self._rest()
+                continue
+            self._handle(str(answer["task"]), answer.get("epoch"))
+
+    def _rest(self) -> None:
+        end = time.monotonic() + (0.0 if self.behaviour == "flood" else IDLE_S)
+        while not self.stopping and time.monotonic() < end:
+            time.sleep(0.02)
+
+    def _handle(self, task: str, epoch: int | None) -> None:
+        if self.behaviour == "claim-and-die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.behaviour == "claim-and-hang":
+            while not self.stopping:
+                time.sleep(0.05)
+            return
+        if "start" in self._commands:
+            self.say("start", task=task, epoch=epoch)
+        if self.behaviour == "slow":
+            self._work(self.number / 1000, beats=True)
+        elif self.behaviour == "deaf":
+            self._work(self.number or 3 * self._beat_s, beats=False)
+        self.say("complete", task=task, epoch=epoch)
+        if self.behaviour == "double":
+            self.say("complete", task=task, epoch=epoch)
+
+    def _interfere(self) -> None:
+        """Complete what belongs to somebody else."""
+        listed = self.say("list")
+        for task in listed.get("tasks", []):
+            if task.get("owner") not in (None, self.name) and task.get("status") != "done":
+                self.say("complete", task=task["id"], epoch=task.get("epoch"))
+                return
+
+
+def main(path: str) -> int:
+    """Run one worker."""
+    with open(path, encoding="utf-8") as file:
+        worker = Worker(json.load(file))
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        worker.stopping = True
+
+    signal.signal(signal.SIGTERM, stop)
+    worker.run()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,318 @@
+"""The fault library as operations that all contracts share: plain arguments, places and roles by word.
+
+The one insight: a fault is a state of the world with a beginning and an end, so all of them last in
+one of the same three ways, and everything else (carrying out, judging, exploring, minimising) is
+written once for `LibraryFault` and not a dozen times.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from mutiny.kit.operations import check_noticeable, check_seconds
+from mutiny.model.operation import Kind, Operation
+
+ROLES = ("daemon", "agent", "tmux")
+_LENGTHS = ("during", "seconds", "lasting")
+LEAST_DELAY_MS = 1.0
+LEAST_OFFSET_S, LEAST_DRIFT = 0.1, 0.01
+LEAST_LOSS = 0.001
+WIDEST_KILOBITS = 100_000
+MOST_SHARE = 0.5
+MOST_SPARE = {
+    "descriptors": 16,
+    "memory": 16 * 1024 * 1024,
+    "file_size": 64 * 1024,
+    "processes": 16,
+}
+"""How weak a fault may be. What is weaker than this changes nothing that could be measured, and a run
+under it would only look as if it had survived something.
+"""
+DAMAGES = ("truncate", "append", "flip", "garbage", "empty", "stale", "delete")
+
+
+def _one_of(name: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise ValueError(f"{name} {value!r} is none of {', '.join(known)}")
+
+
+def _within(name: str, value: float, least: float, most: float) -> None:
+    """A number outside these is no fault: nobody could feel it."""
+    if not least <= value <= most:
+        raise ValueError(f"{name} must be between {least:g} and {most:g}, got {value:g}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LibraryFault(Operation):
+    """A fault that is on for a while.
+
+    `during`: while this command runs, and healed after it (with `seconds`: after that time at the
+    latest). `seconds` alone: for that long. `lasting`: until `Heal`, `Settle` or the end of the run.
+    """
+
+    during: Operation | None = None
+    seconds: float = 0.0
+    lasting: bool = False
+    kind: ClassVar[Kind] = Kind.FAULT
+    command_only: ClassVar[bool] = False
+    """With `during` only that command feels it; otherwise everything in the box does."""
+    instant: ClassVar[bool] = False
+    """It may also simply happen, without any length."""
+
+    def __post_init__(self) -> None:
+        if self.seconds != 0:
+            check_noticeable(self.seconds)
+        if self.during is not None and self.during.kind is not Kind.COMMAND:
+            raise ValueError(f"during must be a command; {self.during.type} is none")
+        if self.lasting and (self.during is not None or self.seconds):
+            raise ValueError("give one of during, seconds and lasting")
+        if not (self.lasting or self.during is not None or self.seconds or self.instant):
+            raise ValueError("say how long: during a command, for some seconds, or lasting")
+
+    def arguments(self) -> dict[str, object]:
+        """What it is comes before how long it lasts."""
+        given = super().arguments()
+        return {name: given[name] for name in sorted(given, key=_LENGTHS.__contains__)}
+
+    def children(self) -> tuple[Operation, ...]:
+        return () if self.during is None else (self.during,)
+
+    @property
+    def spares_others(self) -> bool:
+        """Only the one command feels it."""
+        return self.command_only and self.during is not None
+
+
+@dataclass(frozen=True)
+class Heal(Operation):
+    """Every lasting fault is taken back."""
+
+    kind: ClassVar[Kind] = Kind.CONTROL
+
+
+# --- disk and files -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class FillDisk(LibraryFault):
+    """No space left on the disk of a place: no bytes, or no inodes."""
+
+    what: str = "bytes"
+    place: str = "state"
+    command_only: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _one_of("what", self.what, ("bytes", "inodes"))
+
+
+@dataclass(frozen=True)
+class ReadOnlyDisk(LibraryFault):
+    """The disk of a place can no longer be written."""
+
+    place: str = "state"
+    command_only: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class SlowFiles(LibraryFault):
+    """Every change of a file below a place takes so much longer, for commands started from now on."""
+
+    delay_ms: float = 20.0
+    place: str = "state"
+    command_only: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _within("delay_ms", self.delay_ms, LEAST_DELAY_MS, 3_600_000)
+
+
+@dataclass(frozen=True)
+class Forbid(LibraryFault):
+    """A place may no longer be written, or no longer be used at all."""
+
+    what: str = "write"
+    place: str = "state"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _one_of("what", self.what, ("write", "all"))
+        if self.what == "all" and self.lasting:
+            raise ValueError("a place that nobody may use cannot be looked at: not lasting")
+
+
+@dataclass(frozen=True)
+class HoldLock(LibraryFault):
+    """Somebody holds a lock that the target needs, and does not give it back."""
+
+    place: str = "lock"
+    how: str = "flock"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _one_of("how", self.how, ("flock", "posix", "sqlite"))
+
+
+@dataclass(frozen=True)
+class DamageFile(LibraryFault):
+    """The content of a file is damaged; without a length it simply stays so."""
+
+    how: str = "garbage"
+    file: str = "state"
+    seed: int = 1
+    instant: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _one_of("how", self.how, DAMAGES)
+
+
+# --- clock ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SkewClock(LibraryFault):
+    """The wall clock is wrong by so much, or time runs so many times as fast; for all, or one worker."""
+
+    worker: str | None = None
+    offset_s: float = 0.0
+    rate: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.offset_s == 0 and self.rate == 1:
+            raise ValueError("give offset_s, or rate, or both")
+        if self.rate <= 0:
+            raise ValueError(f"rate must be more than 0, got {self.rate:g}")
+        if self.offset_s != 0 and not abs(self.offset_s) >= LEAST_OFFSET_S:
+            raise ValueError(
+                f"offset_s must be {LEAST_OFFSET_S:g} s or more either way, got {self.offset_s:g}"
+            )
+        if self.rate != 1 and not abs(self.rate - 1) >= LEAST_DRIFT:
+            raise ValueError(
+                f"rate must differ from 1 by {LEAST_DRIFT:g} or more, got {self.rate:g}"
+            )
+
+
+# --- network --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Partition(LibraryFault):
+    """Packets between the box and a party are lost, both ways or one way, all or a part of them."""
+
+    party: str = "network"
+    direction: str = "both"
+    how: str = "drop"
+    loss: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _one_of("direction", self.direction, ("both", "to", "from"))
+        _one_of("how", self.how, ("drop", "reject"))
+        _within("loss", self.loss, LEAST_LOSS, 1)
+
+
+@dataclass(frozen=True)
+class SlowLink(LibraryFault):
+    """A narrow or a long network for everything in the box."""
+
+    kilobits_per_s: int = 0
+    delay_ms: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if (self.kilobits_per_s > 0) == (self.delay_ms > 0):
+            raise ValueError("give either kilobits_per_s or delay_ms")
+        _within("kilobits_per_s", self.kilobits_per_s, 0, WIDEST_KILOBITS)
+        _within("delay_ms", self.delay_ms, 0, 3_600_000)
+
+
+# --- resources ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LowerLimit(LibraryFault):
+    """A role has only `spare` more than it uses now: descriptors, bytes of memory, bytes in a file."""
+
+    role: str = "daemon"
+    what: str = "descriptors"
+    spare: int = 0
+    worker: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _one_of("role", self.role, ROLES)
+        _one_of("what", self.what, ("descriptors", "memory", "file_size"))
+        _within(f"spare of {self.what}", self.spare, 0, MOST_SPARE[self.what])
+        if self.role == "agent" and self.worker is None:
+            raise ValueError("the limit of an agent needs its worker")
+
+    @property
+    def may_kill(self) -> bool:
+        """Without memory a process may have to die, and whoever writes beyond the size of a file is ended
+        by the kernel (SIGXFSZ) unless it has asked for an error instead.
+        """
+        return self.what in ("memory", "file_size")
+
+
+@dataclass(frozen=True)
+class LimitProcesses(LibraryFault):
+    """Those who run now can start no more processes than `spare`."""
+
+    spare: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _within("spare", self.spare, 0, MOST_SPARE["processes"])
+
+
+@dataclass(frozen=True)
+class StarveCpu(LibraryFault):
+    """The box has only this share of one processor."""
+
+    share: float = 0.2
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _within("share", self.share, 0.01, MOST_SHARE)
+
+
+INJURIES: tuple[type[LibraryFault], ...] = (
+    *(FillDisk, ReadOnlyDisk, SlowFiles, Forbid, HoldLock, DamageFile, SkewClock),
+    *(Partition, SlowLink, LowerLimit, LimitProcesses, StarveCpu),
+)
+
+
+# --- the random kill ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class KillDuring(Operation):
+    """A command, and after so many milliseconds everything dies; with `whole=False` only the command.
+
+    A command that ends earlier is followed by the kill at once.
+    """
+
+    operation: Operation
+    after_ms: float
+    whole: bool = True
+    kind: ClassVar[Kind] = Kind.FAULT
+
+    def __post_init__(self) -> None:
+        check_seconds(self.after_ms / 1000)
+        if self.operation.kind is not Kind.COMMAND:
+            raise ValueError(f"only a command can be killed; {self.operation.type} is none")
+
+    @property
+    def ends_world(self) -> bool:
+        """Does the whole box die?"""
+        return self.whole
+
+    def children(self) -> tuple[Operation, ...]:
+        return (self.operation,)
+
+
+FAULTS: tuple[type[Operation], ...] = (*INJURIES, KillDuring, Heal)
+"""For the registry of every contract."""

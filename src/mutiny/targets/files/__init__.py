@@ -1,0 +1,1 @@
+"""Target files that ship with Mutiny."""

@@ -1,0 +1,373 @@
+"""Look at a live workers target: state file, processes, tmux, git, and what the doubles wrote.
+
+One look is one batch of concurrent questions into the box; what has not changed is not asked again.
+A question that fails leaves its fact unknown and says so.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
+
+from mutiny import stopping
+from mutiny.box.box import Box
+from mutiny.box.errors import CommandNotStarted
+from mutiny.box.results import Command, CommandResult, ProcessInfo
+from mutiny.contracts.workers.observation import (
+    AgentView,
+    Commit,
+    Observation,
+    ProcessView,
+    Receipt,
+    WorkerView,
+    WorktreeView,
+)
+from mutiny.doubles.install import Received
+from mutiny.probes import doubles, git
+from mutiny.probes.state import StateReading, StateWords, read_state
+from mutiny.system.files import BoxPath
+from mutiny.system.inotify import DirectoryWatch, Event
+from mutiny.targets.kit.pacing import Pacing
+from mutiny.targets.workers.daemons import Daemons
+from mutiny.targets.workers.spec import TargetSpec, fill
+
+_TMUX_ARGV = ("tmux", "list-panes", "-a", "-F", "#{session_name}\t#{pane_pid}")
+_NO_SERVER = re.compile(r"no server running|No such file or directory|Connection refused")
+PROBE_TIMEOUT_S = 10.0
+LOOKS = 3
+TORN_READS = 20
+TORN_PAUSE_S = 0.01
+
+
+class Observer:
+    """Looks at one live target in one box."""
+
+    def __init__(
+        self,
+        box: Box,
+        spec: TargetSpec,
+        values: Mapping[str, str],
+        *,
+        double_agents: bool,
+        outside: Callable[[str], BoxPath] | None = None,
+        known_daemons: Daemons | None = None,
+        pacing: Pacing | None = None,
+    ) -> None:
+        self._box = box
+        self._outside = outside or box.outside
+        """The host path of a file of the box; asked anew each time: a disk may be put over it."""
+        self._spec = spec
+        self._double_agents = double_agents
+        self.known_daemons = known_daemons or Daemons(spec.daemon.argv)
+        self._words = StateWords(
+            spec.state.workers,
+            spec.state.daemon_flag,
+            {name: str(key) for name, key in asdict(spec.state.fields).items()},
+            spec.statuses,
+        )
+        self._state_file = fill(spec.state.file, values)
+        self._repositories = tuple(fill(text, values) for text in spec.git.repositories)
+        self._source = values["source"]
+        self.received = doubles.ReceivedLog(box.files / "doubles" / "received.jsonl")
+        self.pacing = pacing or Pacing()
+        self._watch: DirectoryWatch | None = None
+        self._written_in_place = False
+        self._left: tuple[bytes | None] | None = None
+        """What a fault made of the state file (None inside: it is gone), until the target wrote it."""
+        self._commit_cache: dict[str, tuple[str, tuple[Commit, ...]]] = {}
+        self._default_tokens: frozenset[str] | None = None
+        self.edit_marker: tuple[BoxPath, str] | None = None
+        """The user's uncommitted edit: file and a text that must stay in it."""
+
+    @property
+    def state_path(self) -> BoxPath:
+        """Where the state file is now."""
+        return self._outside(self._state_file)
+
+    # --- waiting -------------------------------------------------------------------------------
+
+    def state(self) -> StateReading:
+        """Only the state file: cheap enough to look at on every change.
+
+        Somebody may be in the middle of writing it: what cannot be understood counts only when it stays
+        the same.
+        """
+        reading = read_state(self.state_path, self._words)
+        for _ in range(TORN_READS):
+            if reading.error is None:
+                break
+            time.sleep(TORN_PAUSE_S)
+            before, reading = reading, read_state(self.state_path, self._words)
+            if reading == before:
+                break
+        return reading
+
+    def wait_change(self, timeout_s: float) -> None:
+        """Return when the state or the doubles' record changed, or when the time is over."""
+        stopping.check()
+        watch = self._watching()
+        if watch is None:
+            time.sleep(min(timeout_s, 0.05))
+            return
+        self._note(watch.wait(min(timeout_s, 0.25)))
+
+    def _watching(self) -> DirectoryWatch | None:
+        if self._watch is None and self.state_path.parent.is_dir():
+            self._watch = DirectoryWatch([self.state_path.parent, self._box.files / "doubles"])
+        return self._watch
+
+    def _note(self, events: list[Event]) -> None:
+        for event in events:
+            if event.name == self.state_path.name and "modify" in event.masks:
+                self._written_in_place = True
+
+    def forgive_writes(self) -> None:
+        """Forget what the watch saw: Mutiny itself has just damaged the file."""
+        watch = self._watching()
+        while watch is not None and watch.wait(0):
+            pass
+        self._written_in_place = False
+
+    def left_damaged(self, left: bytes | None) -> None:
+        """Mutiny has made this of the state file; until it is something else nobody else wrote it."""
+        self._left = (left,)
+
+    def noticed_as_left(self) -> bool:
+        """The state is what a fault made of it, and the target is due to notice that."""
+        return self._spec.profile.notices_damage and self.as_left()
+
+    def as_left(self) -> bool:
+        """Is the state file still what a fault made of it?
+
+        Asked before the file is read: what is read later is then at least as new as the answer.
+        """
+        if self._left is not None and _content(self.state_path) != self._left[0]:
+            self._left = None
+        return self._left is not None
+
+    # --- looking -------------------------------------------------------------------------------
+
+    def observe(self) -> Observation:
+        """One complete look; a worktree that vanishes between two questions means: look again."""
+        for _ in range(LOOKS - 1):
+            try:
+                return self._look()
+            except CommandNotStarted:
+                self.wait_change(0.05)
+        return self._look()
+
+    def _look(self) -> Observation:
+        errors: list[str] = []
+        watch = self._watching()
+        if watch is not None:
+            self._note(watch.wait(0))
+        as_left = self.as_left()
+        reading = self.state()
+        records = self.received.refresh() if self._double_agents else []
+        worktrees = {name: self._worktree(view) for name, view in reading.workers.items()}
+        commands, roles = self._questions(reading, worktrees)
+        answers = self._box.run_many(commands)
+        by_role = dict(zip(roles, answers, strict=True))
+        panes = _panes(by_role.pop("tmux"), errors)
+        processes = self._processes(errors)
+        for role, answer in by_role.items():
+            if role.startswith("dirty:"):
+                name = role.removeprefix("dirty:")
+                worktrees[name] = replace(worktrees[name], dirty=_dirty(answer, errors))
+        commits = self._commits(by_role, errors)
+        if "tokens" in by_role:
+            self._default_tokens = _tokens(by_role["tokens"], errors)
+        in_place, self._written_in_place = self._written_in_place, False
+        pattern = re.compile(self._spec.sessions)
+        return Observation(
+            at=time.time(),
+            state_exists=reading.exists,
+            state_error=reading.error,
+            state_in_place=in_place,
+            state_as_left=as_left,
+            daemon_flag=reading.daemon_flag,
+            workers=reading.workers,
+            sessions=None
+            if panes is None
+            else frozenset(name for name in panes if pattern.search(name)),
+            daemons=None
+            if processes is None
+            else tuple(map(_view, self.known_daemons.among(processes))),
+            agents=self._agents(records, processes, panes, reading),
+            worktrees=worktrees,
+            receipts=self._receipts(records),
+            commits=commits,
+            default_head=self._default_head(),
+            default_tokens=self._default_tokens,
+            source_edit_intact=self._edit_intact(),
+            probe_errors=tuple(errors),
+            pace=self.pacing.now(),
+        )
+
+    def _questions(
+        self, reading: StateReading, worktrees: Mapping[str, WorktreeView]
+    ) -> tuple[list[Command], list[str]]:
+        commands = [Command(_TMUX_ARGV, timeout_s=PROBE_TIMEOUT_S)]
+        roles = ["tmux"]
+        for name, view in reading.workers.items():
+            if view.status in ("idle", "needs_review") and worktrees[name].exists:
+                commands.append(
+                    Command(git.STATUS_ARGV, cwd=view.worktree, timeout_s=PROBE_TIMEOUT_S)
+                )
+                roles.append(f"dirty:{name}")
+        for repository in self._repositories:
+            git_dir = git.repository_dir(self._outside(repository))
+            if not git_dir.is_dir() or git.is_begun(git_dir):
+                continue
+            mark = git.fingerprint(git_dir)
+            if self._commit_cache.get(repository, ("", ()))[0] == mark:
+                continue
+            self._commit_cache[repository] = (mark, self._commit_cache.get(repository, ("", ()))[1])
+            branch = self._spec.git.default_branch
+            commands.append(self._log(repository))
+            roles.append(f"log:{repository}")
+            if repository == self._source:
+                for role, argv in (
+                    ("default", git.default_argv(repository, branch)),
+                    ("tokens", git.tokens_argv(repository, branch)),
+                ):
+                    commands.append(Command(argv, timeout_s=PROBE_TIMEOUT_S))
+                    roles.append(role)
+        return commands, roles
+
+    def _log(self, repository: str, *, heads: bool = True) -> Command:
+        argv = git.log_argv(repository, added_lines=self._spec.git.squashes, heads=heads)
+        return Command(argv, timeout_s=PROBE_TIMEOUT_S)
+
+    def _worktree(self, view: WorkerView) -> WorktreeView:
+        if not view.worktree:
+            return WorktreeView(exists=False)
+        return git.worktree(self._outside(view.worktree), self._outside)
+
+    def _commits(
+        self, answers: Mapping[str, CommandResult], errors: list[str]
+    ) -> tuple[Commit, ...] | None:
+        for repository in self._repositories:
+            log = answers.get(f"log:{repository}")
+            default = answers.get("default") if repository == self._source else None
+            if log is None:
+                continue
+            if log.exit_code != 0:
+                log = self._box.run_many([self._log(repository, heads=False)])[0]
+            failed = next((a for a in (log, default) if a is not None and a.exit_code != 0), None)
+            if failed is not None:
+                errors.append(f"git log in {repository} failed: {failed.stderr.strip()[:200]}")
+                self._commit_cache.pop(repository, None)
+                continue
+            shas = frozenset(default.stdout.split()) if default is not None else frozenset()
+            mark = self._commit_cache[repository][0]
+            self._commit_cache[repository] = (mark, git.parse_log(log.stdout, shas))
+        known = [self._commit_cache.get(repository) for repository in self._repositories]
+        if self._source in self._repositories and self._commit_cache.get(self._source) is None:
+            return None
+        merged: dict[str, Commit] = {}
+        for entry in known:
+            for commit in entry[1] if entry else ():
+                if commit.sha not in merged or commit.on_default:
+                    merged[commit.sha] = commit
+        return tuple(merged.values())
+
+    def _default_head(self) -> str | None:
+        git_dir = git.repository_dir(self._outside(self._source))
+        return git.resolve(git_dir, f"refs/heads/{self._spec.git.default_branch}")
+
+    def _processes(self, errors: list[str]) -> tuple[ProcessInfo, ...] | None:
+        try:
+            return self._box.processes()
+        except CommandNotStarted as error:
+            errors.append(f"process list: {error}")
+            return None
+
+    def daemons(self) -> tuple[ProcessView, ...]:
+        """The daemon processes now."""
+        return tuple(map(_view, self.known_daemons.among(self._box.processes())))
+
+    def learn_daemon(self) -> None:
+        """`up` has just ended well: what it has left running is the daemon."""
+        self.known_daemons.learn(self._box.processes())
+
+    def _agents(
+        self,
+        records: list[Received],
+        processes: tuple[ProcessInfo, ...] | None,
+        panes: Mapping[str, int] | None,
+        reading: StateReading,
+    ) -> tuple[AgentView, ...] | None:
+        if processes is None:
+            return None
+        living = {p.pid: p for p in processes if p.state != "Z"}
+        if self._double_agents:
+            return doubles.agents(records, frozenset((p.pid, p.start) for p in living.values()))
+        if panes is None or self._left is not None:
+            return None
+        found = []
+        for name, view in reading.workers.items():
+            process = living.get(panes.get(view.session, -1))
+            if process is not None:
+                identity = process.pid, process.start
+                found.append(AgentView(name, identity, alive=True, busy=False))
+        return tuple(found)
+
+    def _receipts(self, records: list[Received]) -> tuple[Receipt, ...] | None:
+        return doubles.receipts(records) if self._double_agents else None
+
+    def _edit_intact(self) -> bool | None:
+        if self.edit_marker is None:
+            return None
+        path, marker = self.edit_marker
+        try:
+            return marker in path.read_text(errors="replace")
+        except FileNotFoundError:
+            return False
+
+    def close(self) -> None:
+        """Stop watching."""
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None
+
+
+def _view(process: ProcessInfo) -> ProcessView:
+    return ProcessView(process.pid, process.start, process.parent_pid, process.argv, process.state)
+
+
+def _content(path: BoxPath) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def _panes(answer: CommandResult, errors: list[str]) -> dict[str, int] | None:
+    """Session name -> pid of its first pane; None when tmux gave no usable answer."""
+    if answer.exit_code != 0 and _NO_SERVER.search(answer.stderr):
+        return {}
+    if answer.exit_code != 0:
+        errors.append(f"tmux: {answer.stderr.strip() or 'no answer'}")
+        return None
+    panes: dict[str, int] = {}
+    for line in answer.stdout.splitlines():
+        name, _, pid = line.partition("\t")
+        panes.setdefault(name, int(pid or -1))
+    return panes
+
+
+def _dirty(answer: CommandResult, errors: list[str]) -> tuple[str, ...] | None:
+    if answer.exit_code != 0:
+        errors.append(f"git status: {answer.stderr.strip()[:200]}")
+        return None
+    return tuple(line[3:] for line in answer.stdout.splitlines() if line)
+
+
+def _tokens(answer: CommandResult, errors: list[str]) -> frozenset[str] | None:
+    if answer.exit_code not in (0, 1):
+        errors.append(f"git grep: {answer.stderr.strip()[:200]}")
+        return None
+    return frozenset(answer.stdout.split())
