@@ -51,7 +51,8 @@ def write_settings(transaction: Transaction, worker: Worker) -> None:
 
 
 def _hook(transaction: Transaction, worker: Worker, event: str) -> list[dict[str, object]]:
-    package_parent = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    package_parent = os.path.dirname(package)
     program = (
         f"import sys; sys.path.insert(0, {package_parent!r}); "
         "from longboat.workers.hook import main; sys.exit(main())"
