@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from builders import CONTRACT, ok, outcome, step
 from mutiny.contracts.workers import operations as op
+from mutiny.contracts.workers.contract import WorkersContract
 from mutiny.engine.journal import Step
 from mutiny.experiments.assess import assess
 from mutiny.experiments.compile import Placed, Plan
@@ -35,11 +36,13 @@ def at(seconds: float, one: Step) -> Step:
     return replace(one, timestamp_unix=seconds)
 
 
-def report(directory: Path, recorder: Recorder, *steps: Step) -> ExperimentReport:
+def report(
+    directory: Path, recorder: Recorder, *steps: Step, contract: WorkersContract = CONTRACT
+) -> ExperimentReport:
     plan = Plan(tuple(Placed(one.operation, "method", 3) for one in steps), ())
     told = outcome(directory, *steps)
     return assess(
-        *(EXPERIMENT, plan, told, recorder, CONTRACT.rules),
+        *(EXPERIMENT, plan, told, recorder, contract),
         target="longboat",
         plant="",
         seed=1,
@@ -206,3 +209,11 @@ def test_a_good_answer_after_a_calm_look_is_a_recovery() -> None:
     recorder.sampled(Sample(10.5, False, 1.0))
     recorder.sampled(Sample(11.1, True, 1.0))
     assert recorder.shocks[0].recovered_s == pytest.approx(1.0)
+
+
+def test_a_rule_that_was_not_asked_is_named(tmp_path: Path) -> None:
+    profile = replace(CONTRACT.profile, not_applicable={"workers.delivered_once": "no record"})
+    excusing = replace(CONTRACT, profile=profile)
+    found = report(tmp_path, Recorder(), step(op.Up(), Verdict.SUCCESS, 1), contract=excusing)
+    assert found.not_applicable == {"workers.delivered_once": "no record"}
+    assert "workers.delivered_once" in markdown(found).partition("### Findings")[0]

@@ -394,6 +394,16 @@ def test_what_runs_always_runs_after_a_bug_and_changes_no_verdict(tmp_path: Path
     assert [json.loads(line)["sequence_id"] for line in lines] == [1, 2, 3, 4, 5]
 
 
+def test_a_promise_that_only_the_rollback_breaks_is_broken(tmp_path: Path) -> None:
+    script = Script([ok(), refused("boom"), ok()], [DOWN, DOWN, DOWN])
+    engine = Engine(QUICK, lambda _: script, RunDirectory(tmp_path))
+    outcome = engine.run((op.Reset(), op.Init()), always=(op.Status(), op.Down()))
+    assert outcome.verdict.is_bug
+    assert outcome.failed_step is not None
+    assert isinstance(outcome.failed_step.operation, op.Status)
+    assert [type(step.operation) for step in outcome.rollback] == [op.Down]
+
+
 def test_what_runs_always_runs_after_an_interrupt(tmp_path: Path) -> None:
     script = Interrupted([ok(), ok(), ok(), ok()], [DOWN, DOWN])
     with pytest.raises(KeyboardInterrupt):

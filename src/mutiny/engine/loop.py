@@ -59,7 +59,7 @@ class Outcome:
     before_last: Any = None
     """Beliefs and observation before the last step, for whoever goes on from there."""
     rollback: tuple[Step, ...] = ()
-    """What was run at the end in any case; it does not change the verdict."""
+    """What was run at the end in any case, behind the step that failed."""
     untested: tuple[str, ...] = ()
     """Nothing broke, and yet nothing was proved: why."""
     replay: Replay | None = None
@@ -149,6 +149,13 @@ class Engine:
             finally:
                 with stopping.held_off(), stopping.running():
                     self._undo(last, journal, len(steps), undone)
+            broke = _first_broken(undone)
+            if broke is not None and steps and not steps[-1].verdict.stops_run:
+                # A promise that only the rollback breaks is broken all the same.
+                steps, undone = [*steps, *undone[: broke + 1]], undone[broke + 1 :]
+                verdict, untested = steps[-1].verdict, ()
+                with stopping.held_off(), stopping.running():
+                    evidence = self._evidence()
             return Outcome(
                 verdict,
                 tuple(steps),
@@ -498,6 +505,11 @@ class _Lag:
         self._since = {key: self._since.get(key, now) for key in keys}
         lasted = any(now - since >= self._lag_s for since in self._since.values())
         return lasted or now - self._started >= 4 * self._lag_s
+
+
+def _first_broken(steps: Sequence[Step]) -> int | None:
+    """Where the first of them broke a promise."""
+    return next((place for place, step in enumerate(steps) if step.verdict.is_bug), None)
 
 
 def _left_alone(operation: Operation, result: OperationResult) -> bool:

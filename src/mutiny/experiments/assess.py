@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from mutiny.experiments.experiment import CHAOS_TOOLKIT
-from mutiny.kit.experiment import Probe, SteadyState, Watch
+from mutiny.kit.experiment import Probe, SteadyState, Undo, Watch
 from mutiny.kit.language import availability, language_of, median, of_chaos
 from mutiny.kit.operations import disturbs
 from mutiny.model.operation import Kind
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from mutiny.experiments.compile import Placed, Plan
     from mutiny.experiments.experiment import Experiment
     from mutiny.experiments.recorder import Recorder, Shock
+    from mutiny.kit.contract import Contract
     from mutiny.kit.sentences import Sample
     from mutiny.model.violation import Rule, Violation
 
@@ -42,7 +43,7 @@ def assess(
     plan: Plan,
     outcome: Outcome,
     recorder: Recorder,
-    rules: Mapping[str, Rule],
+    contract: Contract,
     *,
     target: str,
     plant: str,
@@ -50,8 +51,12 @@ def assess(
     again: str = "",
 ) -> ExperimentReport:
     """The whole report of one run; `again` is the command that repeats it."""
-    placed = dict(enumerate(plan.steps, 1))
+    placed = {
+        step.sequence_id: where
+        for step, where in zip(_ran(outcome), _places(outcome, plan), strict=True)
+    }
     zero = outcome.steps[0].timestamp_unix if outcome.steps else 0.0
+    rules = contract.rules
     findings = tuple(_findings(outcome, rules, again))
     verdict = outcome.verdict
     return ExperimentReport(
@@ -80,7 +85,19 @@ def assess(
         probe="" if experiment.probe is None else str(experiment.probe),
         directory=str(outcome.directory.path),
         replay="" if outcome.replay is None else outcome.replay.of(len(outcome.steps)),
+        not_applicable=dict(contract.not_applicable),
     )
+
+
+def _ran(outcome: Outcome) -> tuple[Step, ...]:
+    return (*outcome.steps, *outcome.rollback)
+
+
+def _places(outcome: Outcome, plan: Plan) -> tuple[Placed, ...]:
+    """Where each step that ran stands in the plan: the rollback begins behind whatever came last."""
+    ran = _ran(outcome)
+    back = sum(isinstance(step.operation, Undo) for step in ran)
+    return (*plan.steps[: len(ran) - back], *plan.rollback[:back])
 
 
 def _reason(outcome: Outcome, placed: Mapping[int, Placed]) -> str:
@@ -183,12 +200,8 @@ def _faults(
 
 
 def _steps(outcome: Outcome, plan: Plan, zero: float) -> list[StepRecord]:
-    everything = [*plan.steps, *plan.rollback]
-    run = len(outcome.steps)
     found = []
-    for index, step in enumerate((*outcome.steps, *outcome.rollback)):
-        where = plan.steps[index] if index < run else plan.rollback[index - run]
-        assert where in everything
+    for step, where in zip(_ran(outcome), _places(outcome, plan), strict=True):
         note = _note(step)
         begin = step.timestamp_unix - zero
         found.append(

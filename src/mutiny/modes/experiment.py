@@ -161,7 +161,7 @@ def _told(
         plan,
         outcome,
         target.recorder,
-        target.contract().rules,
+        target.contract(),
         target=target.name,
         plant=target.options.plant,
         seed=seed,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from mutiny.model.verdict import Verdict
@@ -129,6 +130,8 @@ class ExperimentReport:
     directory: str = ""
     replay: str = ""
     """How short the replay is, and how often it failed again."""
+    not_applicable: Mapping[str, str] = field(default_factory=dict)
+    """Rules that the target does not promise, and why: they were not checked."""
     format: int = FORMAT
 
     def __post_init__(self) -> None:
