@@ -43,7 +43,7 @@ def samples(rss_kb: float = 0.0, descriptors: float = 0.0, count: int = 40) -> l
 def wrong(measured: dict[str, Any], shape: str = "cycles", **more: Any) -> str | None:
     """The rule that a load breaks."""
     figures = more.pop("figures", Figures())
-    model = BoardModel(BoardProfile(figures))
+    model = BoardModel(BoardProfile(figures=figures))
     result = OperationResult(details={"load": measured})
     found = wrong_with_load(model, op.Drive(shape), result, BoardObservation(**more))
     return None if found is None else found.rule

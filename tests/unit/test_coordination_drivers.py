@@ -22,7 +22,7 @@ from mutiny.doubles.boards import mcp_client
 from mutiny.engine.replay import load
 from mutiny.kit.operations import ExpectError
 from mutiny.targets.board.drivers import common, coordination_a, coordination_b, coordination_c
-from mutiny.targets.board.spec import load_board_spec
+from mutiny.targets.board.spec import BoardSpec
 
 FINDINGS = Path(__file__).parents[2] / "docs" / "findings" / "coordination"
 TARGETS = ("coordination-a", "coordination-b", "coordination-c")
@@ -218,7 +218,7 @@ def test_a_bridge_keeps_one_server_for_many_calls(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_target_files_offer_only_what_can_be_said(name: str) -> None:
-    profile = load_board_spec(target(name)).profile
+    profile = BoardSpec.load(target(name)).profile
     found = scenarios_of(profile)
     assert {"ready_tasks", "priority"} & set(found)
     assert not set(profile.skips) & set(found)
@@ -228,7 +228,7 @@ def test_target_files_offer_only_what_can_be_said(name: str) -> None:
 
 
 def test_what_a_board_without_epochs_and_names_cannot_be_told() -> None:
-    profile = load_board_spec(target("coordination-a")).profile
+    profile = BoardSpec.load(target("coordination-a")).profile
     assert not supported(profile, op.Claim("w1", "a"))
     assert not supported(profile, op.Complete("w1", "a", stale=True))
     assert not supported(profile, op.Release("w1", "a"))
@@ -240,7 +240,7 @@ def test_what_a_board_without_epochs_and_names_cannot_be_told() -> None:
 def test_findings_can_be_said_to_their_target(path: Path) -> None:
     replay = load(path, op.OPERATIONS, contract="board")
     assert replay.target in TARGETS
-    profile = load_board_spec(target(replay.target)).profile
+    profile = BoardSpec.load(target(replay.target)).profile
     assert all(supported(profile, item) for item in replay.operations)
     assert replay.expect not in profile.not_applicable
     assert json.loads(path.read_text())["expect"] == replay.expect

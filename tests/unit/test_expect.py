@@ -323,7 +323,7 @@ def test_every_refusal_has_a_class_with_a_meaning() -> None:
 
 
 def test_a_profile_may_serve_a_command_in_any_status() -> None:
-    anything = Profile(legal={"Rebase": ("*",)})
+    anything = Profile(legal={"Rebase": ("*",), "Review": ("*",)})
     believed = model(belief("alpha", "idle"), profile=anything)
     assert expect(believed, op.Rebase("alpha"), None).success_due
     assert expect(believed, op.Review("alpha"), None).success_due

@@ -14,7 +14,7 @@ from mutiny.doubles.boards.mcp_client import answer_in
 from mutiny.doubles.boards.speech import spoken
 from mutiny.errors import FormatError, UsageError
 from mutiny.model.result import OperationResult
-from mutiny.targets.board.spec import load_board_spec
+from mutiny.targets.board.spec import BoardSpec
 
 TEXT = files("mutiny.targets.files").joinpath("longboat-board.toml").read_text()
 
@@ -36,7 +36,7 @@ def test_mistakes_are_named(tmp_path: Path, old: str, new: str, said: str) -> No
     path = tmp_path / "board.toml"
     path.write_text(TEXT.replace(old, new))
     with pytest.raises(FormatError) as caught:
-        load_board_spec(path)
+        BoardSpec.load(path)
     assert said in str(caught.value)
 
 
@@ -44,20 +44,20 @@ def test_a_target_may_differ_from_another_in_a_few_words(tmp_path: Path) -> None
     (tmp_path / "board.toml").write_text(TEXT)
     path = tmp_path / "mine.toml"
     path.write_text('extends = "board"\nname = "mine"\n[profile.figures]\nlease_s = 9.0\n')
-    mine, base = load_board_spec(path), load_board_spec(tmp_path / "board.toml")
+    mine, base = BoardSpec.load(path), BoardSpec.load(tmp_path / "board.toml")
     assert (mine.name, mine.profile.figures.lease_s) == ("mine", 9.0)
     assert mine.profile.figures.retry_base_s == base.profile.figures.retry_base_s
     assert mine.commands == base.commands
     path.write_text('extends = "bord"\nname = "mine"\n')
     with pytest.raises(UsageError, match=r"bord\.toml: cannot read"):
-        load_board_spec(path)
+        BoardSpec.load(path)
 
 
 def test_agents_and_works_belong_together(tmp_path: Path) -> None:
     path = tmp_path / "board.toml"
     path.write_text(f"{TEXT}\n[agents]\nprompt = '(?P<task>a'\n")
     with pytest.raises(FormatError) as caught:
-        load_board_spec(path)
+        BoardSpec.load(path)
     assert "profile.works: must be true with [agents]" in str(caught.value)
     assert "agents.prompt" in str(caught.value)
 

@@ -13,7 +13,7 @@ from mutiny.contracts.workers.rules import RULES
 from mutiny.engine.replay import load
 from mutiny.kit.classify import matched_rejections
 from mutiny.targets.registry import find_spec
-from mutiny.targets.workers.spec import load_spec
+from mutiny.targets.workers.spec import TargetSpec
 
 FINDINGS = Path(__file__).parents[2] / "docs" / "findings" / "llmc"
 
@@ -116,6 +116,6 @@ def test_stored_replay_can_be_read(path: Path) -> None:
     assert replay.expect in RULES
     assert replay.target is not None
     if replay.target.endswith(".toml"):
-        load_spec(FINDINGS.parents[2] / replay.target)
+        TargetSpec.load(FINDINGS.parents[2] / replay.target)
     else:
         assert replay.target == "llmc"

@@ -11,9 +11,9 @@ from mutiny.contracts.workers.expect import REJECTIONS
 from mutiny.contracts.workers.profile import LEGAL, NEEDS_DAEMON
 from mutiny.errors import FormatError, TargetMissing, UsageError
 from mutiny.kit.classify import matched_rejections
-from mutiny.targets.board import spec as board_spec
+from mutiny.targets.kit.files import PLACEHOLDERS, fill
 from mutiny.targets.registry import find_program, find_spec, shipped
-from mutiny.targets.workers.spec import COMMANDS, PLACEHOLDERS, REQUIRED_COMMANDS, fill, load_spec
+from mutiny.targets.workers.spec import VOCABULARY, TargetSpec
 
 GOOD = """\
 format = 1
@@ -73,7 +73,7 @@ def changed(old: str, new: str) -> str:
 
 def problems(file: Path, text: str) -> tuple[str, ...]:
     with pytest.raises(FormatError) as caught:
-        load_spec(put(file, text))
+        TargetSpec.load(put(file, text))
     assert caught.value.where == str(file)
     return caught.value.problems
 
@@ -90,17 +90,16 @@ def test_every_shipped_target_loads(name: str) -> None:
     spec, origin = find_spec(name)
     assert spec.name == name
     assert Path(origin).is_file()
-    known = board_spec.COMMANDS if spec.contract == "board" else COMMANDS
-    assert set(spec.commands) <= set(known)
+    assert set(spec.commands) <= set(spec.vocabulary.commands)
 
 
 def test_longboat_is_complete() -> None:
     spec, _ = find_spec("longboat")
-    assert set(spec.commands) == set(COMMANDS)
+    assert set(spec.commands) == set(VOCABULARY.commands)
     assert set(spec.rejections) == set(REJECTIONS)
     profile = spec.make_profile()
     assert profile.not_applicable == {}, "the reference keeps every promise"
-    assert profile.legal == LEGAL
+    assert all(profile.serves(name) == statuses for name, statuses in LEGAL.items())
     assert set(profile.needs_daemon) <= set(NEEDS_DAEMON)
 
 
@@ -121,13 +120,13 @@ def test_longboat_refuses_with_the_seeds_texts() -> None:
 
 def test_the_template_for_new_targets_loads(file: Path) -> None:
     text = files("mutiny.targets.files").joinpath("template.toml.txt").read_text(encoding="utf-8")
-    spec = load_spec(put(file, text))
-    assert set(REQUIRED_COMMANDS) <= set(spec.commands)
+    spec = TargetSpec.load(put(file, text))
+    assert set(VOCABULARY.required) <= set(spec.commands)
     assert all(f"{{{name}}}" in text for name in ("program", "home", "source", "worker"))
 
 
 def test_a_good_file_loads_with_its_differences(file: Path) -> None:
-    spec = load_spec(put(file))
+    spec = TargetSpec.load(put(file))
     profile = spec.make_profile()
     assert profile.limits.idle_s == 5.0
     assert profile.serves("Rebase") is None
@@ -159,7 +158,7 @@ def test_a_good_file_loads_with_its_differences(file: Path) -> None:
             '"add", "{worker}"',
             '"add", "{wroker}"',
             "add =",
-            "commands.add: unknown placeholder {wroker} (did you mean 'worker'?)",
+            "commands.add.argv: unknown placeholder {wroker} (did you mean 'worker'?)",
         ),
         (
             'up = { argv = ["{program}", "up"] }',
@@ -302,7 +301,7 @@ def test_all_mistakes_are_named_at_once(file: Path) -> None:
     assert len(found) == 4
 
 
-@pytest.mark.parametrize("name", REQUIRED_COMMANDS)
+@pytest.mark.parametrize("name", VOCABULARY.required)
 def test_a_missing_command_is_named_where_it_belongs(file: Path, name: str) -> None:
     line = next(line for line in GOOD.splitlines() if line.startswith(f"{name} = "))
     text = GOOD.replace(line + "\n", "")
@@ -319,7 +318,7 @@ def test_a_missing_key_is_not_looked_for_in_another_table(file: Path) -> None:
 
 def test_the_daemon_needs_no_pattern(file: Path) -> None:
     text = GOOD.replace('[daemon]\nargv = "mine up"\n', "")
-    assert load_spec(put(file, text)).daemon.argv == ""
+    assert TargetSpec.load(put(file, text)).daemon.argv == ""
 
 
 def test_a_missing_top_level_key_has_no_line(file: Path) -> None:
@@ -346,10 +345,10 @@ def test_broken_toml_is_refused_with_its_place(file: Path) -> None:
 
 def test_a_file_that_is_not_there_or_not_text(tmp_path: Path, file: Path) -> None:
     with pytest.raises(UsageError, match="cannot read the target file: No such file"):
-        load_spec(tmp_path / "nowhere.toml")
+        TargetSpec.load(tmp_path / "nowhere.toml")
     file.write_bytes(b"\xff\xfe")
     with pytest.raises(UsageError, match="not UTF-8 text"):
-        load_spec(file)
+        TargetSpec.load(file)
 
 
 @pytest.mark.parametrize(
@@ -369,7 +368,7 @@ def test_placeholders_are_checked_everywhere(file: Path, table: str) -> None:
 
 def test_the_targets_own_words_for_statuses(file: Path) -> None:
     words = '\n[statuses]\n"in-progress" = "working"\n'
-    assert load_spec(put(file, GOOD + words)).statuses == {"in-progress": "working"}
+    assert TargetSpec.load(put(file, GOOD + words)).statuses == {"in-progress": "working"}
     wrong = '\n[statuses]\n"in-progress" = "wroking"\n'
     (found,) = problems(file, GOOD + wrong)
     assert found.endswith(
@@ -378,11 +377,11 @@ def test_the_targets_own_words_for_statuses(file: Path) -> None:
 
 
 def test_which_commands_need_the_daemon(file: Path) -> None:
-    assert load_spec(put(file)).make_profile().needs_daemon == NEEDS_DAEMON
+    assert TargetSpec.load(put(file)).make_profile().needs_daemon == NEEDS_DAEMON
     own = changed('dirty_source = "refuse"', 'needs_daemon = ["Start"]')
-    assert load_spec(put(file, own)).make_profile().needs_daemon == ("Start",)
+    assert TargetSpec.load(put(file, own)).make_profile().needs_daemon == ("Start",)
     none = changed('dirty_source = "refuse"', "needs_daemon = []")
-    assert load_spec(put(file, none)).make_profile().needs_daemon == ()
+    assert TargetSpec.load(put(file, none)).make_profile().needs_daemon == ()
 
 
 # --- finding targets ------------------------------------------------------------------------------
@@ -400,7 +399,7 @@ def test_a_target_may_be_a_file(file: Path) -> None:
 
 
 def test_a_missing_program_tested_nothing(file: Path) -> None:
-    spec = load_spec(put(file))
+    spec = TargetSpec.load(put(file))
     with pytest.raises(TargetMissing, match="say where it is with --bin") as caught:
         find_program(spec, None)
     assert caught.value.exit_code == 3

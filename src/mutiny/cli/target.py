@@ -71,14 +71,7 @@ def check_target(file: str, program: str | None, live: bool, as_json: bool) -> i
     from mutiny.targets.registry import find_spec
 
     spec, origin = find_spec(file)
-    from mutiny.targets.board.spec import COMMANDS
-
-    wanted = ("message", "rebase", "reset", "doctor", "status")
-    missing = [
-        name
-        for name in (COMMANDS if spec.contract == "board" else wanted)
-        if name not in spec.commands
-    ]
+    missing = list(spec.missing)
     excused = dict(spec.profile.not_applicable)
     if not as_json:
         words.echo(f"{origin}: target {spec.name!r} is well-formed")

@@ -19,10 +19,10 @@ from mutiny.box.isolation import Network
 from mutiny.contracts.workers.contract import WorkersContract
 from mutiny.errors import TargetMissing, UsageError, nearest
 from mutiny.kit.contract import Contract, Live
-from mutiny.targets.board.spec import BoardSpec, load_board_spec
+from mutiny.targets.board.spec import BoardSpec
 from mutiny.targets.kit.starting import refuse_missing
 from mutiny.targets.workers.live import LiveOptions, WorkersLive
-from mutiny.targets.workers.spec import TargetSpec, load_spec
+from mutiny.targets.workers.spec import TargetSpec
 
 ENTRY_POINTS = "mutiny.targets"
 _BY_RECORD = (
@@ -88,7 +88,7 @@ def shipped() -> dict[str, Path]:
 def _load(path: Path) -> TargetSpec | BoardSpec:
     """A target file says itself which contract it is for."""
     contract = documents.read_toml(path, "target file")[0].get("contract")
-    return load_board_spec(path) if contract == "board" else load_spec(path)
+    return BoardSpec.load(path) if contract == "board" else TargetSpec.load(path)
 
 
 def find_spec(name: str) -> tuple[TargetSpec | BoardSpec, str]:

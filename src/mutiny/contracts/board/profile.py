@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+from mutiny.kit.profile import TargetProfile
 
 LONGEST_WAIT_S = 30.0
 """Nobody waits for what the board itself puts off for longer: then it is not due in a run."""
@@ -56,7 +57,7 @@ class BoardLimits:
 
 
 @dataclass(frozen=True)
-class BoardProfile:
+class BoardProfile(TargetProfile):
     """How one target differs from the contract's ideal."""
 
     figures: Figures = field(default_factory=Figures)
@@ -67,12 +68,6 @@ class BoardProfile:
     """Claims go through a circuit breaker."""
     works: bool = False
     """The board has agents of its own that claim and complete."""
-    sure_calls: int = 0
-    """State-changing system calls that every changing command surely makes: exploration breaks commands
-    only before these. 0: it breaks none.
-    """
-    lacks: tuple[str, ...] = ()
-    """Operations that the target does not have."""
     names_tasks: bool = True
     """A claim may name its task."""
     fences: bool = True
@@ -97,10 +92,6 @@ class BoardProfile:
     """A failed task may still be cancelled."""
     owner_reclaims: bool = False
     """Who claims what it holds already is told so, instead of being refused."""
-    skips: Mapping[str, str] = field(default_factory=dict)
-    """Scenarios that make no sense for this target, each with the reason."""
-    not_applicable: Mapping[str, str] = field(default_factory=dict)
-    """Rules that this target does not promise, each with the reason."""
 
     @property
     def time_to_pass_s(self) -> float:

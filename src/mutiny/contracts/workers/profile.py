@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from mutiny.kit.profile import TargetProfile
+
 LEGAL: Mapping[str, tuple[str, ...]] = {
     "Start": ("idle",),
     "Review": ("needs_review",),
@@ -45,10 +47,11 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Profile:
+class Profile(TargetProfile):
     """What one target promises within the workers contract."""
 
-    legal: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: dict(LEGAL))
+    legal: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Statuses in which it serves a command, where they differ from `LEGAL`."""
     needs_daemon: tuple[str, ...] = NEEDS_DAEMON
     restarts_agents_on_up: bool = False
     """`up` replaces running agents instead of adopting them."""
@@ -67,17 +70,11 @@ class Profile:
     """
     has_lock: bool = True
     """The target has a lock that somebody else can hold."""
-    sure_calls: int = 0
-    """State-changing system calls that every state-changing command surely makes: exploration breaks
-    commands only before these. 0: it breaks none at a call.
-    """
-    not_applicable: Mapping[str, str] = field(default_factory=dict)
-    """Rules that this target does not promise, each with the reason."""
     limits: Limits = field(default_factory=Limits)
 
     def serves(self, command: str) -> tuple[str, ...] | None:
         """Statuses in which a command is legal; None when any status will do."""
-        statuses = self.legal.get(command)
+        statuses = self.legal.get(command, LEGAL.get(command))
         if statuses is None or "*" in statuses:
             return None
         return statuses

@@ -31,13 +31,14 @@ from mutiny.model.operation import Operation, walk
 from mutiny.model.result import OperationResult
 from mutiny.system.files import KEPT_LIMIT, BoxPath
 from mutiny.system.keepsakes import Keepsake, last_words
+from mutiny.targets.kit.files import fill
 from mutiny.targets.kit.live import LiveTarget, as_result, unable
 from mutiny.targets.kit.pacing import Pacing
 from mutiny.targets.kit.starting import Starting, trees_of
 from mutiny.targets.kit.version import program_version
 from mutiny.targets.workers.daemons import MARK, Daemons
 from mutiny.targets.workers.observer import Observer
-from mutiny.targets.workers.spec import CommandSpec, TargetSpec, fill
+from mutiny.targets.workers.spec import TargetSpec, WorkersCommand
 from mutiny.targets.workers.waits import WAITS
 
 PROMPT_REFERENCE = "{text} (ref {token})"
@@ -262,7 +263,7 @@ class WorkersLive(LiveTarget):
             values["model"] = operation.model
         return values, tokens
 
-    def _run(self, command: CommandSpec, values: Mapping[str, str]) -> OperationResult:
+    def _run(self, command: WorkersCommand, values: Mapping[str, str]) -> OperationResult:
         argv = tuple(fill(word, values) for word in command.argv)
         spoken = Command(
             argv,
@@ -276,10 +277,12 @@ class WorkersLive(LiveTarget):
             self._pacing.took(ended.duration_s)
         return as_result(ended, argv)
 
-    def _time_limit(self, command: CommandSpec) -> float:
+    def _time_limit(self, command: WorkersCommand) -> float:
         return self._pacing.now().lag(command.timeout_s or self.limits.command_s)
 
-    def _start_background(self, command: CommandSpec, values: Mapping[str, str]) -> OperationResult:
+    def _start_background(
+        self, command: WorkersCommand, values: Mapping[str, str]
+    ) -> OperationResult:
         """Start a command that stays in the foreground, and wait until it says that it is ready."""
         argv = tuple(fill(word, values) for word in command.argv)
         log = self.box.files / "tmp" / f"background-{len(self._background)}.log"

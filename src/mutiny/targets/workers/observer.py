@@ -29,9 +29,10 @@ from mutiny.probes import doubles, git
 from mutiny.probes.state import StateReading, StateWords, read_state
 from mutiny.system.files import BoxPath
 from mutiny.system.inotify import DirectoryWatch, Event
+from mutiny.targets.kit.files import fill
 from mutiny.targets.kit.pacing import Pacing
 from mutiny.targets.workers.daemons import Daemons
-from mutiny.targets.workers.spec import TargetSpec, fill
+from mutiny.targets.workers.spec import TargetSpec
 
 _TMUX_ARGV = ("tmux", "list-panes", "-a", "-F", "#{session_name}\t#{pane_pid}")
 _NO_SERVER = re.compile(r"no server running|No such file or directory|Connection refused")

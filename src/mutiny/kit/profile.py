@@ -1,0 +1,25 @@
+"""How a target differs from its contract's ideal, as far as all contracts say it alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class TargetProfile:
+    """What one target promises; a contract's own profile adds its figures."""
+
+    lacks: tuple[str, ...] = ()
+    """Operations that the target does not have: they are left out, replaced, or not tested."""
+    sure_calls: int = 0
+    """State-changing system calls that every state-changing command surely makes: exploration breaks
+    commands only before these. 0: it breaks none at a call.
+    """
+    skips: Mapping[str, str] = field(default_factory=dict)
+    """Scenarios that make no sense for this target, each with the reason."""
+    not_applicable: Mapping[str, str] = field(default_factory=dict)
+    """Rules that this target does not promise, each with the reason."""
+    limits: Any = None
+    """Seconds that a correct target may take; each contract has its own."""

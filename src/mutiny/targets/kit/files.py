@@ -1,0 +1,288 @@
+"""A target as one TOML file, for every contract: what all of them say, and how all of them are read.
+
+The types of a form's fields say what each text is (`Words`, `Inside`, `Pattern`), so that one walk checks
+placeholders, places and regular expressions wherever they stand, with the line and the nearest word.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Self, get_args, get_origin, get_type_hints
+
+from mutiny import documents
+from mutiny.codec import decode
+from mutiny.errors import FormatError, nearest
+from mutiny.targets.kit.checks import (
+    check_excuses,
+    check_inside,
+    check_mounts,
+    check_regex,
+    with_line,
+)
+
+FORMAT = 1
+MOST_BASES = 8
+"""A file extends another one, that a third: not for ever."""
+
+Words = Annotated[str, "words"]
+"""A text whose `{placeholder}`s are replaced."""
+Inside = Annotated[str, "words", "inside"]
+"""The same, and a place in the box: Mutiny looks there, and faults damage it."""
+Pattern = Annotated[str, "pattern"]
+"""A regular expression."""
+FilledPattern = Annotated[str, "words", "pattern"]
+"""A regular expression in which placeholders are replaced."""
+
+PLACEHOLDERS = (
+    *("program", "box", "home", "source", "tmp", "plant"),
+    *("python", "client", "drivers", "endpoint"),
+)
+"""What every target file may say."""
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """What files of one contract may say."""
+
+    contract: str
+    commands: Mapping[str, str]
+    """The file's name of each command, and the operation that it carries out."""
+    required: tuple[str, ...]
+    placeholders: tuple[str, ...]
+    """Beyond those of every file."""
+    statuses: tuple[str, ...]
+    refusals: Collection[str]
+    operations: Collection[str]
+    rules: Collection[str]
+    binding: Collection[str]
+    """Rules that no target is excused from."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommandSpec:
+    """How one command is spoken: a command line, or a tool of an MCP server."""
+
+    argv: tuple[Words, ...] = ()
+    optional: Mapping[str, tuple[Words, ...]] = field(default_factory=dict)
+    """Words that are only said when there is a value of this name; once for each of several."""
+    tool: str = ""
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    """The tool's argument -> our value."""
+    stdin: Words = ""
+    timeout_s: float | None = None
+    then: tuple[tuple[Words, ...], ...] = ()
+    """Commands that follow a success, for example to set intervals for the test."""
+
+    def template(self, client: tuple[str, ...] = ()) -> dict[str, object]:
+        """The form that `doubles/boards/speech.py` speaks."""
+        return {
+            "argv": list(client if self.tool else self.argv),
+            "optional": {name: list(group) for name, group in self.optional.items()},
+            "tool": self.tool,
+            "arguments": dict(self.arguments),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class TargetFile:
+    """What the files of all contracts say; a contract's own form adds its fields."""
+
+    format: int
+    name: str
+    contract: str
+    program: str
+    commands: Mapping[str, CommandSpec]
+    about: str = ""
+    script: bool = False
+    """The program is read by an interpreter, and need not be executable itself."""
+    environment: Mapping[str, Words] = field(default_factory=dict)
+    client: tuple[Words, ...] = ()
+    """The command line before a tool's name and its arguments."""
+    statuses: Mapping[str, str] = field(default_factory=dict)
+    """The target's word -> the contract's word, where they differ."""
+    rejections: Mapping[str, tuple[Pattern, ...]] = field(default_factory=dict)
+    """Class of refusals -> regular expressions of the target's texts."""
+    places: Mapping[str, Inside] = field(default_factory=dict)
+    """Files and directories that faults may name, beyond `state`, `source` and `home`."""
+    parties: Mapping[str, str] = field(default_factory=dict)
+    """Addresses (`127.0.0.1:8080`) that network faults may name, beyond `network`."""
+    mounts: tuple[str, ...] = ()
+    """Directories of this machine that the program must see, beyond those that are found from it."""
+    needs: tuple[str, ...] = ("git",)
+    """Programs that must be installed; `python:NAME` is a package."""
+
+    vocabulary: ClassVar[Vocabulary]
+    profile: Any
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read and check a file; all mistakes are reported at once, each with its line."""
+        data, text = _read(path)
+        newer = data.get("format")
+        if isinstance(newer, int) and newer > FORMAT:
+            problem = f"format {newer} is newer than this Mutiny reads ({FORMAT})"
+            raise FormatError(str(path), [problem])
+        try:
+            made = decode(cls, data, where=str(path))
+            problems = [*_check(made), *made.own_problems()]
+        except FormatError as error:
+            problems = list(error.problems)
+        if problems:
+            raise FormatError(str(path), [with_line(text, problem) for problem in problems])
+        return made
+
+    def own_problems(self) -> Iterator[str]:
+        """What is wrong beyond what files of all contracts are checked for."""
+        return iter(())
+
+    def template(self, command: str) -> dict[str, object] | None:
+        """How a command is spoken; None when the target has none."""
+        spec = self.commands.get(command)
+        return None if spec is None else spec.template(self.client)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Commands of the contract that the target lacks."""
+        return tuple(name for name in self.vocabulary.commands if name not in self.commands)
+
+
+def _read(path: Path) -> tuple[dict[str, Any], str]:
+    """The tables of a file, laid over those of the file that it extends."""
+    data, text = documents.read_toml(path, "target file")
+    layers, place = [data], path
+    while isinstance(layers[-1].get("extends"), str):
+        if len(layers) > MOST_BASES:
+            raise FormatError(str(path), ["extends: goes in a circle"])
+        place = place.with_name(f"{layers[-1].pop('extends')}.toml")
+        layers.append(documents.read_toml(place, "target file")[0])
+    merged: dict[str, Any] = {}
+    for layer in reversed(layers):
+        merged = _merged(merged, layer)
+    return merged, text
+
+
+def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """A target that differs from another one in a few words: tables are merged, the rest is replaced."""
+    both = dict(base)
+    for name, value in changes.items():
+        mine = both.get(name)
+        tables = isinstance(mine, dict) and isinstance(value, dict)
+        both[name] = _merged(mine, value) if tables else value  # type: ignore[arg-type]
+    return both
+
+
+# --- checks ---------------------------------------------------------------------------------------
+
+
+def _check(spec: TargetFile) -> Iterator[str]:
+    """What types cannot say."""
+    known = spec.vocabulary
+    if spec.contract != known.contract:
+        hint = nearest(spec.contract, [known.contract])
+        yield f"contract: unknown contract {spec.contract!r}{hint}"
+    for name, command in spec.commands.items():
+        if name not in known.commands:
+            yield f"commands.{name}: unknown command{nearest(name, list(known.commands))}"
+        yield from _check_command(f"commands.{name}", command, spec)
+    yield from (
+        f"commands.{name}: is missing" for name in known.required if name not in spec.commands
+    )
+    yield from _check_texts(spec, "", (*PLACEHOLDERS, *known.placeholders))
+    yield from check_mounts(spec.mounts)
+    for name in spec.rejections:
+        if name not in known.refusals:
+            hint = nearest(name, sorted(known.refusals))
+            yield f"rejections.{name}: unknown class of refusals{hint}"
+    yield from unknown_words("statuses", "status", spec.statuses, known.statuses)
+    yield from check_excuses(spec.profile.not_applicable, known.rules, known.binding)
+    yield from unknown_names("profile.lacks", "operation", spec.profile.lacks, known.operations)
+    for item in fields(spec.profile.limits):
+        if getattr(spec.profile.limits, item.name) <= 0:
+            yield f"profile.limits.{item.name}: must be more than 0"
+
+
+def _check_command(where: str, command: CommandSpec, spec: TargetFile) -> Iterator[str]:
+    if not command.argv and not command.tool:
+        yield f"{where}.argv: is empty"
+    if command.argv and command.tool:
+        yield f"{where}: give either argv or tool"
+    if command.tool and not spec.client:
+        yield f"{where}: a tool needs the command line of a client: `client = [...]`"
+    if command.timeout_s is not None and command.timeout_s <= 0:
+        yield f"{where}.timeout_s: must be more than 0"
+    known = (*PLACEHOLDERS, *spec.vocabulary.placeholders)
+    yield from unknown_names(where, "value", command.optional, known)
+    yield from unknown_names(where, "value", command.arguments.values(), known)
+
+
+def unknown_names(
+    where: str, what: str, names: Collection[str], known: Collection[str]
+) -> Iterator[str]:
+    """Words of a list that nobody knows."""
+    for name in names:
+        if name not in known:
+            yield f"{where}: unknown {what} {name!r}{nearest(name, list(known))}"
+
+
+def unknown_words(
+    where: str, what: str, table: Mapping[str, str], known: Sequence[str]
+) -> Iterator[str]:
+    """Values of a table that nobody knows."""
+    for key, word in table.items():
+        yield from unknown_names(f"{where}.{key}", what, (word,), known)
+
+
+@cache
+def _hints(cls: Any) -> dict[str, Any]:
+    return get_type_hints(cls, include_extras=True)
+
+
+def _check_texts(value: Any, path: str, placeholders: Sequence[str]) -> Iterator[str]:
+    """Every text of a form, by what its type says of it."""
+    form: Any = type(value)
+    for item in fields(value):
+        given = getattr(value, item.name)
+        where = f"{path}.{item.name}" if path else item.name
+        if given != item.default:
+            yield from _check_value(_hints(form)[item.name], given, where, placeholders)
+
+
+def _check_value(kind: Any, given: Any, where: str, placeholders: Sequence[str]) -> Iterator[str]:
+    """One value of a declared type, and everything in it."""
+    if is_dataclass(given):
+        yield from _check_texts(given, where, placeholders)
+    elif isinstance(given, str):
+        yield from _check_text(
+            get_args(kind)[1:] if get_origin(kind) is Annotated else (), given, where, placeholders
+        )
+    elif isinstance(given, Mapping):
+        for key, each in given.items():
+            below = where if where.endswith(".optional") else f"{where}.{key}"
+            yield from _check_value(get_args(kind)[-1], each, below, placeholders)
+    elif isinstance(given, tuple):
+        for each in given:
+            yield from _check_value(get_args(kind)[0], each, where, placeholders)
+
+
+def _check_text(
+    marks: Sequence[str], text: str, where: str, placeholders: Sequence[str]
+) -> Iterator[str]:
+    problems = [
+        f"{where}: unknown placeholder {{{name}}}{nearest(name, placeholders)}"
+        for name in re.findall(r"\{([a-z_]+)\}", text)
+        if "words" in marks and name not in placeholders
+    ]
+    if "inside" in marks and not problems:
+        problems += check_inside(where, text)
+    if "pattern" in marks:
+        problems += check_regex(where, text)
+    yield from problems
+
+
+def fill(text: str, values: Mapping[str, str]) -> str:
+    """Replace `{placeholder}`s; other braces stay as they are."""
+    return re.sub(r"\{([a-z_]+)\}", lambda match: values.get(match[1], match[0]), text)
