@@ -9,9 +9,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
-from mutiny.cli.main import COMMANDS, find_command
+from mutiny.cli.main import mutiny
 from mutiny_command import COMMAND, run_mutiny
 from schemas import problems, schema
 
@@ -79,12 +80,10 @@ def test_a_finished_experiment_is_reported_again(tmp_path: Path) -> None:
 
 def test_every_verb_is_covered_here() -> None:
     verbs = set()
-    for name in COMMANDS:
-        command = find_command(name)
-        assert command is not None
-        for one in command.commands.values() or (command,):
-            verbs.add(f"{name} {one.name}" if command.commands else name)
-            assert any("--json" in parameter.flags for parameter in one.parameters), verbs
+    for words, command in mutiny.walk():
+        if not isinstance(command, click.Group):
+            verbs.add(" ".join(words))
+            assert any("--json" in parameter.opts for parameter in command.params), verbs
     assert set(schema("output")["properties"]["verb"]["enum"]) == verbs | {""}
     here = {"replay", "minimise", "report", "experiment report"}
     assert verbs == {*QUICK, *REAL, *here}

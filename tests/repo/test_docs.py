@@ -12,8 +12,7 @@ import click
 import pytest
 
 from longboat.plants import PLANTS
-from mutiny.cli.guide import EXIT_CODES, mutiny
-from mutiny.cli.main import COMMANDS, find_command
+from mutiny.cli.main import EXIT_CODES, mutiny
 from mutiny.contracts.catalogue import CONTRACTS, operations_of, rules_of, scenarios_about
 from mutiny.contracts.workers.scenarios import CLASSIC_SCENARIOS
 from mutiny.kit.experiment import EXPERIMENT_OPERATIONS
@@ -54,12 +53,7 @@ def commands_in(block: str) -> Iterator[str]:
 def _help_pages() -> dict[str, str]:
     """The help of every verb and of every verb within one."""
     pages = {"mutiny": f"{mutiny.help}\n{EXIT_CODES}"}
-    for name in COMMANDS:
-        command = find_command(name)
-        assert command is not None
-        for one in (command, *command.commands.values()):
-            pages[f"{name} {one.name}"] = one.function.__doc__ or ""
-    return pages
+    return pages | {" ".join(words): command.help or "" for words, command in mutiny.walk()}
 
 
 def every_command() -> list[tuple[str, str]]:
@@ -76,7 +70,7 @@ def every_command() -> list[tuple[str, str]]:
 
 def test_there_is_something_to_check() -> None:
     assert len(every_command()) > 60
-    assert {"README.md", "run run", "mutiny"} <= {place for place, _ in every_command()}
+    assert {"README.md", "run", "mutiny"} <= {place for place, _ in every_command()}
 
 
 def understood(line: str) -> dict[str, object]:
@@ -120,13 +114,12 @@ def test_every_command_can_be_given(place: str, line: str) -> None:
 
 
 def own_options() -> set[str]:
-    found = {"--help", "--version"}
-    for name in COMMANDS:
-        command = find_command(name)
-        assert command is not None
-        for one in (command, *command.commands.values()):
-            found |= {flag for parameter in one.parameters for flag in parameter.flags}
-    return found
+    return {"--help", "--version"} | {
+        flag
+        for _, command in mutiny.walk()
+        for parameter in command.params
+        for flag in (*parameter.opts, *parameter.secondary_opts)
+    }
 
 
 FOREIGN = {
@@ -150,7 +143,7 @@ def test_every_option_exists(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=named)
 def test_every_verb_exists(page: Path) -> None:
     for verb in re.findall(r"`mutiny ([a-z]+)", page_text(page)):
-        assert find_command(verb) is not None, verb
+        assert mutiny.load(verb) is not None, verb
 
 
 # --- numbers ----------------------------------------------------------------------------------------

@@ -7,30 +7,22 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
 from mutiny.cli import main as entry
-from mutiny.cli import words
-from mutiny.cli.main import COMMANDS, find_command, main
+from mutiny.cli.main import main, mutiny
+from mutiny.cli.values import NumberRange
 
 NONSENSE = ("-1", "nan", "inf", "-inf", "1e309", "9" * 30, "9" * 5000, "", " ", "x", "0x10")
 
 
-def _commands() -> Iterator[tuple[list[str], words.Command]]:
-    for name in COMMANDS:
-        found = find_command(name)
-        assert found is not None
-        yield [name], found
-        for inner, command in found.commands.items():
-            yield [name, inner], command
-
-
-def _numbers() -> Iterator[tuple[list[str], str, words.Parameter]]:
-    for line, command in _commands():
-        for parameter in command.parameters:
-            kind = parameter.attributes.get("type", type(parameter.attributes.get("default")))
-            if kind in (int, float) or isinstance(kind, words.IntRange | words.FloatRange):
-                yield line, parameter.flags[0], parameter
+def _numbers() -> Iterator[tuple[list[str], str, click.Parameter]]:
+    plain = type(click.INT) | type(click.FLOAT)
+    for line, command in mutiny.walk():
+        for parameter in command.params:
+            if isinstance(parameter.type, plain | click.IntRange | click.FloatRange):
+                yield list(line), parameter.opts[0], parameter
 
 
 @pytest.mark.parametrize(
@@ -41,13 +33,12 @@ def _numbers() -> Iterator[tuple[list[str], str, words.Parameter]]:
 def test_no_number_is_taken_that_means_nothing(
     line: list[str],
     flag: str,
-    parameter: words.Parameter,
+    parameter: click.Parameter,
     value: str,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Refused by its declared range, before anything is looked at or run."""
-    kind = parameter.attributes.get("type")
-    assert isinstance(kind, words.IntRange | words.FloatRange), "say its range: words.COUNT, ..."
+    assert isinstance(parameter.type, click.IntRange | NumberRange), "say its range: values.COUNT"
     assert main([*line, f"{flag}={value}"]) == 2
     assert f"Invalid value for '{flag}'" in capsys.readouterr().err
 

@@ -8,11 +8,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
 from mutiny.cli.completion import KINDS
-from mutiny.cli.main import COMMANDS, find_command
-from mutiny.cli.words import Command
+from mutiny.cli.main import mutiny
+from mutiny.cli.values import Name
 from mutiny.contracts.catalogue import CONTRACTS, scenarios_about
 from mutiny.contracts.workers.scenarios import SCENARIOS
 from mutiny.targets.board.spec import BoardSpec
@@ -81,11 +82,10 @@ def test_a_mistake_before_it_does_not_complain_into_the_prompt() -> None:
     assert offered("bash", "run", "--target", "nonsense", "--scenario", word="m") == "file,m\n"
 
 
-def every_command() -> Iterator[Command]:
-    for name in COMMANDS:
-        command = find_command(name)
-        assert command is not None
-        yield from (command, *command.commands.values())
+def every_option() -> Iterator[tuple[str, click.Parameter]]:
+    """Every parameter of every command, with the command's name."""
+    for words, command in mutiny.walk():
+        yield from ((" ".join(words), parameter) for parameter in command.params)
 
 
 NAMED = {
@@ -98,19 +98,16 @@ NAMED = {
 
 def test_every_option_that_takes_a_name_is_completed() -> None:
     missing = {
-        (command.name, parameter.words[0])
-        for command in every_command()
-        for parameter in command.parameters
-        if parameter.words[0] in NAMED
-        and parameter.attributes.get("complete") != NAMED[parameter.words[0]]
+        (command, parameter.opts[0])
+        for command, parameter in every_option()
+        if parameter.opts[0] in NAMED
+        and getattr(parameter.type, "kind", "") != NAMED[parameter.opts[0]]
     }
     assert missing == set()
     used = {
-        parameter.attributes.get("complete")
-        for command in every_command()
-        for parameter in command.parameters
+        kind.kind for _, parameter in every_option() if isinstance(kind := parameter.type, Name)
     }
-    assert used - {None} == set(KINDS)
+    assert used == set(KINDS)
 
 
 # --- one line about every scenario ------------------------------------------------------------------

@@ -6,42 +6,34 @@ asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from click import Context
-from click import Parameter as ClickParameter
 from click.shell_completion import CompletionItem
 
 from mutiny.errors import MutinyError
 
+Given = Mapping[str, Any]
+"""The options that were given so far."""
 Names = Iterable[tuple[str, str]]
 """Names, each with a line of help."""
 
 
-def completer(kind: str) -> Callable[[Context, ClickParameter, str], list[CompletionItem]]:
-    """What click asks for the values of a parameter; a file where no name fits."""
-    names_of = KINDS[kind]
-
-    def complete(context: Context, _: ClickParameter, word: str) -> list[CompletionItem]:
-        found = [
-            CompletionItem(name, help=about)
-            for name, about in names_of(context.params)
-            if name.startswith(word)
-        ]
-        return found or [CompletionItem(word, type="file")]
-
-    return complete
+def offered(kind: str, given: Given, word: str) -> list[CompletionItem]:
+    """The names of a kind that begin with a word; a file where none does."""
+    names = [(name, about) for name, about in KINDS[kind](given) if name.startswith(word)]
+    found = [CompletionItem(name, help=about) for name, about in names]
+    return found or [CompletionItem(word, type="file")]
 
 
-def _targets(_: dict[str, Any]) -> Names:
+def _targets(_: Given) -> Names:
     from mutiny.targets.registry import find_spec, shipped
 
     for name in shipped():
         yield name, find_spec(name)[0].about
 
 
-def _scenarios(given: dict[str, Any]) -> Names:
+def _scenarios(given: Given) -> Names:
     from mutiny.contracts.catalogue import scenarios_about
     from mutiny.targets.registry import find_spec
 
@@ -52,31 +44,31 @@ def _scenarios(given: dict[str, Any]) -> Names:
     return scenarios_about(spec.contract).items()
 
 
-def _plants(_: dict[str, Any]) -> Names:
+def _plants(_: Given) -> Names:
     from longboat.plants import PLANTS
 
     return ((plant.name, plant.what) for plant in PLANTS.values())
 
 
-def _experiments(_: dict[str, Any]) -> Names:
+def _experiments(_: Given) -> Names:
     from mutiny.modes.experiment_files import library
 
     return ((name, "") for name in library())
 
 
-def _rules(_: dict[str, Any]) -> Names:
+def _rules(_: Given) -> Names:
     from mutiny.contracts.catalogue import CONTRACTS, rules_of
 
     return ((rule.id, rule.promise) for name in CONTRACTS for rule in rules_of(name).values())
 
 
-def _contracts(_: dict[str, Any]) -> Names:
+def _contracts(_: Given) -> Names:
     from mutiny.contracts.catalogue import CONTRACTS
 
     return ((name, "") for name in CONTRACTS)
 
 
-KINDS: dict[str, Callable[[dict[str, Any]], Names]] = {
+KINDS: dict[str, Callable[[Given], Names]] = {
     "targets": _targets,
     "scenarios": _scenarios,
     "plants": _plants,

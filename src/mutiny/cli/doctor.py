@@ -6,14 +6,17 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from mutiny.cli import words
+import click
+
+from mutiny.cli.options import json_option
+from mutiny.cli.output import echo
 
 if TYPE_CHECKING:
     from mutiny.faults.base import Availability
 
 
-@words.command("doctor")
-@words.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@click.command("doctor")
+@json_option
 def command(as_json: bool) -> int:
     """Try live what this machine can do, and say what is not available and why.
 
@@ -48,10 +51,10 @@ def command(as_json: bool) -> int:
         return 0 if able else 3
     for probe in probes:
         mark = "yes" if probe.available else "no "
-        words.echo(f"{mark}  {probe.name:<26} {probe.duration_ms:6.1f} ms  {probe.detail}")
+        echo(f"{mark}  {probe.name:<26} {probe.duration_ms:6.1f} ms  {probe.detail}")
         if not probe.available:
-            words.echo(f"     {'':<26} needed for: {probe.what_for}")
-    words.echo(f"box: {boxed or 'none of the techniques works here'}")
+            echo(f"     {'':<26} needed for: {probe.what_for}")
+    echo(f"box: {boxed or 'none of the techniques works here'}")
     _show_faults(faults)
     return 0 if able else 3
 
@@ -61,12 +64,12 @@ def _show_faults(faults: Sequence[Availability]) -> None:
     from mutiny.faults.catalogue import by_family
 
     for family, items in by_family(faults).items():
-        words.echo(f"\nfaults: {family}")
+        echo(f"\nfaults: {family}")
         for item in items:
             mark = "yes" if item.available else "no "
             name = item.fault.partition(": ")[2]
-            words.echo(f"{mark}  {name:<26} {item.technique}")
+            echo(f"{mark}  {name:<26} {item.technique}")
             if item.reason is not None:
-                words.echo(f"     {'':<26} {item.reason}")
+                echo(f"     {'':<26} {item.reason}")
     able = sum(item.available for item in faults)
-    words.echo(f"\n{able} of {len(faults)} faults available ({able / len(faults):.0%})")
+    echo(f"\n{able} of {len(faults)} faults available ({able / len(faults):.0%})")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mutiny import stopping
-from mutiny.cli import words
+from mutiny.cli.output import echo_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,7 +38,7 @@ def tell(
     if stopping.asked():
         exit_code, error = stopping.exit_code(), error or stopping.reason()
     told = None if error is None else {"kind": _KINDS.get(exit_code, "failure"), "message": error}
-    words.echo_json(
+    echo_json(
         {
             "format": FORMAT,
             "verb": verb,
@@ -77,11 +77,11 @@ def tell_error(line: list[str], exit_code: int, message: str) -> None:
 
 def verb_of(line: list[str]) -> str:
     """The verb of a command line, with its second word where it is a group."""
-    from mutiny.cli.main import ALIASES, find_command
+    from mutiny.cli.main import mutiny
 
-    command = find_command(line[0]) if line else None
+    command = mutiny.load(line[0]) if line else None
     if command is None:
         return ""
-    name = ALIASES.get(line[0], line[0])
+    name = mutiny.aliases.get(line[0], line[0])
     second = line[1] if len(line) > 1 else ""
-    return f"{name} {second}" if second in command.commands else name
+    return f"{name} {second}" if second in getattr(command, "commands", ()) else name

@@ -5,9 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from mutiny import stopping
-from mutiny.cli import words
-from mutiny.cli.options import DEFAULT_ROOT, choose_seed, make_bench, minimise_options
+from mutiny.cli import values
+from mutiny.cli.options import (
+    bin_option,
+    choose_seed,
+    isolation_option,
+    json_option,
+    make_bench,
+    minimise_options,
+    plant_option,
+    runs_option,
+)
+from mutiny.cli.output import echo
 
 if TYPE_CHECKING:
     from mutiny.experiments.experiment import Experiment
@@ -16,7 +28,7 @@ if TYPE_CHECKING:
     from mutiny.report.experiment import ExperimentReport
 
 
-@words.group("experiment")
+@click.group("experiment")
 def command() -> None:
     """Steady state, method, rollback: experiments that tell the truth about what they showed.
 
@@ -30,37 +42,21 @@ def command() -> None:
 
 
 @command.command("run")
-@words.argument(
-    "experiments", complete="experiments", nargs=-1, required=True, metavar="EXPERIMENT..."
+@click.argument(
+    "experiments", type=values.EXPERIMENT, nargs=-1, required=True, metavar="EXPERIMENT..."
 )
-@words.option(
+@click.option(
     "--target",
-    complete="targets",
+    type=values.TARGET,
     help="Another target than the file's; by default all that it names.",
 )
-@words.option("--bin", "program", metavar="PATH", help="The target's program.")
-@words.option(
-    "--plant",
-    complete="plants",
-    default="",
-    help="A bug to plant into longboat; see `mutiny plants`.",
-)
-@words.option("--seed", type=words.SEED, help="Seed of all choices; the file's, else printed.")
-@words.option(
-    "--isolation",
-    type=words.Choice(["bwrap", "unshare", "cgroup", "subreaper"]),
-    help="Force one kind of box instead of the strongest.",
-)
-@words.option(
-    "--runs",
-    "root",
-    type=words.Path(path_type=Path, file_okay=False),
-    default=DEFAULT_ROOT,
-    show_default=True,
-    help="Where run directories go.",
-)
-@words.option("--junit", type=words.Path(path_type=Path), help="Write JUnit XML of all to a file.")
-@words.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@bin_option
+@plant_option
+@click.option("--seed", type=values.SEED, help="Seed of all choices; the file's, else printed.")
+@isolation_option
+@runs_option
+@click.option("--junit", type=values.PATH, help="Write JUnit XML of all to a file.")
+@json_option
 @minimise_options
 def run_command(
     experiments: tuple[str, ...],
@@ -148,7 +144,7 @@ def _one(bench: Any, experiment: Experiment, seed: int, *, quiet: bool) -> Ran:
         _print(ran.report)
         excused = bench.target.contract().not_applicable
         if excused:
-            words.echo(f"Not promised by the target, not checked: {', '.join(excused)}")
+            echo(f"Not promised by the target, not checked: {', '.join(excused)}")
     return ran
 
 
@@ -161,29 +157,29 @@ def _print(report: ExperimentReport) -> None:
         recovery_text,
     )
 
-    words.echo("")
-    words.echo(f"{VERDICT_WORDS[report.verdict]}: {report.name}")
+    echo("")
+    echo(f"{VERDICT_WORDS[report.verdict]}: {report.name}")
     if report.reason:
-        words.echo(f"  {report.reason}")
+        echo(f"  {report.reason}")
     for number, finding in enumerate(report.findings, 1):
-        words.echo(f"  Finding {number} ({finding.severity}, {finding.rule}): {finding.title}")
-        words.echo(f"    Symptom:        {finding.symptom}")
-        words.echo(f"    Root cause:     {finding.root_cause}")
-        words.echo(f"    Impact:         {finding.impact}")
-        words.echo(f"    Recommendation: {finding.recommendation}")
-        words.echo(f"    Test case:      {finding.test_case}")
+        echo(f"  Finding {number} ({finding.severity}, {finding.rule}): {finding.title}")
+        echo(f"    Symptom:        {finding.symptom}")
+        echo(f"    Root cause:     {finding.root_cause}")
+        echo(f"    Impact:         {finding.impact}")
+        echo(f"    Recommendation: {finding.recommendation}")
+        echo(f"    Test case:      {finding.test_case}")
     if report.replay:
-        words.echo(f"  Replay: {report.replay}")
-    words.echo("")
-    words.echo(
+        echo(f"  Replay: {report.replay}")
+    echo("")
+    echo(
         f"Duration: {show_duration(report.duration_s)}   Faults injected: {report.fired}   "
         f"Failures found: {len(report.findings)}   Severity: {report.severity}"
     )
-    words.echo(f"Recovery Time: {recovery_text(report)}")
-    words.echo(f"Data Integrity: {report.score.integrity}")
-    words.echo(f"Availability: {availability_text(report.score)}")
-    words.echo(f"Report: {report.directory}/chaos_report.html")
-    words.echo("")
+    echo(f"Recovery Time: {recovery_text(report)}")
+    echo(f"Data Integrity: {report.score.integrity}")
+    echo(f"Availability: {availability_text(report.score)}")
+    echo(f"Report: {report.directory}/chaos_report.html")
+    echo("")
 
 
 def _verdict(ran: list[Ran]) -> Verdict:
@@ -196,10 +192,10 @@ def _table(reports: list[ExperimentReport]) -> None:
     for report in reports:
         rule = report.findings[0].rule if report.findings else ""
         took = f"{report.duration_s:6.1f}s"
-        words.echo(f"{report.name:<44.44} {report.target:<16} {report.verdict:<13} {took} {rule}")
+        echo(f"{report.name:<44.44} {report.target:<16} {report.verdict:<13} {took} {rule}")
     passed = sum(1 for report in reports if report.verdict == "success")
     total = sum(report.duration_s for report in reports)
-    words.echo(f"{passed} of {len(reports)} passed in {total:.1f}s")
+    echo(f"{passed} of {len(reports)} passed in {total:.1f}s")
 
 
 def _write_junit(path: Path, reports: list[ExperimentReport]) -> None:
@@ -212,11 +208,11 @@ def _write_junit(path: Path, reports: list[ExperimentReport]) -> None:
 
 
 @command.command("check")
-@words.argument(
-    "experiments", complete="experiments", nargs=-1, required=True, metavar="EXPERIMENT..."
+@click.argument(
+    "experiments", type=values.EXPERIMENT, nargs=-1, required=True, metavar="EXPERIMENT..."
 )
-@words.option("--target", complete="targets", help="Check it for another target than the file's.")
-@words.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@click.option("--target", type=values.TARGET, help="Check it for another target than the file's.")
+@json_option
 def check_command(experiments: tuple[str, ...], target: str | None, as_json: bool) -> int:
     """Read experiments and tell every mistake with its line; nothing is run or touched."""
     from mutiny.errors import UsageError
@@ -227,11 +223,11 @@ def check_command(experiments: tuple[str, ...], target: str | None, as_json: boo
             rows.append(_checked(name, target))
         except UsageError as error:
             rows.append({"file": name, "mistakes": str(error).splitlines()})
-            words.echo(f"mutiny: {error}", err=True)
+            echo(f"mutiny: {error}", err=True)
             continue
         if not as_json:
             row = rows[-1]
-            words.echo(
+            echo(
                 f"{row['file']}: {row['title']!r} is well-formed: {row['operations']} operations, "
                 f"{row['faults']} faults, blast radius {row['blast_radius'] or 'not declared'!r}, "
                 f"for {', '.join(row['targets'])}"
@@ -262,10 +258,10 @@ def _checked(name: str, target: str | None) -> dict[str, Any]:
 
 
 @command.command("list")
-@words.option("--sentences", is_flag=True, help="The sentences of steady states and `verify`.")
-@words.option("--steps", is_flag=True, help="The words that a step may begin with.")
-@words.option("--contract", complete="contracts", help="Only this contract: workers or board.")
-@words.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@click.option("--sentences", is_flag=True, help="The sentences of steady states and `verify`.")
+@click.option("--steps", is_flag=True, help="The words that a step may begin with.")
+@click.option("--contract", type=values.CONTRACT, help="Only this contract: workers or board.")
+@json_option
 def list_command(sentences: bool, steps: bool, contract: str | None, as_json: bool) -> int:
     """List the experiments that ship with Mutiny, or what an experiment can say."""
     if sentences or steps:
@@ -293,8 +289,8 @@ def list_command(sentences: bool, steps: bool, contract: str | None, as_json: bo
         return 0
     for row in rows:
         targets = ", ".join(row["targets"])  # type: ignore[arg-type]
-        words.echo(f"{row['name']:<28} {row['title']}")
-        words.echo(f"{'':<28} {targets}; blast radius: {row['blast_radius']}")
+        echo(f"{row['name']:<28} {row['title']}")
+        echo(f"{'':<28} {targets}; blast radius: {row['blast_radius']}")
     return 0
 
 
@@ -321,12 +317,12 @@ def _list_language(contract: str | None, *, sentences: bool, as_json: bool) -> i
         return 0
     for name, parts in found.items():
         for title, entries in parts.items():
-            words.echo(f"{name}: {title}")
+            echo(f"{name}: {title}")
             if isinstance(entries, dict):
                 for text, meaning in entries.items():
-                    words.echo(f"  {text}\n      {meaning}")
+                    echo(f"  {text}\n      {meaning}")
             else:
-                words.echo("  " + " ".join(entries))
+                echo("  " + " ".join(entries))
     return 0
 
 
@@ -339,16 +335,16 @@ def _require_contract(name: str) -> None:
 
 
 @command.command("report")
-@words.argument("run", type=words.Path(path_type=Path), default=Path("chaos_runs/latest"))
-@words.option(
+@click.argument("run", type=values.PATH, default=Path("chaos_runs/latest"))
+@click.option(
     "--format",
     "form",
-    type=words.Choice(["markdown", "json", "junit", "html"]),
+    type=values.Choice(["markdown", "json", "junit", "html"]),
     default="markdown",
     show_default=True,
 )
-@words.option("--output", type=words.Path(path_type=Path), help="To a file instead of stdout.")
-@words.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@click.option("--output", type=values.PATH, help="To a file instead of stdout.")
+@json_option
 def report_command(run: Path, form: str, output: Path | None, as_json: bool) -> int:
     """Show the report of an experiment again, from its run directory alone."""
     import json
@@ -376,7 +372,7 @@ def report_command(run: Path, form: str, output: Path | None, as_json: bool) -> 
         "html": lambda: page(report, links_to(path.parent, output or path)),
     }[form]()
     if output is None:
-        words.echo(text, nl=False)
+        echo(text, nl=False)
     else:
         from mutiny.engine.rundir import storing
 

@@ -6,44 +6,53 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mutiny.cli import words
-from mutiny.cli.options import choose_seed, make_bench, minimise_options, target_options
+import click
+
+from mutiny.cli import values
+from mutiny.cli.options import (
+    choose_seed,
+    json_option,
+    make_bench,
+    minimise_options,
+    target_options,
+)
+from mutiny.cli.output import echo
 
 if TYPE_CHECKING:
     from mutiny.modes.bench import Bench
     from mutiny.modes.explore import Exploration
 
 
-@words.command("explore")
+@click.command("explore")
 @target_options
-@words.option(
-    "--contract", complete="contracts", help="Which contract to explore; default: the target's own."
+@click.option(
+    "--contract", type=values.CONTRACT, help="Which contract to explore; default: the target's own."
 )
-@words.option("--seed", type=words.SEED, help="The first seed; printed when not given.")
-@words.option(
+@click.option("--seed", type=values.SEED, help="The first seed; printed when not given.")
+@click.option(
     "--seeds",
-    type=words.COUNT,
+    type=values.COUNT,
     default=1,
     show_default=True,
     help="How many seeds, one sequence each.",
 )
-@words.option(
+@click.option(
     "--ops",
-    type=words.IntRange(1, 10_000),
+    type=click.IntRange(1, 10_000),
     default=30,
     show_default=True,
     help="Operations a sequence, before the recovery phase.",
 )
-@words.option(
-    "--minutes", type=words.MINUTES, help="Stop starting new sequences after so many minutes."
+@click.option(
+    "--minutes", type=values.MINUTES, help="Stop starting new sequences after so many minutes."
 )
-@words.option("--jobs", type=words.JOBS, help="Sequences side by side; default: one a core.")
-@words.option("--keep-going", is_flag=True, help="Do not stop at the first failure.")
-@words.option(
+@click.option("--jobs", type=values.JOBS, help="Sequences side by side; default: one a core.")
+@click.option("--keep-going", is_flag=True, help="Do not stop at the first failure.")
+@click.option(
     "--print", "only_print", is_flag=True, help="Show the sequence of the first seed; run nothing."
 )
-@words.option("--coverage/--no-coverage", default=True, help="Print what was covered.")
-@words.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@click.option("--coverage/--no-coverage", default=True, help="Print what was covered.")
+@json_option
 @minimise_options
 def command(
     target: str,
@@ -119,14 +128,14 @@ def _tell(result: Exploration, first: int, coverage: bool) -> None:
     from mutiny.modes.explore import coverage_table
 
     for number, outcome in result.failures:
-        words.echo(
+        echo(
             f"seed {number}: {outcome.verdict.value} {outcome.rule or outcome.reason}: "
             f"{outcome.directory.path}"
         )
     if coverage:
-        words.echo("\n".join(coverage_table(result.coverage)))
+        echo("\n".join(coverage_table(result.coverage)))
     counts = ", ".join(f"{count} {name}" for name, count in sorted(result.verdicts.items()))
-    words.echo(f"{result.runs} runs from seed {first}, {result.operations} operations: {counts}")
+    echo(f"{result.runs} runs from seed {first}, {result.operations} operations: {counts}")
 
 
 def _print(bench: Bench, seed: int, ops: int, *, as_json: bool) -> int:
@@ -139,7 +148,7 @@ def _print(bench: Bench, seed: int, ops: int, *, as_json: bool) -> int:
         tell("explore", 0, own, target=bench.target.name, seed=seed)
     else:
         for operation in sequence:
-            words.echo(str(operation))
+            echo(str(operation))
     return 0
 
 

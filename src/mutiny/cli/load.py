@@ -5,9 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from mutiny import stopping
-from mutiny.cli import words
-from mutiny.cli.options import DEFAULT_ROOT, make_bench
+from mutiny.cli import values
+from mutiny.cli.options import (
+    bin_option,
+    isolation_option,
+    json_option,
+    make_bench,
+    plant_option,
+    runs_option,
+)
+from mutiny.cli.output import echo
 
 if TYPE_CHECKING:
     from mutiny.engine.loading import Loaded, LoadReport
@@ -16,74 +26,52 @@ BOARDS = ("longboat-board", "longboat-broker", "longboat-crew")
 SHAPES = ("cost", "cycles", "dag", "payloads", "long", "burst")
 
 
-def _numbers(text: str) -> tuple[int, ...]:
-    try:
-        numbers = tuple(int(word) for word in text.split(","))
-    except ValueError:
-        raise words.BadParameter(f"{text!r} is no list of numbers like 100,1000") from None
-    if not all(1 <= number <= 100_000 for number in numbers):
-        raise words.BadParameter("each number must be between 1 and 100000")
-    return numbers
-
-
-@words.command("load")
-@words.option(
+@click.command("load")
+@click.option(
     "--target",
     "targets",
-    complete="targets",
+    type=values.TARGET,
     multiple=True,
     help="A board; may be repeated. Default: longboat's three.",
 )
-@words.option("--bin", "program", metavar="PATH", help="The target's program, if not on PATH.")
-@words.option(
-    "--plant",
-    complete="plants",
-    default="",
-    help="A bug to plant into longboat; see `mutiny plants`.",
+@bin_option
+@plant_option
+@click.option(
+    "--shape", "shapes", multiple=True, type=values.Choice(SHAPES), help="Default: all of them."
 )
-@words.option(
-    "--shape", "shapes", multiple=True, type=words.Choice(SHAPES), help="Default: all of them."
-)
-@words.option(
+@click.option(
     "--tasks",
+    type=values.Numbers(1, 100_000),
     default="100,1000",
     show_default=True,
-    callback=_numbers,
     help="cost: how many tasks are on the board.",
 )
-@words.option(
+@click.option(
     "--claims",
-    type=words.IntRange(1, 100_000),
+    type=click.IntRange(1, 100_000),
     default=20,
     show_default=True,
     help="cost: claims measured at each size.",
 )
-@words.option(
-    "--workers", type=words.IntRange(1, 64), default=4, show_default=True, help="Side by side."
+@click.option(
+    "--workers", type=click.IntRange(1, 64), default=4, show_default=True, help="Side by side."
 )
-@words.option(
+@click.option(
     "--cycles",
-    type=words.IntRange(1, 100_000),
+    type=click.IntRange(1, 100_000),
     help="cycles: claim and complete so often. Default: 300; 30 with a process a command.",
 )
-@words.option(
+@click.option(
     "--graph",
-    type=words.IntRange(1, 10_000),
+    type=click.IntRange(1, 10_000),
     default=120,
     show_default=True,
     help="dag: how many tasks.",
 )
-@words.option("--isolation", type=words.Choice(["bwrap", "unshare", "cgroup", "subreaper"]))
-@words.option(
-    "--runs",
-    "root",
-    type=words.Path(path_type=Path, file_okay=False),
-    default=DEFAULT_ROOT,
-    show_default=True,
-    help="Where run directories go.",
-)
-@words.option("--html", "page", is_flag=True, help="Also write load.html: curves and tables.")
-@words.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@isolation_option
+@runs_option
+@click.option("--html", "page", is_flag=True, help="Also write load.html: curves and tables.")
+@json_option
 def command(
     targets: tuple[str, ...],
     program: str | None,
@@ -133,7 +121,7 @@ def command(
             mode.load(bench, shapes or SHAPES, sizes, report, watch)
         if not as_json:
             for one in report.loads[known:]:
-                words.echo(_row(one))
+                echo(_row(one))
     place = _write(report, root, page=page)
     if as_json:
         from mutiny.cli.envelope import tell
@@ -143,7 +131,7 @@ def command(
         tell("load", report.verdict.exit_code, told, target=alone, plant=plant)
     else:
         _print(report)
-        words.echo(f"Figures: {place}")
+        echo(f"Figures: {place}")
     return report.verdict.exit_code
 
 
@@ -177,22 +165,20 @@ def _print(report: LoadReport) -> None:
     costs = report.costs()
     if costs:
         sizes = sorted({tasks for rows in costs.values() for tasks, _, _ in rows})
-        words.echo("")
-        words.echo(
-            "Cost per claim (p50, ms)" + "".join(f"{size:>12,}" for size in sizes) + " tasks"
-        )
+        echo("")
+        echo("Cost per claim (p50, ms)" + "".join(f"{size:>12,}" for size in sizes) + " tasks")
         for target, rows in costs.items():
             known = {tasks: p50 for tasks, p50, _ in rows}
             cells = "".join(f"{known[s]:>12.1f}" if s in known else f"{'-':>12}" for s in sizes)
-            words.echo(f"{target:<24}{cells}")
+            echo(f"{target:<24}{cells}")
     for one in report.loads:
         for grown in one.growth:
             unit = f" {grown['unit']}" if grown["unit"] else ""
-            words.echo(
+            echo(
                 f"{one.target:<16} {grown['name']}: {grown['per_cycle']:+.3g}{unit} a cycle "
                 f"(limit {grown['limit']:g}{unit}, {grown['samples']} samples)"
                 + ("  TOO MUCH" if grown["too_much"] else "")
             )
     for one in report.loads:
         if one.verdict.is_bug:
-            words.echo(f"Bug: {one.rule} {one.message}\n  {one.directory}/error_report.md")
+            echo(f"Bug: {one.rule} {one.message}\n  {one.directory}/error_report.md")

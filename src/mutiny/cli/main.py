@@ -1,98 +1,91 @@
-"""The command `mutiny`: one module a verb, loaded only when it is used.
-
-Start-up is a part of every answer, so this module imports nothing and knows each command only by its
-name, its module and one line of help; click is loaded when there is help to show or a mistake to tell.
-"""
+"""The command `mutiny`: one module a verb, loaded only when it is used, and one place for exit codes."""
 
 from __future__ import annotations
 
-import atexit
-import gc
+import contextlib
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+import click
 
-    from mutiny.cli.words import Command
+from mutiny import stopping
+from mutiny.cli.lazy_group import LazyCommand, LazyGroup
+from mutiny.cli.output import Documents
 
-COMMANDS: dict[str, tuple[str, str]] = {
-    "run": ("run", "Run scenarios against a target and stop at the first broken promise."),
-    "explore": ("explore", "Run sequences that the model allows, with faults mixed in."),
-    "sweep": ("sweep", "Break one operation at every system call."),
-    "race": ("race", "Let commands compete: every order, then many rounds."),
-    "load": ("load", "Many commands: cost, growth, graphs, payloads, bursts."),
-    "experiment": ("experiment", "Run experiments in YAML: steady state, method, rollback."),
-    "replay": ("replay", "Repeat a journal or a minimal replay step by step."),
-    "minimise": ("minimise", "Find the shortest sequence that breaks the same rule."),
-    "report": ("report", "Show the report of a run again."),
-    "target": ("target", "List, check and create targets."),
-    "scenarios": ("scenarios", "List the scenarios by contract, one line each."),
-    "plants": ("plants", "List the bugs that can be planted into longboat."),
-    "rules": ("rules", "List the promises that are checked."),
-    "doctor": ("doctor", "Say what this machine can isolate and inject."),
+COMMANDS = {
+    name: LazyCommand(f"mutiny.cli.{name}", about)
+    for name, about in {
+        "run": "Run scenarios against a target and stop at the first broken promise.",
+        "explore": "Run sequences that the model allows, with faults mixed in.",
+        "sweep": "Break one operation at every system call.",
+        "race": "Let commands compete: every order, then many rounds.",
+        "load": "Many commands: cost, growth, graphs, payloads, bursts.",
+        "experiment": "Run experiments in YAML: steady state, method, rollback.",
+        "replay": "Repeat a journal or a minimal replay step by step.",
+        "minimise": "Find the shortest sequence that breaks the same rule.",
+        "report": "Show the report of a run again.",
+        "target": "List, check and create targets.",
+        "scenarios": "List the scenarios by contract, one line each.",
+        "plants": "List the bugs that can be planted into longboat.",
+        "rules": "List the promises that are checked.",
+        "doctor": "Say what this machine can isolate and inject.",
+    }.items()
 }
 ALIASES = {"shrink": "minimise", "minimize": "minimise"}
-FEW_COLLECTIONS = 50_000
-"""So many new objects before Python looks for garbage; its own 700 is meant for long runs."""
 COMPLETION = "_MUTINY_COMPLETE"
 """A shell asks click for completions through this variable."""
+EXIT_CODES = """\b
+Exit codes:
+  0  clean                     4  timeout or no convergence
+  1  bug found                70  Mutiny itself failed
+  2  usage                   130  interrupted (143: terminated)
+  3  inconclusive            141  nobody reads the output any more
+
+\b
+Begin with:
+  mutiny run --all-scenarios                    everything on longboat, one line each
+  mutiny scenarios                              what can be run
+  mutiny run --plant doctor-lies                find a planted bug, up to its report
+  mutiny explore --contract workers --seed 7    random, model-guided, with faults
+"""
 
 
-def find_command(name: str) -> Command | None:
-    """A command by its name or its other name."""
-    name = ALIASES.get(name, name)
-    if name not in COMMANDS:
-        return None
-    module = __import__(f"mutiny.cli.{COMMANDS[name][0]}", fromlist=["command"])
-    command: Command = module.command
-    return command
+@click.group(
+    cls=LazyGroup,
+    lazy=COMMANDS,
+    aliases=ALIASES,
+    epilog=EXIT_CODES,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.version_option(package_name="mutiny", prog_name="mutiny")
+def mutiny() -> None:
+    """Break multi-agent coding orchestrators on purpose, and hand back the shortest sequence that
+    does it.
+
+    Mutiny drives an orchestrator through its own commands inside a box, injects faults, checks
+    after every step that each promise still holds and that every piece of work is accounted for. No
+    model is ever called.
+    """
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Entry point. As a program (without `argv`) it does not return."""
-    # What a command loads stays to its end: looking through it for garbage finds nothing.
-    gc.set_threshold(FEW_COLLECTIONS)
+    """Entry point; without `argv` as the program, which also takes the signals that ask it to stop."""
     if argv is not None:
         return _outcome(argv)
-    from mutiny import stopping
-
     stopping.listen()
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # whoever started Mutiny has closed it
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115  to the end
     try:
-        code = _outcome(sys.argv[1:])
+        return _outcome(sys.argv[1:])
     except stopping.Stopped:  # between the last word and the end
-        code = stopping.exit_code()
-    _leave(code)
-    return code
-
-
-def _leave(code: int) -> None:
-    """End at once when everything is written: to take the interpreter apart can outlast the command."""
-    threads = sys.modules.get("threading")
-    if threads is not None and any(
-        not thread.daemon for thread in threads.enumerate() if thread is not threads.main_thread()
-    ):
-        return  # Python waits for it
-    atexit._run_exitfuncs()
-    try:
-        sys.stdout.flush()
-        sys.stderr.flush()
-    except (
-        OSError,
-        ValueError,
-    ):  # a reader that is gone, a closed stream: Python's own end tells it
-        return
-    os._exit(code)
+        return stopping.exit_code()
 
 
 def _outcome(words: list[str]) -> int:
     """Every outcome becomes an exit code in this one place; a program that listens hears why."""
-    from mutiny.cli.words import Documents
-
     told: list[str] = []
     before = Documents.printed
 
@@ -100,7 +93,7 @@ def _outcome(words: list[str]) -> int:
         told.append(line)
         _say(line)
 
-    code = _result(words, say)
+    code = _result(words, say, told)
     if told and "--json" in words and Documents.printed == before:
         from mutiny.cli.envelope import tell_error
 
@@ -108,14 +101,17 @@ def _outcome(words: list[str]) -> int:
     return code
 
 
-def _result(words: list[str], say: Callable[[str], None]) -> int:
-    from mutiny import stopping
-
+def _result(words: list[str], say: Callable[[str], None], told: list[str]) -> int:
     try:
         answer = _call(words)
         stopping.obey()
         return answer if isinstance(answer, int) else 0
-    except KeyboardInterrupt:
+    except click.ClickException as error:
+        with contextlib.suppress(OSError):  # nobody listens
+            error.show()
+        told.append(error.format_message())
+        return 2
+    except (KeyboardInterrupt, click.Abort):
         say(f"{stopping.reason()}; the box is gone, what was written stays")
         return stopping.exit_code()
     except Exception as error:  # noqa: BLE001  nothing may end as "bug found" but a bug
@@ -134,27 +130,21 @@ def _say(line: str) -> None:
     """One line to whoever still listens."""
     from mutiny.report.escape import plain
 
-    try:
+    with contextlib.suppress(OSError, ValueError, AttributeError):
         sys.stderr.write(f"{plain(line)}\n")
         sys.stderr.flush()
-    except (OSError, ValueError, AttributeError):
-        pass
 
 
 def _call(words: list[str]) -> Any:
-    """Plain words at once; everything else through click."""
-    from mutiny.cli.words import NotPlain
-
-    if words and COMPLETION not in os.environ:
-        command = find_command(words[0])
-        if command is not None:
-            try:
-                return command.call(words[1:])
-            except NotPlain:
-                pass
-    from mutiny.cli.guide import call
-
-    return call(words)
+    """Do what the words say."""
+    if COMPLETION in os.environ:
+        return mutiny.main(args=words, prog_name="mutiny")
+    try:
+        # Not `main`: it would end a command whose output nobody reads with the code of a bug.
+        with mutiny.make_context("mutiny", list(words)) as context:
+            return mutiny.invoke(context)
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
 
 
 if __name__ == "__main__":

@@ -6,8 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mutiny.cli import words
-from mutiny.cli.options import DEFAULT_ROOT, make_bench
+import click
+
+from mutiny.cli import values
+from mutiny.cli.options import DEFAULT_ROOT, bin_option, isolation_option, json_option, make_bench
+from mutiny.cli.output import echo
 
 if TYPE_CHECKING:
     from mutiny.engine.replay import Replay
@@ -17,40 +20,38 @@ MOST_TRIES = 1000
 """Of one candidate; `--confirm` asks for them."""
 
 
-@words.command("minimise")
-@words.argument("source", metavar="RUN|FILE", type=words.Path(path_type=Path))
-@words.option(
-    "--rule", complete="rules", help="The rule to keep broken; default: the one in the file."
+@click.command("minimise")
+@click.argument("source", metavar="RUN|FILE", type=values.PATH)
+@click.option(
+    "--rule", type=values.RULE, help="The rule to keep broken; default: the one in the file."
 )
-@words.option(
+@click.option(
     "--trials",
-    type=words.COUNT,
+    type=values.COUNT,
     default=120,
     show_default=True,
     help="At most so many trial runs.",
 )
-@words.option(
+@click.option(
     "--seconds",
-    type=words.SECONDS,
+    type=values.SECONDS,
     default=300.0,
     show_default=True,
     help="At most so many seconds.",
 )
-@words.option(
+@click.option(
     "--confirm",
     default="1/1",
     show_default=True,
     metavar="K/N",
     help="A candidate must fail K of N times.",
 )
-@words.option(
-    "--output", type=words.Path(path_type=Path, dir_okay=False), help="Where to write it."
-)
-@words.option("--target", complete="targets", help="Another target than the one in the file.")
-@words.option("--bin", "program", metavar="PATH", help="The target's program.")
-@words.option("--plant", complete="plants", help="Another plant than the one in the file.")
-@words.option("--isolation", type=words.Choice(["bwrap", "unshare", "cgroup", "subreaper"]))
-@words.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@click.option("--output", type=values.FILE, help="Where to write it.")
+@click.option("--target", type=values.TARGET, help="Another target than the one in the file.")
+@bin_option
+@click.option("--plant", type=values.PLANT, help="Another plant than the one in the file.")
+@isolation_option
+@json_option
 def command(
     source: Path,
     rule: str | None,
@@ -108,7 +109,7 @@ def command(
         scratch.discard()
     if found.seen is not None:
         told = f"it does not break {wanted} here: {found.reproduced}, got {found.seen}"
-        words.echo(f"mutiny: {source}: {told}", err=True)
+        echo(f"mutiny: {source}: {told}", err=True)
         if as_json:
             from mutiny.cli.envelope import tell_error
 
@@ -141,8 +142,8 @@ def _tell(replay: Replay, before: int, found: Shrunk, place: Path, *, as_json: b
         }
         tell("minimise", 0, document, target=replay.target, plant=replay.plant, seed=replay.seed)
         return
-    words.echo(python_form(found.operations, mark_last=replay.vouched))
-    words.echo(
+    echo(python_form(found.operations, mark_last=replay.vouched))
+    echo(
         f"\n{before} -> {len(found.operations)} operations in {found.runs} runs, "
         f"{found.seconds:.0f}s; {replay.standing}\nWritten to {place}"
     )

@@ -3,101 +3,106 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from mutiny.cli import words
+import click
+
+from mutiny.cli import values
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mutiny.engine.minimise import Budget
     from mutiny.engine.replay import Replay
     from mutiny.modes.bench import Bench
 
-    F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=Callable[..., Any])
 
 DEFAULT_ROOT = Path("chaos_runs")
 
 
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="One JSON document on stdout instead of the text."
+)
+bin_option = click.option(
+    "--bin", "program", metavar="PATH", help="The target's program, when it is not on PATH."
+)
+plant_option = click.option(
+    "--plant",
+    type=values.PLANT,
+    default="",
+    help="A bug to plant into longboat; see `mutiny plants`.",
+)
+isolation_option = click.option(
+    "--isolation", type=values.ISOLATION, help="Force one kind of box instead of the strongest."
+)
+runs_option = click.option(
+    "--runs",
+    "root",
+    type=values.FOLDER,
+    default=DEFAULT_ROOT,
+    show_default=True,
+    help="Where run directories go.",
+)
+_TARGET_OPTIONS = (
+    click.option(
+        "--target",
+        type=values.TARGET,
+        default="longboat",
+        show_default=True,
+        help="A target's name, or a TOML file.",
+    ),
+    bin_option,
+    plant_option,
+    click.option(
+        "--agents",
+        type=values.Choice(["double", "real"]),
+        default="double",
+        show_default=True,
+        help="Deterministic doubles, or the real agent program found on PATH.",
+    ),
+    isolation_option,
+    runs_option,
+)
+_MINIMISE_OPTIONS = (
+    click.option(
+        "--minimise/--no-minimise",
+        "wanted",
+        default=True,
+        show_default=True,
+        help="Shrink the first bug to its shortest sequence.",
+    ),
+    click.option(
+        "--minimise-runs",
+        type=values.COUNT,
+        default=80,
+        show_default=True,
+        help="At most so many trial runs.",
+    ),
+    click.option(
+        "--minimise-seconds",
+        type=values.SECONDS,
+        default=120.0,
+        show_default=True,
+        help="At most so many seconds.",
+    ),
+)
+
+
 def target_options(function: F) -> F:
     """`--target`, `--bin`, `--plant`, `--agents`, `--isolation`, `--runs`."""
-    for option in reversed(
-        (
-            words.option(
-                "--target",
-                complete="targets",
-                default="longboat",
-                show_default=True,
-                help="A target's name, or a TOML file.",
-            ),
-            words.option(
-                "--bin",
-                "program",
-                metavar="PATH",
-                help="The target's program, when it is not on PATH.",
-            ),
-            words.option(
-                "--plant",
-                complete="plants",
-                default="",
-                help="A bug to plant into longboat; see `mutiny plants`.",
-            ),
-            words.option(
-                "--agents",
-                type=words.Choice(["double", "real"]),
-                default="double",
-                show_default=True,
-                help="Deterministic doubles, or the real agent program found on PATH.",
-            ),
-            words.option(
-                "--isolation",
-                type=words.Choice(["bwrap", "unshare", "cgroup", "subreaper"]),
-                help="Force one kind of box instead of the strongest.",
-            ),
-            words.option(
-                "--runs",
-                "root",
-                type=words.Path(path_type=Path, file_okay=False),
-                default=DEFAULT_ROOT,
-                show_default=True,
-                help="Where run directories go.",
-            ),
-        )
-    ):
-        function = option(function)
-    return function
+    return _with(function, _TARGET_OPTIONS)
 
 
 def minimise_options(function: F) -> F:
     """`--no-minimise`, `--minimise-runs`, `--minimise-seconds`."""
-    for option in reversed(
-        (
-            words.option(
-                "--minimise/--no-minimise",
-                "wanted",
-                default=True,
-                show_default=True,
-                help="Shrink the first bug to its shortest sequence.",
-            ),
-            words.option(
-                "--minimise-runs",
-                type=words.COUNT,
-                default=80,
-                show_default=True,
-                help="At most so many trial runs.",
-            ),
-            words.option(
-                "--minimise-seconds",
-                type=words.SECONDS,
-                default=120.0,
-                show_default=True,
-                help="At most so many seconds.",
-            ),
-        )
-    ):
-        function = option(function)
-    return function
+    return _with(function, _MINIMISE_OPTIONS)
+
+
+def _with(function: F, options: Sequence[Callable[[F], F]]) -> F:
+    """The function with these options, in this order."""
+    return reduce(lambda decorated, option: option(decorated), reversed(options), function)
 
 
 def make_bench(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from mutiny.cli import words
+import click
+
+from mutiny.cli.options import json_option
+from mutiny.cli.output import echo
 
 
-@words.command("plants")
-@words.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@click.command("plants")
+@json_option
 def command(as_json: bool) -> int:
     """List the bugs that can be planted into longboat, each with its class and where it was seen.
 
@@ -22,10 +25,10 @@ def command(as_json: bool) -> int:
         return 0
     for plant in PLANTS.values():
         board = f" board {' '.join(plant.boards)};" if plant.boards else ""
-        words.echo(f"{plant.name:<34} {plant.failure_class:<20}{board} {plant.source}")
-        words.echo(f"    {plant.what}")
+        echo(f"{plant.name:<34} {plant.failure_class:<20}{board} {plant.source}")
+        echo(f"    {plant.what}")
         if plant.sweep:
             kind, scenario, at = plant.sweep.split()
-            words.echo(f"    Found by: mutiny sweep {kind} --scenario {scenario} --at {at}")
-    words.echo(f"{len(PLANTS)} plants")
+            echo(f"    Found by: mutiny sweep {kind} --scenario {scenario} --at {at}")
+    echo(f"{len(PLANTS)} plants")
     return 0

@@ -5,8 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mutiny.cli import words
-from mutiny.cli.options import DEFAULT_ROOT, make_bench
+import click
+
+from mutiny.cli import values
+from mutiny.cli.options import (
+    bin_option,
+    isolation_option,
+    json_option,
+    make_bench,
+    plant_option,
+    runs_option,
+)
+from mutiny.cli.output import echo
 
 if TYPE_CHECKING:
     from mutiny.modes.race import Race, Tried
@@ -14,49 +24,39 @@ if TYPE_CHECKING:
 KINDS = ("claims", "update", "lock", "toctou")
 
 
-@words.command("race")
-@words.option(
+@click.command("race")
+@click.option(
     "--target",
-    complete="targets",
+    type=values.TARGET,
     default="longboat-board",
     show_default=True,
     help="A board's name, or a TOML file.",
 )
-@words.option("--bin", "program", metavar="PATH", help="The target's program, if not on PATH.")
-@words.option(
-    "--plant",
-    complete="plants",
-    default="",
-    help="A bug to plant into longboat; see `mutiny plants`.",
+@bin_option
+@plant_option
+@click.option(
+    "--kind", "kinds", multiple=True, type=values.Choice(KINDS), help="Default: all of them."
 )
-@words.option(
-    "--kind", "kinds", multiple=True, type=words.Choice(KINDS), help="Default: all of them."
-)
-@words.option(
+@click.option(
     "--rounds",
-    type=words.IntRange(0, 100_000),
+    type=click.IntRange(0, 100_000),
     default=20,
     show_default=True,
     help="Rounds of each kind after the exhaustive part; 0: none.",
 )
-@words.option(
+@click.option(
     "--workers",
-    type=words.IntRange(2, 4),
+    type=click.IntRange(2, 4),
     default=2,
     show_default=True,
     help="How many claim one task at once.",
 )
-@words.option("--schedules", type=words.COUNT, help="At most so many orders of each. Default: all.")
-@words.option("--isolation", type=words.Choice(["bwrap", "unshare", "cgroup", "subreaper"]))
-@words.option(
-    "--runs",
-    "root",
-    type=words.Path(path_type=Path, file_okay=False),
-    default=DEFAULT_ROOT,
-    show_default=True,
-    help="Where run directories go.",
+@click.option(
+    "--schedules", type=values.COUNT, help="At most so many orders of each. Default: all."
 )
-@words.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@isolation_option
+@runs_option
+@json_option
 def command(
     target: str,
     program: str | None,
@@ -92,7 +92,7 @@ def command(
 
     bench = make_bench(target, program, plant, "double", isolation, root, None)
     if not as_json:
-        words.echo(f"Race on {target}" + (f" (planted: {plant})" if plant else ""))
+        echo(f"Race on {target}" + (f" (planted: {plant})" if plant else ""))
     with ProgressLine("", 1, quiet=as_json) as line:
 
         def watch(title: str, done: int, total: int, note: str) -> None:
@@ -117,22 +117,22 @@ def command(
 
 
 def _show(part: Tried) -> None:
-    words.echo(f"  {part.kind:<7} {part.what:<42} {_outcome(part)}")
+    echo(f"  {part.kind:<7} {part.what:<42} {_outcome(part)}")
     if part.verdict.stops_run:
-        words.echo(f"          {part.rule or ''} {part.message}".rstrip())
+        echo(f"          {part.rule or ''} {part.message}".rstrip())
 
 
 def _print(race: Race) -> None:
     """What could not be tried, and where the first trouble is written down."""
     for part, why in race.not_applicable.items():
-        words.echo(f"  Not tried ({part}): {why}.")
+        echo(f"  Not tried ({part}): {why}.")
     from mutiny.model.verdict import first_of_worst
 
     bad = first_of_worst(race.parts, lambda part: part.verdict)
     if bad is not None and bad.directory:
-        words.echo(f"Report: {bad.directory}/error_report.md")
+        echo(f"Report: {bad.directory}/error_report.md")
         if bad.verdict.is_bug:
-            words.echo(f"Replay: {bad.directory}/minimal_replay.json")
+            echo(f"Replay: {bad.directory}/minimal_replay.json")
 
 
 def _outcome(part: Tried) -> str:

@@ -6,9 +6,19 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from mutiny import stopping
-from mutiny.cli import words
-from mutiny.cli.options import DEFAULT_ROOT, make_bench, seeing
+from mutiny.cli import values
+from mutiny.cli.options import (
+    bin_option,
+    isolation_option,
+    json_option,
+    make_bench,
+    runs_option,
+    seeing,
+)
+from mutiny.cli.output import echo
 
 if TYPE_CHECKING:
     from mutiny.engine.loop import Outcome
@@ -16,31 +26,29 @@ if TYPE_CHECKING:
     from mutiny.model.verdict import Verdict
 
 
-@words.command("replay")
-@words.argument("file", type=words.Path(path_type=Path))
-@words.option(
+@click.command("replay")
+@click.argument("file", type=values.PATH)
+@click.option(
     "--times",
-    type=words.COUNT,
+    type=values.COUNT,
     default=1,
     show_default=True,
     help="Repeat so often and count how often it fails the same way.",
 )
-@words.option(
+@click.option(
     "--expect",
-    complete="rules",
+    type=values.RULE,
     metavar="RULE",
     help="Exit 0 when this rule is broken again: a reducer's predicate.",
 )
-@words.option("--target", complete="targets", help="Another target than the one in the file.")
-@words.option("--bin", "program", metavar="PATH", help="The target's program.")
-@words.option(
-    "--plant", complete="plants", help="Another plant than the one in the file; '' for none."
+@click.option("--target", type=values.TARGET, help="Another target than the one in the file.")
+@bin_option
+@click.option(
+    "--plant", type=values.PLANT, help="Another plant than the one in the file; '' for none."
 )
-@words.option("--isolation", type=words.Choice(["bwrap", "unshare", "cgroup", "subreaper"]))
-@words.option(
-    "--runs", "root", type=words.Path(path_type=Path, file_okay=False), default=DEFAULT_ROOT
-)
-@words.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@isolation_option
+@runs_option
+@json_option
 def command(
     file: Path,
     times: int,
@@ -82,7 +90,7 @@ def command(
     for _ in stopping.unless_asked(range(times)):
         tally.add(run_one(bench, assignment, show, "Replay"))
         if not as_json and times > 1:
-            words.echo(tally.last_line())
+            echo(tally.last_line())
     code = tally.exit_code(strict=expect is not None)
     if as_json:
         from mutiny.cli.envelope import tell
@@ -90,7 +98,7 @@ def command(
         about = {"target": bench.target.name, "plant": chosen, "seed": replay.seed}
         tell("replay", code, {"file": str(file), **about, **tally.as_json()})
     elif times > 1:
-        words.echo(tally.count_line())
+        echo(tally.count_line())
     return code
 
 

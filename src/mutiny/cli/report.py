@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mutiny.cli import words
+import click
+
+from mutiny.cli import values
+from mutiny.cli.options import json_option
+from mutiny.cli.output import echo
 
 
-@words.command("report")
-@words.argument("run", type=words.Path(path_type=Path), default=Path("chaos_runs/latest"))
-@words.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@click.command("report")
+@click.argument("run", type=values.PATH, default=Path("chaos_runs/latest"))
+@json_option
 def command(run: Path, as_json: bool) -> int:
     """Show the report of RUN (default: chaos_runs/latest) again."""
     from mutiny import documents
@@ -32,9 +36,9 @@ def command(run: Path, as_json: bool) -> int:
             seed=data.get("seed"),
         )
     elif report.exists():
-        words.echo(documents.read_text(report, "report"))
+        echo(documents.read_text(report, "report"))
     else:
-        words.echo(
+        echo(
             f"{data['title']}: {data['verdict']}, {data['operations']} operations in {data['duration_s']}s"
         )
     return code

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from mutiny.cli import words
+import click
+
+from mutiny.cli.options import json_option
+from mutiny.cli.output import echo
 
 
-@words.command("rules")
-@words.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@click.command("rules")
+@json_option
 def command(as_json: bool) -> int:
     """List the promises of the contracts; their ids are stable names for replays and reports."""
     from mutiny.contracts.catalogue import CONTRACTS, rules_of
@@ -20,5 +23,5 @@ def command(as_json: bool) -> int:
         tell("rules", 0, {"rules": [asdict(rule) for rule in rules]})
         return 0
     for rule in rules:
-        words.echo(f"{rule.id:<32} {rule.category:<20} {rule.promise}")
+        echo(f"{rule.id:<32} {rule.category:<20} {rule.promise}")
     return 0

@@ -5,38 +5,45 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from mutiny.cli import words
-from mutiny.cli.options import choose_seed, make_bench, minimise_options, target_options
+import click
+
+from mutiny.cli import values
+from mutiny.cli.options import (
+    choose_seed,
+    json_option,
+    make_bench,
+    minimise_options,
+    target_options,
+)
+from mutiny.cli.output import echo
 
 
-@words.command("run")
+@click.command("run")
 @target_options
-@words.option(
+@click.option(
     "--scenario",
     "scenarios",
-    complete="scenarios",
+    type=values.SCENARIO,
     multiple=True,
     help="A scenario's name or a JSON file; may be repeated.",
 )
-@words.option("--all-scenarios", is_flag=True, help="All scenarios of the target's contract.")
-@words.option("--until-error", is_flag=True, help="Repeat with new seeds until something breaks.")
-@words.option("--fail-fast", is_flag=True, help="Stop after the first scenario that does not pass.")
-@words.option("--seed", type=words.SEED, help="Seed of all choices; printed when not given.")
-@words.option(
+@click.option("--all-scenarios", is_flag=True, help="All scenarios of the target's contract.")
+@click.option("--until-error", is_flag=True, help="Repeat with new seeds until something breaks.")
+@click.option("--fail-fast", is_flag=True, help="Stop after the first scenario that does not pass.")
+@click.option("--seed", type=values.SEED, help="Seed of all choices; printed when not given.")
+@click.option(
     "--rounds",
-    type=words.COUNT,
+    type=values.COUNT,
     default=100,
     show_default=True,
     help="With --until-error: at most so many rounds.",
 )
-@words.option(
+@click.option(
     "--verbose/--brief",
     default=None,
     help="Every step, or one line a scenario. Default: steps when there is one scenario.",
 )
-@words.option(
-    "--json", "as_json", is_flag=True, help="One JSON document on stdout instead of the text."
-)
+@json_option
 @minimise_options
 def command(
     target: str,
@@ -84,7 +91,7 @@ def command(
     lacking = {} if scenarios else left_out(chosen, isolation)
     for name, missing in lacking.items():
         del chosen[name]
-        words.echo(f"left out: {name} needs what this machine lacks: {missing}", err=True)
+        echo(f"left out: {name} needs what this machine lacks: {missing}", err=True)
     first_seed = choose_seed(seed)
     outcomes: list[dict[str, Any]] = []
     times = rounds if until_error else 1

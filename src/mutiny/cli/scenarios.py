@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from mutiny.cli import words
+import click
+
+from mutiny.cli import values
+from mutiny.cli.options import json_option
+from mutiny.cli.output import echo
 
 
-@words.command("scenarios")
-@words.option("--contract", complete="contracts", help="Only those of one contract.")
-@words.option("--target", complete="targets", help="Only those that this target runs.")
-@words.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@click.command("scenarios")
+@click.option("--contract", type=values.CONTRACT, help="Only those of one contract.")
+@click.option("--target", type=values.TARGET, help="Only those that this target runs.")
+@json_option
 def command(contract: str | None, target: str | None, as_json: bool) -> int:
     """List the scenarios by contract, each with one line about it.
 
@@ -35,9 +39,9 @@ def command(contract: str | None, target: str | None, as_json: bool) -> int:
         tell("scenarios", 0, {"scenarios": rows}, target=target)
         return 0
     for contract_name, scenarios in found.items():
-        words.echo(f"{contract_name}: {len(scenarios)} scenarios")
+        echo(f"{contract_name}: {len(scenarios)} scenarios")
         for name, about in scenarios.items():
-            words.echo(f"  {name:<29} {about}")
+            echo(f"  {name:<29} {about}")
     return 0
 
 

@@ -6,39 +6,42 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mutiny.cli import words
-from mutiny.cli.options import make_bench, target_options
+import click
+
+from mutiny.cli import values
+from mutiny.cli.options import json_option, make_bench, target_options
+from mutiny.cli.output import echo
 
 if TYPE_CHECKING:
     from mutiny.engine.sweeping import Sweep
 
 
-@words.command("sweep")
-@words.argument("kind", type=words.Choice(["crash", "errno", "torn", "fsync", "preempt"]))
+@click.command("sweep")
+@click.argument("kind", type=values.Choice(["crash", "errno", "torn", "fsync", "preempt"]))
 @target_options
-@words.option(
-    "--scenario", complete="scenarios", required=True, help="A scenario's name or a JSON file."
+@click.option(
+    "--scenario", type=values.SCENARIO, required=True, help="A scenario's name or a JSON file."
 )
-@words.option(
+@click.option(
     "--at",
     required=True,
     metavar="OPERATION",
     help="Which operation: Accept, Accept:alpha, or Doctor#2.",
 )
-@words.option(
+@click.option(
     "--against", metavar="OPERATION", help="preempt: the other command; default: the same again."
 )
-@words.option(
+@click.option(
     "--only", multiple=True, help="errno: which errors; torn: which modes. May be repeated."
 )
-@words.option(
-    "--points", type=words.COUNT, help="At most so many points, evenly spread. Default: all."
+@click.option(
+    "--points", type=values.COUNT, help="At most so many points, evenly spread. Default: all."
 )
-@words.option(
+@click.option(
     "--until-bug", is_flag=True, help="Stop at the first bug instead of judging all points."
 )
-@words.option("--jobs", type=words.JOBS, help="Points side by side; default: one a core.")
-@words.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@click.option("--jobs", type=values.JOBS, help="Points side by side; default: one a core.")
+@json_option
 def command(
     kind: str,
     target: str,
@@ -103,7 +106,7 @@ def command(
         tell_tried("sweep", bench, sweep.verdict, told)
     else:
         _print(sweep)
-        words.echo(f"Picture: {page}")
+        echo(f"Picture: {page}")
     return sweep.verdict.exit_code
 
 
@@ -129,13 +132,13 @@ def _print(sweep: Sweep) -> None:
     width = max([len(point.label) for point in sweep.points] + [20])
     for point in sweep.points:
         what = f"{point.verdict.value:<13} {point.rule or ''} {point.message}".rstrip()
-        words.echo(f"{point.index:4d}  {point.label:<{min(width, 80)}.80} {what}")
+        echo(f"{point.index:4d}  {point.label:<{min(width, 80)}.80} {what}")
     counts = Counter(point.verdict.value for point in sweep.points)
     shown = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
     rate = len(sweep.points) / sweep.judge_s if sweep.judge_s else 0.0
     noun = "schedules" if sweep.kind == "preempt" else "points"
     calls = "" if sweep.kind == "preempt" else f"{len(sweep.calls)} calls, "
-    words.echo(
+    echo(
         f"{sweep.kind} sweep of {sweep.at} on {sweep.target}: {calls}"
         f"{len(sweep.points)} {noun}: {shown} ({rate:.1f} {noun}/s)"
         + (f"; {sweep.left_out} more were not tried" if sweep.left_out else "")
@@ -144,6 +147,6 @@ def _print(sweep: Sweep) -> None:
         return
     place = sweep.first_bug.directory.path
     if sweep.first_bug.rule is not None:
-        words.echo(f"First bug: {place}/error_report.md")
+        echo(f"First bug: {place}/error_report.md")
     else:
-        words.echo(f"The first bug did not show again as an ordinary sequence: {place}")
+        echo(f"The first bug did not show again as an ordinary sequence: {place}")

@@ -5,19 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mutiny.cli import words
+import click
+
+from mutiny.cli import values
+from mutiny.cli.options import json_option
+from mutiny.cli.output import echo
 
 if TYPE_CHECKING:
     from mutiny.model.verdict import Verdict
 
 
-@words.group("target")
+@click.group("target")
 def command() -> None:
     """List, check and create targets: a TOML file is enough to bring your own orchestrator."""
 
 
 @command.command("list")
-@words.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@json_option
 def list_targets(as_json: bool) -> int:
     """List the targets that ship with Mutiny or with installed packages."""
     from mutiny.errors import TargetMissing
@@ -45,23 +49,21 @@ def list_targets(as_json: bool) -> int:
         tell("target list", 0, {"targets": rows})
         return 0
     for row in rows:
-        words.echo(f"{row['name']:<12} {row['contract']:<9} {row['about']}")
-        words.echo(
-            f"{'':<12} {'':<9} program: {row['program'] or 'not found; say where with --bin'}"
-        )
+        echo(f"{row['name']:<12} {row['contract']:<9} {row['about']}")
+        echo(f"{'':<12} {'':<9} program: {row['program'] or 'not found; say where with --bin'}")
     return 0
 
 
 @command.command("check")
-@words.argument("file", complete="targets")
-@words.option(
+@click.argument("file", type=values.TARGET)
+@click.option(
     "--bin",
     "program",
     metavar="PATH",
     help="Also try the program: init, up, status, down in a box.",
 )
-@words.option("--live", is_flag=True, help="Also try the program found on PATH.")
-@words.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@click.option("--live", is_flag=True, help="Also try the program found on PATH.")
+@json_option
 def check_target(file: str, program: str | None, live: bool, as_json: bool) -> int:
     """Check a target file (or a target's name); every mistake is named with its line.
 
@@ -74,11 +76,11 @@ def check_target(file: str, program: str | None, live: bool, as_json: bool) -> i
     missing = list(spec.missing)
     excused = dict(spec.profile.not_applicable)
     if not as_json:
-        words.echo(f"{origin}: target {spec.name!r} is well-formed")
+        echo(f"{origin}: target {spec.name!r} is well-formed")
         if missing:
-            words.echo(f"not applicable for it (no command given): {', '.join(missing)}")
+            echo(f"not applicable for it (no command given): {', '.join(missing)}")
         for rule, reason in excused.items():
-            words.echo(f"not applicable: {rule}: {reason}")
+            echo(f"not applicable: {rule}: {reason}")
     verdict = _try(file, program, quiet=as_json) if program is not None or live else None
     code = 0 if verdict is None else verdict.exit_code
     if as_json:
@@ -107,11 +109,9 @@ def _try(file: str, program: str | None, *, quiet: bool) -> Verdict:
 
 
 @command.command("init")
-@words.argument(
-    "file", type=words.Path(path_type=Path, dir_okay=False), default=Path("target.toml")
-)
-@words.option("--force", is_flag=True, help="Overwrite an existing file.")
-@words.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@click.argument("file", type=values.FILE, default=Path("target.toml"))
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
+@json_option
 def init_target(file: Path, force: bool, as_json: bool) -> int:
     """Write a commented target file to start from."""
     from importlib.resources import files
@@ -130,5 +130,5 @@ def init_target(file: Path, force: bool, as_json: bool) -> int:
 
         tell("target init", 0, {"file": str(file)})
     else:
-        words.echo(f"wrote {file}; fill it in, then: mutiny target check {file}")
+        echo(f"wrote {file}; fill it in, then: mutiny target check {file}")
     return 0

@@ -1,0 +1,28 @@
+"""What commands print: a target's words are shown and never obeyed, and every line is sent at once."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+
+class Documents:
+    """How many JSON documents were printed: a program that listens gets exactly one."""
+
+    printed = 0
+
+
+def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
+    """Print and flush: a reader at the other end of a pipe sees it now."""
+    from mutiny.report.escape import plain
+
+    stream = sys.stderr if err else sys.stdout
+    shown = plain(text)
+    stream.write(f"{shown}\n" if nl else shown)
+    stream.flush()
+
+
+def echo_json(value: object) -> None:
+    """Print one JSON document."""
+    Documents.printed += 1
+    echo(json.dumps(value, indent=2))
