@@ -28,18 +28,22 @@ mine="$HOME/mine"
 case "$1" in
 init)
     mkdir -p "$mine"
-    echo '{"workers": {}}' > "$mine/state.json"
+    echo '{"workers": {}, "tasks": []}' > "$mine/state.json"
+    : > "$mine/lock"
     echo 'a line' > "$mine/daemon.log"
     eval "$TRICK"
     ;;
 review) echo '{"workers": 3}' > "$mine/state.json" ;;
 down) eval "$LATER" ;;
+list) echo '{"tasks": []}' ;;
 esac
 exit 0
 """
 
-_COMMANDS = ("init", "up", "down", "add", "nuke", "start", "review", "accept", "reject")
-_REST = """
+_WORKERS = ("init", "up", "down", "add", "nuke", "start", "review", "accept", "reject")
+_BOARD = ("init", "add", "claim", "complete", "list", "status")
+_REST = {
+    "workers": """
 [state]
 file = "{home}/mine/state.json"
 workers = "workers"
@@ -60,7 +64,21 @@ files = ["{home}/mine"]
 [profile.limits]
 recover_s = 0.5
 lag_s = 0.3
-"""
+""",
+    "board": """
+[state]
+directory = "{home}/mine"
+file = "{home}/mine/state.json"
+probe = "list"
+
+[places]
+lock = "{home}/mine/lock"
+
+[profile.limits]
+lag_s = 0.3
+""",
+}
+"""What a target file of each contract says besides its commands."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +86,7 @@ class Attacked:
     """What became of Mutiny and of what lies outside of the box."""
 
     verdict: Verdict
+    steps: int
     doubts: tuple[str, ...]
     said: str
     seconds: float
@@ -123,10 +142,11 @@ def attack(
     *operations: dict[str, object],
     later: str = "",
     isolation: str | None = None,
+    contract: str = "workers",
 ) -> Attacked:
     """Run operations against the hostile target; `trick` is what its `init` does, `later` its `down`."""
     outside = outside_of(directory)
-    target_file, program = _target(directory, outside, trick, later)
+    target_file, program = _target(directory, outside, trick, later, contract)
     target = find_target(str(target_file), program=str(program), isolation=isolation)
     scenario = directory / "scenario.json"
     scenario.write_text(json.dumps(list(operations)))
@@ -139,6 +159,7 @@ def attack(
     terminal.failure(outcome, target.contract(), None)
     return Attacked(
         outcome.verdict,
+        len(outcome.steps),
         tuple(doubt for one in outcome.steps for doubt in one.inconclusive),
         out.getvalue(),
         time.monotonic() - started,
@@ -149,18 +170,22 @@ def attack(
     )
 
 
-def _target(directory: Path, outside: Path, trick: str, later: str) -> tuple[Path, Path]:
+def _target(
+    directory: Path, outside: Path, trick: str, later: str, contract: str
+) -> tuple[Path, Path]:
     program = directory / "program" / "mine"
     program.parent.mkdir()
     program.write_text(PROGRAM)
     program.chmod(0o755)
     environment = {"OUTSIDE": str(outside), "BOX": "{box}", "TRICK": trick, "LATER": later}
-    commands = [f'{name} = {{ argv = ["{{program}}", "{name}"] }}' for name in _COMMANDS]
+    names = _WORKERS if contract == "workers" else _BOARD
+    commands = [f'{name} = {{ argv = ["{{program}}", "{name}"] }}' for name in names]
+    own = ('sessions = "."',) if contract == "workers" else ()
     lines = [
-        *("format = 1", 'name = "mine"', 'contract = "workers"', 'about = "hostile"'),
-        *('program = "mine"', 'sessions = "."', "[environment]"),
+        *("format = 1", 'name = "mine"', f'contract = "{contract}"', 'about = "hostile"'),
+        *('program = "mine"', *own, "[environment]"),
         *(f"{key} = {json.dumps(value)}" for key, value in environment.items()),
-        *("[commands]", *commands, _REST),
+        *("[commands]", *commands, _REST[contract]),
     ]
     target = directory / "mine.toml"
     target.write_text("\n".join(lines))

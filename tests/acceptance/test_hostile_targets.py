@@ -14,6 +14,7 @@ from hostile import SECRET, attack, step
 from mutiny.box.box import Box
 from mutiny.engine.rundir import RunDirectory
 from mutiny.model.verdict import Verdict
+from sampling import sampled
 
 RESET, INIT, DOWN = step("Reset"), step("Init"), step("Down")
 FAIL = step("Review", worker="alpha")
@@ -115,6 +116,45 @@ def test_a_session_named_like_a_path_stays_in_the_run(tmp_path: Path, name: str)
     assert names
     assert all(name.count("/") == 1 and name.isprintable() for name in names)
     assert {path.name for path in tmp_path.iterdir()} == KNOWN
+
+
+# --- a board is looked at and damaged by the same hands ------------------------------------------------
+
+BOARD_FAULTS = {
+    "fill": (step("FillDisk", lasting=True), step("Heal")),
+    "read-only": (step("ReadOnlyDisk", lasting=True), step("Heal")),
+    "forbid": (step("Forbid", lasting=True), step("Heal")),
+    "lock": (step("HoldBoardLock", seconds=0.2),),
+    "corrupt": (step("CorruptBoard", how="truncate"),),
+    "damage": (step("DamageFile", how="delete"),),
+    "power": (step("PowerLossAt", operation=step("List"), call=0),),
+    "trace": (step("Trace", operation=step("List"), keep="synced"),),
+}
+LINKS = {
+    "home": HOME_BY_LINK,
+    "state": STATE_BY_LINK,
+    "lock": 'ln -sf "$OUTSIDE/state.json" "$mine/lock"',
+    "directory": 'mv "$mine" "$BOX/old"; ln -s "$OUTSIDE/mine" "$mine"',
+}
+
+
+@pytest.mark.parametrize("case", sampled((f"{f}-{k}" for f in BOARD_FAULTS for k in LINKS), 3))
+def test_a_hostile_board_leads_nowhere(tmp_path: Path, case: str) -> None:
+    fault, _, link = case.rpartition("-")
+    operations = (RESET, INIT, *BOARD_FAULTS[fault], step("List"))
+    done = attack(tmp_path, LINKS[link], *operations, contract="board")
+    done.require_harmless()
+    assert done.steps > len((RESET, INIT)), "the fault was tried"
+
+
+@pytest.mark.parametrize("kind", ["fifo", "zero", "sparse"])
+def test_a_board_that_never_ends_is_not_read(tmp_path: Path, kind: str) -> None:
+    trick = f'rm "$mine/state.json"; {KINDS[kind].format("$mine/state.json")}'
+    operations = (RESET, INIT, step("List"), step("CorruptBoard"), step("List"))
+    done = attack(tmp_path, trick, *operations, contract="board")
+    done.require_harmless()
+    assert done.steps > len((RESET, INIT, "List"))
+    assert done.verdict is not Verdict.SUCCESS
 
 
 # --- pipes, devices and files without end: no wait, no flood ------------------------------------------
