@@ -143,6 +143,7 @@ def picture(*views: WorkerView, **changes: Any) -> Observation:
         receipts=(),
         commits=HISTORY,
         default_head=BASE,
+        source_dirty=(),
         default_tokens=frozenset(),
     )
     return replace(plain, **changes)

@@ -6,6 +6,7 @@ from rule_cases import MERGED, ON_BRANCH, Case, delivered, ready, task
 
 from builders import (
     HISTORY,
+    SHA,
     TOKEN,
     belief,
     check,
@@ -105,6 +106,24 @@ LEDGER_CASES: tuple[Case, ...] = (
         ),
         TOKEN,
         ("default_tokens", "before.default_tokens"),
+    ),
+    Case(
+        "workers.default_moves_forward",
+        check(
+            task(),
+            delivered("working", ON_BRANCH, default_head=SHA),
+            before=delivered("working", MERGED),
+        ),
+        (
+            check(
+                task("merged"),
+                delivered("idle", MERGED, default_head=SHA),
+                before=delivered("idle", ON_BRANCH),
+            ),
+            check(task("merged"), delivered("idle", MERGED), before=delivered("idle", MERGED)),
+        ),
+        "source",
+        ("commits", "before.commits"),
     ),
     Case(
         "workers.discarded_is_kept",

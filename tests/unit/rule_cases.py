@@ -527,5 +527,18 @@ STATE_CASES: tuple[Case, ...] = (
         "source",
         ("source_edit_intact",),
     ),
+    Case(
+        "workers.checkout_clean",
+        check(ONE, picture(view(), source_dirty=("README.md",))),
+        (
+            check(
+                replace(ONE, source_dirty=True),
+                picture(view(), source_edit_intact=True, source_dirty=("README.md",)),
+            ),
+            check(ONE, picture(view(), source_dirty=())),
+        ),
+        "source",
+        ("source_dirty",),
+    ),
     # --- the ledger
 )

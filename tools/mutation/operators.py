@@ -90,6 +90,16 @@ def edits_of(text: bytes) -> list[Edit]:
     return sorted(found, key=lambda edit: (edit.start, edit.end, edit.operator, edit.replacement))
 
 
+def statements_of(text: bytes) -> dict[int, int]:
+    """For every line the first line of the innermost statement that it belongs to."""
+    lines: dict[int, int] = {}
+    for node in ast.walk(ast.parse(text)):  # from the outside to the inside
+        if isinstance(node, ast.stmt):
+            assert node.end_lineno is not None
+            lines.update(dict.fromkeys(range(node.lineno, node.end_lineno + 1), node.lineno))
+    return lines
+
+
 def changes_meaning(text: bytes, edit: Edit) -> bool:
     """True when the file still parses and says something else."""
     try:

@@ -8,15 +8,21 @@ that were reached, and are first tried on the scenarios that reach them.
 from __future__ import annotations
 
 import ast
+import compileall
 import json
 import shutil
 import sys
+import tempfile
+import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 from mutiny.engine.rundir import RunDirectory
+from mutiny.model.operation import Operation
+from mutiny.model.verdict import Verdict
 from mutiny.modes.bench import Bench
 from mutiny.targets.registry import find_target
 
@@ -41,16 +47,19 @@ def {MARKER}(place):
 
 @dataclass(frozen=True)
 class Reach:
-    """Where a line was reached: scenario, target and the command of longboat that ran it."""
+    """Where a line was reached: in which scenario, how long it takes, by which command of longboat."""
 
     target: str
     scenario: str
     command: str
+    seconds: float = 0.0
 
 
 def program_of(package: Path, directory: Path) -> Path:
     """A program that runs the copy of longboat in `directory`."""
-    shutil.copytree(package, directory / "longboat", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(package, directory / "longboat")
+    # A box shows the tree of a program that lies below its user's home from such a mark on.
+    (directory / "pyproject.toml").touch()
     program = directory / "bin" / "longboat"
     program.parent.mkdir(parents=True)
     program.write_text(
@@ -88,8 +97,6 @@ def _must_be_first(node: ast.stmt) -> bool:
 
 def _bodies(tree: ast.Module) -> Iterator[list[ast.stmt]]:
     for node in list(ast.walk(tree)):
-        if isinstance(node, ast.Module):
-            continue
         for name in ("body", "orelse", "finalbody"):
             body = getattr(node, name, None)
             if isinstance(body, list) and body and isinstance(body[0], ast.stmt):
@@ -100,43 +107,65 @@ def _marked(body: list[ast.stmt], name: str) -> list[ast.stmt]:
     marked: list[ast.stmt] = []
     for index, statement in enumerate(body):
         documented = index == 0 and _must_be_first(statement)
-        if not documented:
+        if not documented and not isinstance(statement, ast.Import | ast.ImportFrom):
             marked += ast.parse(f"{MARKER}({f'{name}:{statement.lineno}'!r})").body
         marked.append(statement)
     return marked
 
 
 def measure(
-    package: Path, targets: Iterable[str], scratch: Path, say: object
+    package: Path, targets: Iterable[str], folder: Path, jobs: int
 ) -> dict[str, list[Reach]]:
-    """Run every scenario of every target once; lines (`file.py:12`) and where they were reached."""
-    program = program_of(package, scratch / "instrumented")
-    instrument(scratch / "instrumented")
+    """Run every scenario of every target once; lines (`file.py:12`) and where they were reached.
+
+    The copy lies in `folder`; the boxes hide what stands beside them, so they lie elsewhere.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    program = program_of(package, folder)
+    instrument(folder)
+    compileall.compile_dir(folder, quiet=2)
     reached: dict[str, list[Reach]] = defaultdict(list)
-    for target in targets:
-        bench = Bench(find_target(target, program=str(program)), scratch)
-        scenarios = bench.target.contract().scenarios
-        for number, (name, operations) in enumerate(scenarios.items(), 1):
-            directory = RunDirectory.create(scratch / "reach", latest=False)
-            outcome = bench.try_once(operations, 1, directory)
-            assert callable(say)
-            say(f"reach: {target} {number} of {len(scenarios)} {name}: {outcome.verdict.value}")
-            for record in sorted((directory.box_path / "tmp").glob("reached.*")):
-                where = Reach(target, name, record.name.split(".")[1])
-                for line in set(record.read_text(encoding="utf-8").split()):
-                    if where not in reached[line]:
-                        reached[line].append(where)
-            directory.discard()
+    with (
+        tempfile.TemporaryDirectory(prefix="mutants-") as runs,
+        ThreadPoolExecutor(jobs) as pool,
+    ):
+        trials = []
+        for target in targets:
+            bench = Bench(find_target(target, program=str(program)), Path(runs))
+            for name, operations in bench.target.contract().scenarios.items():
+                trials.append(pool.submit(_one, bench, target, name, operations, Path(runs)))
+        for number, trial in enumerate(trials, 1):
+            said, lines = trial.result()
+            print(f"reach: {number} of {len(trials)} {said}", flush=True)
+            for line, where in lines:
+                reached[line].append(where)
     return dict(reached)
 
 
-def save(reached: dict[str, list[Reach]], path: Path) -> None:
-    """Keep the map: it only changes with longboat."""
-    rows = {
-        line: [[where.target, where.scenario, where.command] for where in places]
-        for line, places in sorted(reached.items())
+def _one(
+    bench: Bench, target: str, name: str, operations: Sequence[Operation], runs: Path
+) -> tuple[str, list[tuple[str, Reach]]]:
+    """What one scenario reached; nothing when it does not pass, for then it could not tell a mutant."""
+    directory = RunDirectory.create(runs, latest=False)
+    started = time.monotonic()
+    outcome = bench.try_once(operations, 1, directory)
+    seconds = round(time.monotonic() - started, 1)
+    found = {
+        (line, Reach(target, name, record.name.split(".")[1], seconds))
+        for record in (directory.box_path / "tmp").glob("reached.*")
+        for line in record.read_text(encoding="utf-8").split()
+        if outcome.verdict is Verdict.SUCCESS
     }
-    path.write_text(json.dumps(rows), encoding="utf-8")
+    directory.discard()
+    return f"{target} {name}: {outcome.verdict.value} ({seconds} s)", sorted(
+        found, key=lambda pair: (pair[0], pair[1].scenario, pair[1].command)
+    )
+
+
+def save(reached: dict[str, list[Reach]], path: Path) -> None:
+    """Keep the map: it only changes with longboat and the scenarios."""
+    rows = {line: [list(astuple(one)) for one in places] for line, places in reached.items()}
+    path.write_text(json.dumps(rows, sort_keys=True), encoding="utf-8")
 
 
 def load(path: Path) -> dict[str, list[Reach]]:

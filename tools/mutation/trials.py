@@ -1,7 +1,8 @@
 """One mutant, tried as a user would try a program: scenarios, exploration, the sweep that fits.
 
-Everything goes through the command line with default settings. A mutant is found when Mutiny says so by
-its exit code: a bug, or no convergence. Inconclusive is not found.
+Everything goes through the command line with default settings, except that nothing is minimised. A mutant
+is found when Mutiny says so by its exit code: a bug, or no convergence. Inconclusive is not found. The
+cheapest trial comes first, and the first finding ends it.
 """
 
 from __future__ import annotations
@@ -10,92 +11,25 @@ import json
 import re
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from mutation.reach import Reach
 
 BUG, STUCK = 1, 4
-MOST_SCENARIOS = 10
-EXPLORED = 6
-SWEPT_POINTS = 24
+SCENARIOS_SHARE = 0.5
+"""So much of a mutant's time goes to scenarios at most; the rest is for sweep and exploration."""
+EXPLORED = 3
+SWEPT_POINTS = 16
 _FITTING = (
-    ("preempt", re.compile(r"lock|flock|unlock|O_EXCL")),
+    ("preempt", re.compile(r"lock|LOCK_|O_EXCL")),
     ("fsync", re.compile(r"sync|durable")),
-    ("torn", re.compile(r"write|truncate|tmp|temporary|rename|replace|unlink")),
+    ("torn", re.compile(r"write|truncate|tmp|temporary|rename|replace_file|unlink|os\.replace")),
     ("errno", re.compile(r"except|Error|errno|raise")),
 )
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What found a mutant, and how long that took; `by` is empty for a survivor."""
-
-    by: str
-    rule: str
-    seconds: float
-
-
-def try_mutant(
-    mutiny: Path,
-    program: Path,
-    scratch: Path,
-    places: Sequence[Reach],
-    changed: str,
-    seconds: float,
-    seed: int,
-) -> Finding:
-    """Run what reaches the changed line until something is found or the time is over."""
-    started = time.monotonic()
-    for title, words in _attempts(places, changed, seed):
-        left = seconds - (time.monotonic() - started)
-        if left <= 0:
-            break
-        rule = _run([str(mutiny), *words, "--bin", str(program), "--runs", str(scratch)], left)
-        if rule is not None:
-            return Finding(title, rule, time.monotonic() - started)
-    return Finding("", "", time.monotonic() - started)
-
-
-def _attempts(places: Sequence[Reach], changed: str, seed: int) -> list[tuple[str, list[str]]]:
-    plain = ["--no-minimise", "--json"]
-    attempts: list[tuple[str, list[str]]] = []
-    for place in dict.fromkeys((place.target, place.scenario) for place in places[:MOST_SCENARIOS]):
-        target, scenario = place
-        words = ["run", "--target", target, "--scenario", scenario, "--seed", str(seed), *plain]
-        attempts.append((f"scenario {scenario}", words))
-    for target in dict.fromkeys(place.target for place in places):
-        words = [
-            "explore",
-            "--target",
-            target,
-            "--seeds",
-            str(EXPLORED),
-            "--seed",
-            str(seed),
-            *plain,
-        ]
-        attempts.append(("explore", [*words, "--jobs", "1"]))
-    sweep = _sweep(places, changed)
-    if sweep:
-        attempts.append((f"sweep {sweep[1]}", sweep))
-    return attempts
-
-
-def _sweep(places: Sequence[Reach], changed: str) -> list[str]:
-    """The kind that fits the changed line, at an operation that reaches it."""
-    kind = next((kind for kind, pattern in _FITTING if pattern.search(changed)), "crash")
-    for place in places:
-        operation = _operation(place.command)
-        if operation:
-            where = ["--target", place.target, "--scenario", place.scenario, "--at", operation]
-            more = ["--points", str(SWEPT_POINTS), "--until-bug", "--jobs", "1", "--json"]
-            return ["sweep", kind, *where, *more]
-    return []
-
-
-_WORDS = {
+_OPERATIONS = {
     "accept": "Accept",
     "add": "Add",
     "start": "Start",
@@ -105,38 +39,143 @@ _WORDS = {
     "reset": "ResetWorker",
     "nuke": "Nuke",
     "message": "Message",
+    "board-init": "Init",
     "board-add": "AddTask",
     "board-claim": "Claim",
-    "board-start": "StartTask",
+    "board-start": "Start",
     "board-complete": "Complete",
     "board-fail": "Fail",
+    "board-release": "Release",
+    "board-recover": "Recover",
+    "board-checkpoint": "Checkpoint",
+    "board-restore": "Restore",
+    "board-elect": "Elect",
+    "board-repair": "Repair",
+    "broker": "Claim",
+    "crew": "AddTask",
 }
+"""At which operation a sweep breaks a command of longboat."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What found a mutant, and how long that took; `by` is empty for a survivor."""
+
+    by: str
+    rule: str
+    seconds: float
+    tried: str = ""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One command of a user, and how many seconds it may take."""
+
+    title: str
+    words: tuple[str, ...]
+    seconds: float
+
+
+def try_mutant(
+    mutiny: Path,
+    program: Path,
+    runs: Path,
+    places: Sequence[Reach],
+    changed: str,
+    seconds: float,
+    seed: int,
+) -> Finding:
+    """Run what reaches the changed line until something is found or the time is over."""
+    started = time.monotonic()
+    tried: list[str] = []
+    for trial in trials_of(places, changed, seconds, seed):
+        left = min(trial.seconds, seconds - (time.monotonic() - started))
+        if left <= 0:
+            continue
+        more = ("--bin", str(program), "--runs", str(runs), "--json")
+        code, told = _run((str(mutiny), *trial.words, *more), left)
+        tried.append(f"{trial.title}: {'out of time' if code is None else code}")
+        if code in (BUG, STUCK):
+            by, rule = _finder(trial, told, stuck=code == STUCK)
+            return Finding(by, rule, round(time.monotonic() - started, 1), "; ".join(tried))
+    return Finding("", "", round(time.monotonic() - started, 1), "; ".join(tried))
+
+
+def trials_of(places: Sequence[Reach], changed: str, seconds: float, seed: int) -> Iterator[Trial]:
+    """The scenarios that reach the line, the sweep that fits, exploration; each target's cheapest first."""
+    costs = {(place.target, place.scenario): place.seconds for place in places}
+    targets = sorted({target for target, _ in costs}, key=lambda one: _cheapest(costs, one))
+    for target in targets:
+        names = sorted(
+            (name for other, name in costs if other == target), key=lambda n: costs[target, n]
+        )
+        scenarios = [word for name in names for word in ("--scenario", name)]
+        words = ("run", "--target", target, *scenarios, "--fail-fast", "--no-minimise")
+        share = seconds * SCENARIOS_SHARE / len(targets)
+        yield Trial("scenario", (*words, "--seed", str(seed)), share)
+    sweep = _sweep(places, changed)
+    if sweep is not None:
+        yield Trial(f"sweep {sweep[1]}", sweep, seconds * (1 - SCENARIOS_SHARE) / 2)
+    words = ("explore", "--target", targets[seed % len(targets)], "--jobs", "1", "--no-minimise")
+    yield Trial("explore", (*words, "--seeds", str(EXPLORED), "--seed", str(seed)), seconds)
+
+
+def _cheapest(costs: dict[tuple[str, str], float], target: str) -> float:
+    return min(cost for (other, _), cost in costs.items() if other == target)
+
+
+def _sweep(places: Sequence[Reach], changed: str) -> tuple[str, ...] | None:
+    """The kind that fits the changed line, at an operation that reaches it."""
+    kind = next((kind for kind, pattern in _FITTING if pattern.search(changed)), "crash")
+    for place in sorted(places, key=lambda one: one.seconds):
+        operation = _operation(place.command)
+        if operation:
+            where = ("--target", place.target, "--scenario", place.scenario, "--at", operation)
+            more = ("--points", str(SWEPT_POINTS), "--until-bug", "--jobs", "1")
+            return ("sweep", kind, *where, *more)
+    return None
 
 
 def _operation(command: str) -> str:
-    return _WORDS.get(command) or _WORDS.get(command.partition("-")[0], "")
+    return _OPERATIONS.get(command) or _OPERATIONS.get(command.partition("-")[0], "")
 
 
-def _run(words: list[str], seconds: float) -> str | None:
-    """The broken rule (or `no convergence`) when the command found something."""
-    try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=seconds, check=False)
-    except subprocess.TimeoutExpired:
-        return None
-    if done.returncode not in (BUG, STUCK):
-        return None
-    rules = re.findall(r'"rule": "([a-z_.]+)"', done.stdout)
-    return (
-        rules[0]
-        if rules
-        else "no convergence"
-        if done.returncode == STUCK
-        else _reason(done.stdout)
+def _run(words: Sequence[str], seconds: float) -> tuple[int | None, Any]:
+    """The exit code and what was told; no code when it had to be stopped."""
+    running = subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL
     )
-
-
-def _reason(text: str) -> str:
     try:
-        return str(json.loads(text).get("verdict", "bug"))
+        output, _ = running.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        running.terminate()
+        try:
+            output, _ = running.communicate(timeout=15)
+        except subprocess.TimeoutExpired:
+            running.kill()
+            running.communicate()
+            return None, {}
+        if running.returncode not in (BUG, STUCK):
+            return None, {}
+    try:
+        return running.returncode, json.loads(output)
     except ValueError:
-        return "bug"
+        return running.returncode, {}
+
+
+def _finder(trial: Trial, told: Any, *, stuck: bool) -> tuple[str, str]:
+    """What found it, with the scenario's name, and the rule that it breaks."""
+    for run in told.get("runs", ()):
+        if run.get("error"):
+            return f"{trial.title} {run['title']}", run["error"]["rule"] or "no convergence"
+    rules = (record["rule"] for record in _records(told) if record.get("rule"))
+    return trial.title, str(next(rules, "no convergence" if stuck else "bug"))
+
+
+def _records(told: Any) -> Iterator[dict[str, Any]]:
+    """Every object in a document."""
+    if isinstance(told, dict):
+        yield told
+    for value in told.values() if isinstance(told, dict) else told:
+        if isinstance(value, dict | list):
+            yield from _records(value)

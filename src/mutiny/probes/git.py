@@ -21,6 +21,8 @@ _LARGEST = 8 << 20
 Outside = Callable[[str], BoxPath]
 
 STATUS_ARGV = ("git", "--no-optional-locks", "status", "--porcelain", "--untracked-files=normal")
+CHECKOUT_ARGV = ("git", "--no-optional-locks", "status", "--porcelain", "--untracked-files=no")
+"""Of a user's own checkout only tracked files count: what lies beside them is his business."""
 
 
 def log_argv(repository: str, *, added_lines: bool = False, heads: bool = True) -> tuple[str, ...]:
@@ -78,10 +80,10 @@ def resolve(git_dir: BoxPath, reference: str) -> str | None:
     return None
 
 
-def fingerprint(git_dir: BoxPath) -> str:
-    """Changes whenever a ref changes, so that unchanged repositories are not asked again."""
+def fingerprint(git_dir: BoxPath, *, index: bool = False) -> str:
+    """Changes whenever a ref changes (or the index), so that unchanged repositories are not asked again."""
     digest = hashlib.sha256()
-    for name in ("HEAD", "packed-refs"):
+    for name in ("HEAD", "packed-refs", *(("index",) if index else ())):
         digest.update((_read(git_dir / name) or "").encode())
     refs = git_dir / "refs"
     for path in refs.files() if refs.is_dir() else ():

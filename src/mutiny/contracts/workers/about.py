@@ -40,6 +40,7 @@ ABOUT: dict[str, str] = {
     "crash_while_daemon_down": "A session dies while no daemon runs; up brings it back.",
     "completion_while_daemon_down": "An agent finishes while no daemon runs.",
     "long_work": "A task that takes longer than the orchestrator's own timeouts.",
+    "commit_after_review": "The user commits between review and accept; nobody's commit is lost.",
     "clean_rebase": "The user's branch moves on without a conflict.",
     "full_disk": "The disk is full during start, accept and add.",
     "full_disk_from_the_start": "The disk is full when the daemon is started.",

@@ -26,7 +26,7 @@ KEEPERS: dict[str, Keeper] = {
     for keeper, names in {
         Keeper.ALWAYS: (
             *("state_readable", "state_atomic", "daemon_survives", "one_daemon"),
-            *("down_ends_all", "source_untouched", "merged_stays"),
+            *("down_ends_all", "source_untouched", "merged_stays", "default_moves_forward"),
         ),
         Keeper.WRITER: (
             *("idle_has_no_prompt", "working_has_prompt", "status_follows_model"),
@@ -38,7 +38,7 @@ KEEPERS: dict[str, Keeper] = {
             *("worktree_exists", "session_exists", "offline_has_no_agent", "agent_running"),
             *("review_has_commit", "review_means_done", "rebasing_is_in_rebase", "on_branch"),
             *("tree_clean", "idle_is_fresh", "nuked_is_gone", "one_agent", "no_orphan_session"),
-            *("recovers", "completes", "discarded_is_kept", "work_reachable"),
+            *("recovers", "completes", "discarded_is_kept", "work_reachable", "checkout_clean"),
         ),
     }.items()
     for name in names

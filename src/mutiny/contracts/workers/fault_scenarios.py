@@ -304,6 +304,15 @@ DRILLS: dict[str, Sequence_] = {
         Down(),
     ),
     "clean_rebase": (*_READY, MoveSource("upstream.txt"), *_MERGED, Down()),
+    "commit_after_review": (
+        *_READY,
+        Review("alpha"),
+        MoveSource("upstream.txt"),
+        Accept("alpha"),
+        Settle(),
+        Doctor(),
+        Down(),
+    ),
     "full_disk": (
         *_crew("alpha"),
         FillDisk(during=Start("alpha", "Create test.txt")),

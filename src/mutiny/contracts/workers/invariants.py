@@ -18,6 +18,7 @@ from mutiny.contracts.workers.observation import (
     WorktreeView,
 )
 from mutiny.kit import faults
+from mutiny.kit.git_rules import stays_clean
 from mutiny.model.operation import Kind, Operation, walk
 from mutiny.model.violation import Violation
 
@@ -513,6 +514,16 @@ def source_untouched(check: Check) -> Iterator[Violation]:
             "The user's uncommitted edit in the source repository was destroyed.",
             "source",
         )
+
+
+@_rule("checkout_clean", eventual=True)
+def checkout_clean(check: Check) -> Iterator[Violation]:
+    if check.model.source_dirty or check.model.lasting or check.seen.default_head is None:
+        return
+    if check.seen.source_dirty is None:
+        raise Unreadable("the changes in the user's checkout")
+    for message in stays_clean(check.seen.source_dirty, check.operation):
+        yield Violation("workers.checkout_clean", message, "source")
 
 
 def _on(model: WorkersModel, kind: type[faults.LibraryFault]) -> bool:

@@ -14,6 +14,7 @@ from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.invariants import Check, Unreadable
 from mutiny.contracts.workers.model import Work, WorkerBelief
 from mutiny.contracts.workers.observation import Commit, Receipt
+from mutiny.kit.git_rules import Branch, only_forward
 from mutiny.model.violation import Violation
 
 
@@ -34,6 +35,7 @@ def audit(check: Check) -> Iterator[tuple[Violation, bool]]:
     yield from ((violation, True) for violation in _discarded_is_kept(check, commits))
     yield from ((violation, True) for violation in _work_reachable(check, commits))
     yield from ((violation, False) for violation in _merged_stays(check))
+    yield from ((violation, False) for violation in _default_moves_forward(check, commits))
 
 
 def _delivered_once(receipts: Iterable[Receipt]) -> Iterator[Violation]:
@@ -96,6 +98,17 @@ def _merged_stays(check: Check) -> Iterator[Violation]:
             f"{token} was in the files of the default branch and is gone after {check.operation}.",
             token,
         )
+
+
+def _default_moves_forward(check: Check, commits: Iterable[Commit]) -> Iterator[Violation]:
+    if check.before.commits is None:
+        raise Unreadable("the commits of the source repository")
+    before, now = (
+        Branch(look.default_head, {commit.sha for commit in seen if commit.on_default})
+        for look, seen in ((check.before, check.before.commits), (check.seen, commits))
+    )
+    for message in only_forward(before, now, check.operation):
+        yield Violation("workers.default_moves_forward", message, "source")
 
 
 def _discarded_is_kept(check: Check, commits: Iterable[Commit]) -> Iterator[Violation]:

@@ -117,6 +117,8 @@ class Observation:
     default_head: str | None = None
     default_tokens: frozenset[str] | None = None
     """Tokens in the files of the default branch."""
+    source_dirty: tuple[str, ...] | None = None
+    """Tracked files of the user's checkout that are not as in its last commit; None when git failed."""
     source_edit_intact: bool | None = None
     """The user's uncommitted edit (DirtySource) is still there; None when there is none."""
     probe_errors: tuple[str, ...] = ()

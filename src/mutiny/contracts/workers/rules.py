@@ -273,6 +273,16 @@ _ALL = (
         "The user's own uncommitted changes in the source repository survive.",
         _LOST,
     ),
+    Rule(
+        "workers.default_moves_forward",
+        "The default branch only moves forward: no commit leaves it, whoever made it.",
+        _LOST,
+    ),
+    Rule(
+        "workers.checkout_clean",
+        "The user's checkout is clean, at the tip of its branch, unless the user has edited it.",
+        _GIT,
+    ),
 )
 
 RULES: dict[str, Rule] = {rule.id: rule for rule in _ALL}

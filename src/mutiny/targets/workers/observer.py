@@ -79,6 +79,8 @@ class Observer:
         """What a fault made of the state file (None inside: it is gone), until the target wrote it."""
         self._commit_cache: dict[str, tuple[str, tuple[Commit, ...]]] = {}
         self._default_tokens: frozenset[str] | None = None
+        self._source_dirty: tuple[str, tuple[str, ...] | None] = ("", None)
+        """The changed files of the user's checkout, and the state of the repository that showed them."""
         self.edit_marker: tuple[BoxPath, str] | None = None
         """The user's uncommitted edit: file and a text that must stay in it."""
 
@@ -178,6 +180,8 @@ class Observer:
                 name = role.removeprefix("dirty:")
                 worktrees[name] = replace(worktrees[name], dirty=_dirty(answer, errors))
         commits = self._commits(by_role, errors)
+        if "checkout" in by_role:
+            self._source_dirty = (self._source_dirty[0], _dirty(by_role["checkout"], errors))
         if "tokens" in by_role:
             self._default_tokens = _tokens(by_role["tokens"], errors)
         in_place, self._written_in_place = self._written_in_place, False
@@ -202,6 +206,7 @@ class Observer:
             commits=commits,
             default_head=self._default_head(),
             default_tokens=self._default_tokens,
+            source_dirty=self._source_dirty[1],
             source_edit_intact=self._edit_intact(),
             probe_errors=tuple(errors),
             pace=self.pacing.now(),
@@ -218,6 +223,9 @@ class Observer:
                     Command(git.STATUS_ARGV, cwd=view.worktree, timeout_s=PROBE_TIMEOUT_S)
                 )
                 roles.append(f"dirty:{name}")
+        if self._checkout_may_differ():
+            commands.append(Command(git.CHECKOUT_ARGV, cwd=self._source, timeout_s=PROBE_TIMEOUT_S))
+            roles.append("checkout")
         for repository in self._repositories:
             git_dir = git.repository_dir(self._outside(repository))
             if not git_dir.is_dir() or git.is_begun(git_dir):
@@ -237,6 +245,17 @@ class Observer:
                     commands.append(Command(argv, timeout_s=PROBE_TIMEOUT_S))
                     roles.append(role)
         return commands, roles
+
+    def _checkout_may_differ(self) -> bool:
+        """Must git be asked about the user's checkout? Not as long as it was clean and nothing moved."""
+        git_dir = self._outside(self._source) / ".git"
+        if not git_dir.is_dir() or git.is_begun(git_dir):
+            self._source_dirty = ("", ())  # a bare repository has no checkout
+            return False
+        mark, dirty = git.fingerprint(git_dir, index=True), self._source_dirty[1]
+        clean = mark == self._source_dirty[0] and dirty == ()
+        self._source_dirty = (mark, dirty)
+        return not clean
 
     def _log(self, repository: str, *, heads: bool = True) -> Command:
         argv = git.log_argv(repository, added_lines=self._spec.git.squashes, heads=heads)

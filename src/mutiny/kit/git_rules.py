@@ -1,0 +1,42 @@
+"""Promises about a user's git repository, as parts that any contract can take.
+
+Each part takes what was seen before and after an operation and gives messages; the contract adds its own
+rule, and says when nobody could keep it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+SHOWN = 3
+
+
+@dataclass(frozen=True)
+class Branch:
+    """The branch that everybody shares, at one look."""
+
+    head: str | None
+    commits: Collection[str]
+    """Everything that it reaches."""
+
+
+def only_forward(before: Branch, now: Branch, operation: object) -> Iterator[str]:
+    """The branch only moves forward: no commit that was on it leaves it, whoever made it."""
+    if before.head == now.head:
+        return
+    gone = sorted(set(before.commits) - set(now.commits))
+    if gone:
+        shown = ", ".join(sha[:12] for sha in gone[:SHOWN])
+        head = (now.head or "nothing")[:12]
+        yield (
+            f"After {operation} the default branch is at {head}, and no longer has {len(gone)} of the "
+            f"commits that it had ({shown})."
+        )
+
+
+def stays_clean(dirty: Collection[str], operation: object) -> Iterator[str]:
+    """A checkout that nobody has edited shows no changes: it is at the tip of its branch."""
+    if dirty:
+        shown = ", ".join(sorted(dirty)[:SHOWN])
+        yield f"After {operation} the user's checkout, which nobody edited, shows changes: {shown}."
