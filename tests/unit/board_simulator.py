@@ -16,11 +16,11 @@ from longboat.board.ledger import Guards, Moment
 from longboat.board.values import Board, Command, NewTask
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.contract import BoardContract
-from mutiny.contracts.board.model import number_used
 from mutiny.contracts.board.observation import BoardObservation, TaskView
 from mutiny.contracts.board.outcomes import COMMANDS, output_of
 from mutiny.contracts.board.profile import BoardProfile
 from mutiny.contracts.board.sentences import understand
+from mutiny.contracts.board.tasks import number_used
 from mutiny.kit import faults
 from mutiny.kit import operations as common
 from mutiny.model.operation import Operation

@@ -17,13 +17,14 @@ from test_false_accusations_of_boards import judged, said, waiting_for
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.contract import BoardContract
 from mutiny.contracts.board.limits import breaker_outcomes
-from mutiny.contracts.board.model import Breaker, Leader, Span, Task
 from mutiny.contracts.board.observation import BoardObservation
 from mutiny.contracts.board.outcomes import outcomes
 from mutiny.contracts.board.profile import BoardLimits, BoardProfile, Figures
 from mutiny.contracts.board.supported import in_words_of, supported
+from mutiny.contracts.board.tasks import Breaker, Leader, Task
 from mutiny.history.checker import Limits, Verdict, check
 from mutiny.history.events import Entry
+from mutiny.kit.beliefs import Span
 from mutiny.model.operation import Operation
 from mutiny.targets.board.history import model_for
 
@@ -224,14 +225,16 @@ def _returned(profile: BoardProfile) -> bool:
 
 
 def _stuck_text(profile: BoardProfile) -> str:
-    from mutiny.contracts.board.background import judge_wait
+    from mutiny.kit.beliefs import Beliefs
     from mutiny.model.result import OperationResult
 
     model = replace(board(held()), profile=profile, spawned={"w": "healthy"})
     shown = of(model, living=frozenset({"w"}))
     late_one = OperationResult(None, timed_out=True)
-    _, violation = judge_wait(model, op.Settle(), late_one, shown)
-    return "" if violation is None else violation.message
+    judged = BoardContract(profile).judge(
+        Beliefs((model,)), op.Settle(), late_one, shown, shown, NOW
+    )
+    return "" if judged.violation is None else judged.violation.message
 
 
 def _with_open_breaker(profile: BoardProfile) -> set[str]:

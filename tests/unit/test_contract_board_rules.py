@@ -8,19 +8,14 @@ import pytest
 
 from mutiny.contracts.board import invariants
 from mutiny.contracts.board import operations as op
-from mutiny.contracts.board.contract import Beliefs, BoardContract
+from mutiny.contracts.board.contract import BoardContract
 from mutiny.contracts.board.invariants import INVARIANTS, Check
-from mutiny.contracts.board.model import (
-    BoardModel,
-    Breaker,
-    Bucket,
-    Leader,
-    Span,
-    Task,
-)
+from mutiny.contracts.board.model import BoardModel
 from mutiny.contracts.board.observation import AgentRun, BoardObservation, TaskView
 from mutiny.contracts.board.profile import BoardProfile, Figures
 from mutiny.contracts.board.rules import RULES
+from mutiny.contracts.board.tasks import Breaker, Bucket, Leader, Task
+from mutiny.kit.beliefs import Beliefs, Span
 from mutiny.kit.operations import CrashAt, Parallel
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult

@@ -26,15 +26,16 @@ from test_contract_board_rules import (
 )
 
 from mutiny.contracts.board import operations as op
-from mutiny.contracts.board import worlds
-from mutiny.contracts.board.background import later, pending
-from mutiny.contracts.board.contract import Beliefs, BoardContract
-from mutiny.contracts.board.model import MOST_UNDECIDED, BoardModel, Span, Task
+from mutiny.contracts.board.contract import BoardContract
+from mutiny.contracts.board.model import MOST_UNDECIDED, BoardModel
 from mutiny.contracts.board.observation import BoardObservation
 from mutiny.contracts.board.outcomes import MOST_DOUBTFUL, reaped
 from mutiny.contracts.board.profile import BoardProfile, Figures
 from mutiny.contracts.board.sentences import understand
+from mutiny.contracts.board.tasks import Task
+from mutiny.kit import beliefs as worlds
 from mutiny.kit import faults
+from mutiny.kit.beliefs import Beliefs, Span
 from mutiny.kit.faults import DAMAGES
 from mutiny.kit.operations import CrashAt, Reset
 from mutiny.model.operation import Operation
@@ -155,7 +156,7 @@ def test_a_damage_that_was_noticed_must_be_repaired() -> None:
 def test_a_board_that_nobody_repaired_has_nothing_due() -> None:
     model = replace(ONE, damaged=True, spawned={"w": "healthy"})
     seen = replace(UNREADABLE, living=frozenset({"w"}))
-    assert pending(model, seen) == ()
+    assert model.pending(seen) == ()
     verdict, rules, _ = judged(model, op.Settle(), OperationResult(), seen, seen)
     assert (verdict, rules) == (Verdict.INCONCLUSIVE, [])
 
@@ -300,7 +301,7 @@ PATIENT = BoardProfile(figures=Figures(lease_s=900.0, retry_base_s=30.0, retry_c
 def waiting_for(profile: BoardProfile, *tasks: Task) -> tuple[tuple[str, ...], frozenset[str]]:
     model = replace(board(*tasks), profile=profile, spawned={"w": "healthy"})
     seen = of(model, living=frozenset({"w"}))
-    return pending(model, seen), later(model, seen)
+    return model.pending(seen), model.later(seen)
 
 
 def test_a_lease_of_a_quarter_of_an_hour_is_not_over_in_seconds() -> None:

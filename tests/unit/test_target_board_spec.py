@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from mutiny.contracts.board.answers import Words, answer_of
 from mutiny.contracts.board.observation import BoardObservation, TaskView
 from mutiny.contracts.board.sentences import understand
 from mutiny.doubles.boards.mcp_client import answer_in
 from mutiny.doubles.boards.speech import spoken
 from mutiny.errors import FormatError, UsageError
+from mutiny.kit.answer import Words, answer_of
 from mutiny.model.result import OperationResult
 from mutiny.targets.board.spec import BoardSpec
 

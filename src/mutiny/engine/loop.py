@@ -12,14 +12,14 @@ import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 
 from mutiny import stopping
 from mutiny.engine.journal import JournalWriter, Step
 from mutiny.engine.rundir import RunDirectory, storing
 from mutiny.engine.tested import why_untested
 from mutiny.errors import MutinyError
-from mutiny.kit.contract import Answered, Checked, Evidence, StepContext
+from mutiny.kit.contract import Answered, Checked, Evidence, Model, Seen, StepContext
 from mutiny.model.operation import Kind, Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict, of_step, worst
@@ -92,12 +92,12 @@ class Outcome:
         return said[0] if said else step.result.stderr.strip() or f"{step.operation} failed"
 
 
-class Engine:
+class Engine(Generic[Model, Seen]):
     """Runs one list of operations against one target."""
 
     def __init__(
         self,
-        contract: Contract,
+        contract: Contract[Model, Seen],
         make_live: Callable[[Path], Live],
         directory: RunDirectory,
         *,
@@ -110,9 +110,9 @@ class Engine:
         self._seed = seed
         self._listeners = tuple(listeners)
         self._live: Live | None = None
-        self._model: Any = contract.initial()
-        self._seen: Any = contract.nothing_seen()
-        self._before_last: Any = None
+        self._model: Model = contract.initial()
+        self._seen: Seen = contract.nothing_seen()
+        self._before_last: tuple[Model, Seen] | None = None
         self._tokens = 0
         self._boxes = 0
         self._planned: tuple[Operation, ...] = ()
@@ -239,7 +239,7 @@ class Engine:
 
     def resume(
         self,
-        before: Any,
+        before: tuple[Model, Seen],
         operation: Operation,
         result: OperationResult,
         operations: Iterable[Operation],
@@ -353,8 +353,8 @@ class Engine:
             return OperationResult(None, stderr=text, harness_error=text, duration_ms=elapsed_ms)
 
     def _judge(
-        self, operation: Operation, result: OperationResult, before: Any, seen: Any, now: float
-    ) -> Answered:
+        self, operation: Operation, result: OperationResult, before: Seen, seen: Seen, now: float
+    ) -> Answered[Model]:
         """A judge that breaks down has judged nothing: inconclusive, never green."""
         try:
             return self.contract.judge(self._model, operation, result, before, seen, now)
@@ -362,14 +362,14 @@ class Engine:
             return Answered(Verdict.INCONCLUSIVE, self._model, None, _breakdown(error))
 
     def _check(
-        self, model: Any, operation: Operation, result: OperationResult, before: Any, seen: Any
-    ) -> Checked:
+        self, model: Model, operation: Operation, result: OperationResult, before: Seen, seen: Seen
+    ) -> Checked[Model]:
         try:
             return self.contract.check(model, operation, result.succeeded, before, seen)
         except Exception as error:  # noqa: BLE001  a broken oracle must not end the run
             return Checked(unreadable=(_breakdown(error),))
 
-    def _observe(self) -> tuple[Any, str | None]:
+    def _observe(self) -> tuple[Seen, str | None]:
         """Look; when looking itself fails, keep the last observation and say so."""
         assert self._live is not None
         try:
@@ -379,14 +379,14 @@ class Engine:
 
     def _settle_rules(
         self,
-        answered: Answered,
+        answered: Answered[Model],
         operation: Operation,
         result: OperationResult,
-        before: Any,
-        seen: Any,
+        before: Seen,
+        seen: Seen,
         *,
         looked: bool,
-    ) -> tuple[_Settled, Any, float]:
+    ) -> tuple[_Settled[Model], Seen, float]:
         """Check all rules; give the target its lag to heal what may be healed."""
         model = answered.model
         aloof = _left_alone(operation, result)
@@ -528,11 +528,11 @@ def _breakdown(error: Exception) -> str:
 
 
 @dataclass(frozen=True)
-class _Settled:
+class _Settled(Generic[Model]):
     """An answer together with what the rules say once the target had its lag."""
 
     verdict: Verdict
-    model: Any
+    model: Model
     violation: Violation | None
     expected: str
     extra: tuple[Violation, ...]

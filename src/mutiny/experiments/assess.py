@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from mutiny.experiments.compile import Placed, Plan
     from mutiny.experiments.experiment import Experiment
     from mutiny.experiments.recorder import Recorder, Shock
-    from mutiny.kit.contract import Contract
+    from mutiny.kit.contract import AnyContract
     from mutiny.kit.sentences import Sample
     from mutiny.model.violation import Rule, Violation
 
@@ -43,7 +43,7 @@ def assess(
     plan: Plan,
     outcome: Outcome,
     recorder: Recorder,
-    contract: Contract,
+    contract: AnyContract,
     *,
     target: str,
     plant: str,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from mutiny import stopping
 from mutiny.experiments.recorder import Breach, Recorder
 from mutiny.kit import operations as common
-from mutiny.kit.contract import Answered, Live
+from mutiny.kit.contract import Answered, Live, Model, Seen
 from mutiny.kit.experiment import (
     EXPERIMENT_OPERATIONS,
     Action,
@@ -31,6 +31,7 @@ from mutiny.kit.experiment import (
 from mutiny.kit.language import language_of
 from mutiny.kit.sentences import Truth
 from mutiny.kit.shortening import deeds
+from mutiny.kit.wrapping import WrappedContract
 from mutiny.model.operation import Kind
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from mutiny.experiments.sampler import Sampler
-    from mutiny.kit.contract import Checked, Contract, Evidence, StepContext
+    from mutiny.kit.contract import AnyContract, Checked, Contract, Evidence, StepContext
     from mutiny.kit.language import Language
     from mutiny.kit.sentences import Finding
     from mutiny.model.operation import Operation
@@ -68,16 +69,15 @@ RULES = {
 }
 
 
-class InstrumentedContract:
+class InstrumentedContract(WrappedContract[Model, Seen]):
     """A contract that also knows sentences."""
 
-    def __init__(self, inner: Contract, language: Language, recorder: Recorder) -> None:
-        self._inner = inner
+    def __init__(
+        self, inner: Contract[Model, Seen], language: Language, recorder: Recorder
+    ) -> None:
+        super().__init__(inner)
         self._language = language
         self._recorder = recorder
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
 
     @property
     def operations(self) -> Mapping[str, type[Operation]]:
@@ -91,13 +91,13 @@ class InstrumentedContract:
 
     def judge(
         self,
-        model: Any,
+        model: Model,
         operation: Operation,
         result: OperationResult,
-        before: Any,
-        seen: Any,
+        before: Seen,
+        seen: Seen,
         now: float,
-    ) -> Answered:
+    ) -> Answered[Model]:
         """Judge what experiments add; a fault that did not fire is never a pass, whoever judges."""
         if isinstance(operation, Undo):
             return self._judge_undo(model, operation, result, before, seen, now)
@@ -112,13 +112,13 @@ class InstrumentedContract:
 
     def _judge_undo(
         self,
-        model: Any,
+        model: Model,
         undo: Undo,
         result: OperationResult,
-        before: Any,
-        seen: Any,
+        before: Seen,
+        seen: Seen,
         now: float,
-    ) -> Answered:
+    ) -> Answered[Model]:
         """What was not there to be taken back is no failure; a broken promise is one here too."""
         answered = self.judge(model, undo.operation, result, before, seen, now)
         done = undo.operation.kind is not Kind.FAULT or result.fired
@@ -127,13 +127,13 @@ class InstrumentedContract:
         return answered
 
     def check(
-        self, model: Any, operation: Operation, succeeded: bool, before: Any, seen: Any
-    ) -> Checked:
+        self, model: Model, operation: Operation, succeeded: bool, before: Seen, seen: Seen
+    ) -> Checked[Model]:
         """The contract's rules, and the steady state while it is watched."""
         if isinstance(operation, Undo):
             operation = operation.operation
         neutral = NOTHING if _own(operation) else operation
-        checked: Checked = self._inner.check(model, neutral, succeeded, before, seen)
+        checked = self._inner.check(model, neutral, succeeded, before, seen)
         known = model if checked.model is None else checked.model
         self._recorder.looked(time.time(), seen, self._inner.pending(known, seen))
         keep_watch(self._recorder, known, seen, self._inner.pending(known, seen))
@@ -145,7 +145,7 @@ class InstrumentedContract:
         return replace(checked, broken=(*checked.broken, *broken))
 
     def coverage(
-        self, operation: Operation, before: Any, verdict: Verdict, model: Any
+        self, operation: Operation, before: Seen, verdict: Verdict, model: Model
     ) -> dict[str, object]:
         """The contract's cell; a step of an experiment has none."""
         foreign = _own(operation) or isinstance(operation, Undo)
@@ -254,7 +254,7 @@ class InstrumentedLive:
     def __init__(
         self,
         inner: Live,
-        contract: Contract,
+        contract: AnyContract,
         language: Language,
         recorder: Recorder,
         run_directory: Path,
@@ -483,10 +483,9 @@ class InstrumentedTarget:
         """The language of the target's contract."""
         return language_of(self.inner.spec.contract)
 
-    def contract(self) -> Contract:
+    def contract(self) -> AnyContract:
         """The target's contract, with sentences."""
-        made: Contract = InstrumentedContract(self.inner.contract(), self.language, self.recorder)
-        return made
+        return InstrumentedContract(self.inner.contract(), self.language, self.recorder)
 
     def apart(self) -> InstrumentedTarget:
         """The same target with an empty book: what trials do is not written into that of the run."""

@@ -1,6 +1,7 @@
 """What the engine needs to know of a contract, and of a live target.
 
-The engine is the same for all contracts: models and observations pass through it unopened.
+The engine is the same for all contracts: beliefs and observations pass through it unopened. Their types are
+parameters, so that whoever mixes those of two contracts is told by the type checker.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from mutiny.model.verdict import Verdict
 from mutiny.model.violation import Violation
@@ -21,8 +22,10 @@ if TYPE_CHECKING:
     from mutiny.model.result import OperationResult
     from mutiny.model.violation import Rule
 
-    Model = Any
-    """A contract's beliefs: an immutable value that only the contract opens."""
+Model = TypeVar("Model")
+"""A contract's beliefs: an immutable value that only the contract opens."""
+Seen = TypeVar("Seen", bound="Observation")
+"""What a contract's targets show."""
 
 
 class Observation(Protocol):
@@ -57,7 +60,7 @@ class StepContext:
 
 
 @dataclass(frozen=True)
-class Answered:
+class Answered(Generic[Model]):
     """What an operation's answer means."""
 
     verdict: Verdict
@@ -71,7 +74,7 @@ class Answered:
 
 
 @dataclass(frozen=True)
-class Checked:
+class Checked(Generic[Model]):
     """What the state rules and the ledger say."""
 
     broken: tuple[Violation, ...] = ()
@@ -79,7 +82,7 @@ class Checked:
     """Broken now, but the target's lag may still heal them."""
     unreadable: tuple[str, ...] = ()
     """Rules that could not be evaluated."""
-    model: Model = None
+    model: Model | None = None
     """The beliefs without those alternatives that the rules refute."""
     unseen: bool = False
     """Everything is dead and half-done: what could not be seen of it now is no loss."""
@@ -125,7 +128,7 @@ class Live(Protocol):
     def close(self) -> None: ...
 
 
-class Contract(Protocol):
+class Contract(Protocol[Model, Seen]):
     """One way of working that an orchestrator promises."""
 
     @property
@@ -148,7 +151,7 @@ class Contract(Protocol):
 
     def initial(self) -> Model: ...
 
-    def nothing_seen(self) -> Any: ...
+    def nothing_seen(self) -> Seen: ...
 
     def resolve(
         self, operation: Operation, choose: Callable[[Sequence[Operation]], Operation]
@@ -161,25 +164,25 @@ class Contract(Protocol):
         model: Model,
         operation: Operation,
         result: OperationResult,
-        before: Any,
-        seen: Any,
+        before: Seen,
+        seen: Seen,
         now: float,
-    ) -> Answered: ...
+    ) -> Answered[Model]: ...
 
     def check(
-        self, model: Model, operation: Operation, succeeded: bool, before: Any, seen: Any
-    ) -> Checked: ...
+        self, model: Model, operation: Operation, succeeded: bool, before: Seen, seen: Seen
+    ) -> Checked[Model]: ...
 
-    def see(self, model: Model, seen: Any) -> Model: ...
+    def see(self, model: Model, seen: Seen) -> Model: ...
 
-    def pending(self, model: Model, seen: Any) -> tuple[str, ...]: ...
+    def pending(self, model: Model, seen: Seen) -> tuple[str, ...]: ...
 
     def impossible(self, model: Model, subject: str, status: str) -> bool: ...
 
     def disturbed(self, model: Model) -> tuple[str, ...]: ...
 
     def coverage(
-        self, operation: Operation, before: Any, verdict: Verdict, model: Model
+        self, operation: Operation, before: Seen, verdict: Verdict, model: Model
     ) -> dict[str, object]: ...
 
     def recovery(
@@ -205,3 +208,7 @@ class Contract(Protocol):
     def simpler(
         self, operations: Sequence[Operation]
     ) -> Iterator[tuple[str, tuple[Operation, ...]]]: ...
+
+
+AnyContract = Contract[Any, Any]
+"""A contract of which only its target knows which it is."""

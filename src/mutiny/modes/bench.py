@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mutiny.engine.loop import Listener, Outcome
     from mutiny.engine.minimise import Budget, Progress
     from mutiny.engine.replay import Replay
-    from mutiny.kit.contract import Contract, Live
+    from mutiny.kit.contract import AnyContract, Live
     from mutiny.report.origin import Origin
     from mutiny.targets.workers.live import LiveOptions
 
@@ -63,7 +63,7 @@ class Subject(Protocol):
     @property
     def options(self) -> LiveOptions: ...
 
-    def contract(self) -> Contract: ...
+    def contract(self) -> AnyContract: ...
 
     def make_live(self, directory: Path) -> Live: ...
 
@@ -129,7 +129,7 @@ class Bench:
             write_failure(outcome, self.target.contract(), replay, origin)
         return outcome
 
-    def engine(self, directory: RunDirectory, seed: int) -> Engine:
+    def engine(self, directory: RunDirectory, seed: int) -> Engine[Any, Any]:
         """The loop, ready to run in a directory."""
         return Engine(self.target.contract(), self.target.make_live, directory, seed=seed)
 

@@ -23,7 +23,7 @@ from mutiny.engine.signature import Failure, failure_of, names_in
 from mutiny.model.operation import Operation
 
 if TYPE_CHECKING:
-    from mutiny.kit.contract import Contract
+    from mutiny.kit.contract import AnyContract
     from mutiny.modes.bench import Subject
 
 TRIES = 3
@@ -172,7 +172,7 @@ def shrink(
 
 
 def _search(
-    contract: Contract,
+    contract: AnyContract,
     trials: Trials,
     whole: Steps,
     failure: Failure,

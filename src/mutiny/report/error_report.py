@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from mutiny.engine.journal import Step
 from mutiny.engine.loop import Outcome
 from mutiny.engine.replay import Replay, python_form
-from mutiny.kit.contract import Contract
+from mutiny.kit.contract import AnyContract
 from mutiny.model.verdict import Verdict
 from mutiny.model.violation import Rule, told
 from mutiny.report.changes import changes, excerpt
@@ -46,7 +46,7 @@ def error_type(step: Step, rules: Mapping[str, Rule]) -> str:
     )
 
 
-def render(outcome: Outcome, contract: Contract, replay: Replay | None, origin: Origin) -> str:
+def render(outcome: Outcome, contract: AnyContract, replay: Replay | None, origin: Origin) -> str:
     """The report as Markdown."""
     step = outcome.failed_step
     assert step is not None, "a report is written only for a run that stopped"
@@ -55,7 +55,7 @@ def render(outcome: Outcome, contract: Contract, replay: Replay | None, origin: 
 
 
 def _lines(
-    outcome: Outcome, step: Step, contract: Contract, replay: Replay | None, origin: Origin
+    outcome: Outcome, step: Step, contract: AnyContract, replay: Replay | None, origin: Origin
 ) -> Iterator[str]:
     yield "# Mutiny Error Report"
     yield ""
@@ -91,7 +91,7 @@ def _lines(
         yield f"   - Evidence: {hint.evidence}"
 
 
-def _summary(outcome: Outcome, step: Step, contract: Contract, origin: Origin) -> Iterator[str]:
+def _summary(outcome: Outcome, step: Step, contract: AnyContract, origin: Origin) -> Iterator[str]:
     yield "## Summary"
     yield f"- **Error Type**: {error_type(step, contract.rules)}"
     yield f"- **Violated Rule**: {outcome.rule or 'none'}"
@@ -115,7 +115,7 @@ def _summary(outcome: Outcome, step: Step, contract: Contract, origin: Origin) -
     yield ""
 
 
-def _details(step: Step, contract: Contract) -> Iterator[str]:
+def _details(step: Step, contract: AnyContract) -> Iterator[str]:
     for violation in told(step.violations):
         rule = contract.rules.get(violation.rule)
         yield f"{violation.message} (`{violation.rule}`)"
@@ -222,7 +222,7 @@ def _logs(outcome: Outcome) -> Iterator[str]:
 
 
 def write_failure(
-    outcome: Outcome, contract: Contract, replay: Replay | None, origin: Origin
+    outcome: Outcome, contract: AnyContract, replay: Replay | None, origin: Origin
 ) -> None:
     """Write `error_report.md` into the run directory."""
     if outcome.failed_step is None:

@@ -9,11 +9,11 @@ from mutiny.engine.rundir import FORMAT
 if TYPE_CHECKING:
     from mutiny.engine.loop import Outcome
     from mutiny.engine.replay import Replay
-    from mutiny.kit.contract import Contract
+    from mutiny.kit.contract import AnyContract
 
 
 def summary(
-    outcome: Outcome, contract: Contract, title: str, seed: int, replay: Replay | None
+    outcome: Outcome, contract: AnyContract, title: str, seed: int, replay: Replay | None
 ) -> dict[str, object]:
     """The whole outcome in one object."""
     counts: dict[str, int] = {}
@@ -67,7 +67,7 @@ def _mean_own_ms(outcome: Outcome) -> float | None:
 
 
 def write_summary(
-    outcome: Outcome, contract: Contract, title: str, seed: int, replay: Replay | None
+    outcome: Outcome, contract: AnyContract, title: str, seed: int, replay: Replay | None
 ) -> None:
     """Write `summary.json` into the run directory."""
     directory = outcome.directory

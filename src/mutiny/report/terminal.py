@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from mutiny.engine.loop import Event, Outcome
     from mutiny.engine.replay import Replay
-    from mutiny.kit.contract import Contract
+    from mutiny.kit.contract import AnyContract
 
 WIDTH = 36
 INCONCLUSIVE = "!!! Inconclusive: this could not be tested !!!"
@@ -93,7 +93,7 @@ class Terminal:
     def _coloured(self, word: str, verdict: Verdict) -> str:
         return f"\x1b[{_COLOURS[verdict]}m{word}\x1b[0m" if self._colour else word
 
-    def verdict(self, outcome: Outcome, contract: Contract, title: str) -> None:
+    def verdict(self, outcome: Outcome, contract: AnyContract, title: str) -> None:
         """The last line of a run."""
         step = outcome.failed_step
         count = len(outcome.steps)
@@ -119,7 +119,7 @@ class Terminal:
         if outcome.failed_step is not None:
             self._say(_INDENT + _relative(outcome.directory.report_path))
 
-    def failure(self, outcome: Outcome, contract: Contract, replay: Replay | None) -> None:
+    def failure(self, outcome: Outcome, contract: AnyContract, replay: Replay | None) -> None:
         """The block below a run that stopped, and what its verdict does not cover."""
         step = outcome.failed_step
         if step is None:
@@ -168,7 +168,7 @@ class Terminal:
         for reason in outcome.untested:
             self._say(f"Not tested: {reason}")
 
-    def excused(self, contract: Contract) -> None:
+    def excused(self, contract: AnyContract) -> None:
         """Rules that the verdict says nothing about, whatever it is."""
         rules = [rule.partition(".")[2] for rule in contract.not_applicable]
         if rules:

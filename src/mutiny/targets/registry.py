@@ -18,7 +18,7 @@ from mutiny import documents
 from mutiny.box.isolation import Network
 from mutiny.contracts.workers.contract import WorkersContract
 from mutiny.errors import TargetMissing, UsageError, nearest
-from mutiny.kit.contract import Contract, Live
+from mutiny.kit.contract import AnyContract, Live
 from mutiny.targets.board.spec import BoardSpec
 from mutiny.targets.kit.starting import refuse_missing
 from mutiny.targets.workers.live import LiveOptions, WorkersLive
@@ -45,7 +45,7 @@ class Target:
     def name(self) -> str:
         return self.spec.name
 
-    def contract(self) -> Contract:
+    def contract(self) -> AnyContract:
         """The contract with this target's profile and words."""
         if isinstance(self.spec, BoardSpec):
             from mutiny.contracts.board.contract import BoardContract

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mutiny.contracts.board import operations as op
-from mutiny.contracts.board.model import BoardModel, Span, has_cycle
-from mutiny.contracts.board.observation import Answer
-from mutiny.contracts.board.outcome import Outcome
+from mutiny.contracts.board.model import BoardModel, BoardOutcome
+from mutiny.contracts.board.tasks import has_cycle
+from mutiny.kit.answer import Answer
+from mutiny.kit.beliefs import Span
 from mutiny.model.operation import Operation
 from mutiny.model.violation import Violation
 
@@ -18,7 +19,7 @@ def explain(
     model: BoardModel,
     operation: Operation,
     answer: Answer,
-    right: Sequence[Outcome],
+    right: Sequence[BoardOutcome],
     when: Span,
 ) -> Violation:
     """The violation that an answer is."""
@@ -41,7 +42,11 @@ def _named(answer: Answer) -> str:
 
 
 def _wrong_success(
-    model: BoardModel, operation: Operation, answer: Answer, right: Sequence[Outcome], when: Span
+    model: BoardModel,
+    operation: Operation,
+    answer: Answer,
+    right: Sequence[BoardOutcome],
+    when: Span,
 ) -> tuple[str, str]:
     refusals = frozenset().union(*(outcome.refusals for outcome in right))
     if refusals and refusals <= {"rate_limited"}:
@@ -71,7 +76,7 @@ def _wrong_claim(
     model: BoardModel,
     operation: op.Claim,
     answer: Answer,
-    right: Sequence[Outcome],
+    right: Sequence[BoardOutcome],
     when: Span,
 ) -> tuple[str, str]:
     refusals = frozenset[str]().union(*(outcome.refusals for outcome in right))
@@ -118,7 +123,7 @@ def _wrong_owner(model: BoardModel, operation: op.OwnerCommand) -> tuple[str, st
 
 
 def _wrong_refusal(
-    model: BoardModel, operation: Operation, answer: Answer, right: Sequence[Outcome]
+    model: BoardModel, operation: Operation, answer: Answer, right: Sequence[BoardOutcome]
 ) -> tuple[str, str]:
     if not answer.classes or not answer.classes <= KNOWN:
         return "fails_clearly", "the board has no such class of refusals"

@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from mutiny.contracts.board import operations as op
-from mutiny.contracts.board.model import BoardModel, Task
+from mutiny.contracts.board.model import BoardModel
 from mutiny.contracts.board.profile import LONGEST_WAIT_S, BoardProfile
 from mutiny.contracts.board.supported import supported
 from mutiny.contracts.board.symbolic import Walk
+from mutiny.contracts.board.tasks import Task
 from mutiny.kit import faults
 from mutiny.kit import operations as common
 from mutiny.model.operation import Operation

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.damage import damage_in
-from mutiny.contracts.board.model import BoardModel, Span, Task, has_cycle, hopeless
+from mutiny.contracts.board.model import BoardModel
 from mutiny.contracts.board.observation import BoardObservation, TaskView
+from mutiny.contracts.board.tasks import Task, has_cycle, hopeless
+from mutiny.kit.beliefs import Span
 from mutiny.kit.faults import KillDuring, LibraryFault
 from mutiny.kit.operations import ExpectError, SweepPoint, Trace
 from mutiny.model.operation import Operation, walk

@@ -7,11 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from mutiny.contracts.board import operations as op
-from mutiny.contracts.board.model import BoardModel, Leader, Span
-from mutiny.contracts.board.outcome import Outcome, no, ok
+from mutiny.contracts.board.model import BoardModel, BoardOutcome
+from mutiny.contracts.board.tasks import Leader
+from mutiny.kit.beliefs import Span
+from mutiny.kit.outcome import no, ok
 
 
-def elect(model: BoardModel, operation: Any, when: Span) -> Iterable[Outcome]:
+def elect(model: BoardModel, operation: Any, when: Span) -> Iterable[BoardOutcome]:
     """A node wants to lead."""
     gone = model.leader_gone(when)
     token = model.top_token + 1
@@ -36,7 +38,7 @@ def _leads(model: BoardModel, operation: op.LeaderCommand, when: Span) -> bool |
 
 def _as_leader(
     model: BoardModel, operation: op.LeaderCommand, when: Span, after: BoardModel
-) -> Iterable[Outcome]:
+) -> Iterable[BoardOutcome]:
     leads = _leads(model, operation, when)
     refused = no(model, f"{operation.node} does not lead", "not_leader", "stale_token")
     if leads is False:
@@ -45,18 +47,18 @@ def _as_leader(
     return (served,) if leads else (served, refused)
 
 
-def renew(model: BoardModel, operation: Any, when: Span) -> Iterable[Outcome]:
+def renew(model: BoardModel, operation: Any, when: Span) -> Iterable[BoardOutcome]:
     """The leader says that it lives."""
     leader = model.leader
     renewed = model if leader is None else replace(model, leader=replace(leader, renewed=when))
     return _as_leader(model, operation, when, renewed)
 
 
-def step_down(model: BoardModel, operation: Any, when: Span) -> Iterable[Outcome]:
+def step_down(model: BoardModel, operation: Any, when: Span) -> Iterable[BoardOutcome]:
     """The leader gives up."""
     return _as_leader(model, operation, when, replace(model, leader=None))
 
 
-def write(model: BoardModel, operation: Any, when: Span) -> Iterable[Outcome]:
+def write(model: BoardModel, operation: Any, when: Span) -> Iterable[BoardOutcome]:
     """A node acts as the leader."""
     return _as_leader(model, operation, when, model)

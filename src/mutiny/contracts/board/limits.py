@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from mutiny.contracts.board.model import BoardModel, Breaker, Bucket, Span, Task, older
+from mutiny.contracts.board.model import BoardModel
+from mutiny.contracts.board.tasks import Breaker, Bucket, Task
+from mutiny.kit.beliefs import Span, older
 
 
 def breaker_outcomes(model: BoardModel, when: Span) -> Iterator[tuple[bool, BoardModel]]:

@@ -13,8 +13,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mutiny.contracts.board import operations as op
-from mutiny.contracts.board.model import BoardModel, Span
-from mutiny.contracts.board.observation import Answer, BoardObservation
+from mutiny.contracts.board.model import BoardModel
+from mutiny.contracts.board.observation import BoardObservation
+from mutiny.kit.answer import Answer
+from mutiny.kit.beliefs import Span
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.violation import Violation

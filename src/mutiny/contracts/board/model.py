@@ -8,14 +8,27 @@ lease is over" has three answers: yes, no, and too close to tell.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
-from mutiny.contracts.board.observation import BoardObservation
+from mutiny.contracts.board.observation import BoardObservation, TaskView
 from mutiny.contracts.board.operations import HELD, TERMINAL
-from mutiny.contracts.board.profile import BoardProfile
-from mutiny.kit.faults import LibraryFault
+from mutiny.contracts.board.profile import LONGEST_WAIT_S, BoardProfile
+from mutiny.contracts.board.tasks import (
+    Breaker,
+    Bucket,
+    Leader,
+    Task,
+    Tasks,
+    hull,
+    join_breakers,
+    join_buckets,
+    join_leaders,
+    join_tasks,
+    number_used,
+)
+from mutiny.kit.beliefs import ANYTIME, ModelBase, Span, older
+from mutiny.kit.outcome import Outcome
 
 FINISHING = ("healthy", "slow", "skewed", "double", "stranger", "flood", "deaf")
 """Behaviours of spawned workers that complete what they claim."""
@@ -23,83 +36,8 @@ FINISHING = ("healthy", "slow", "skewed", "double", "stranger", "flood", "deaf")
 MOST_UNDECIDED = 8
 
 
-class Span(NamedTuple):
-    """A moment that lies somewhere between two others."""
-
-    earliest: float
-    latest: float
-
-
-ANYTIME = Span(-math.inf, math.inf)
-
-
 @dataclass(frozen=True)
-class Task:
-    """What one task is."""
-
-    id: str
-    priority: int = 5
-    depends: tuple[str, ...] = ()
-    max_attempts: int = 3
-    order: int = 0
-    status: str = "available"
-    owner: str | None = None
-    epoch: int = 0
-    attempts: int = 0
-    retries: int = 0
-    """How often it was retried by hand."""
-    rest: Span | None = None
-    """When its rest after a failed attempt is over."""
-    output: str | None = None
-
-    @property
-    def held(self) -> bool:
-        return self.status in HELD
-
-    @property
-    def over(self) -> bool:
-        return self.status in TERMINAL
-
-    def free(self, rest: Span | None = None) -> Task:
-        """The task without an owner."""
-        return replace(self, status="available", owner=None, rest=rest)
-
-
-Tasks = Mapping[str, Task]
-
-
-@dataclass(frozen=True)
-class Leader:
-    """Who leads, and when that was last confirmed."""
-
-    node: str
-    token: int
-    renewed: Span
-
-
-@dataclass(frozen=True)
-class Breaker:
-    """A circuit breaker: closed as long as it was not opened."""
-
-    failures: int = 0
-    successes: int = 0
-    opened: Span | None = None
-    probes: frozenset[str] = frozenset()
-    unsure: bool = False
-    """A new server may have forgotten all of it, or not."""
-
-
-@dataclass(frozen=True)
-class Bucket:
-    """What a worker may still ask for: at least and at most so many commands."""
-
-    low: float
-    high: float
-    at: Span
-
-
-@dataclass(frozen=True)
-class BoardModel:
+class BoardModel(ModelBase):
     """All beliefs."""
 
     profile: BoardProfile = field(default_factory=BoardProfile)
@@ -128,16 +66,15 @@ class BoardModel:
     """The state was damaged, and nobody has repaired it yet."""
     foreign: bool = False
     """What stands in the state may be what a fault wrote there: what it says is nobody's promise."""
-    guessed: bool = False
-    """Some possibilities were given up: that nothing fits proves nothing any more."""
     vague: frozenset[str] = frozenset()
     """Checkpoints that were taken while others worked: nobody knows how far they had come."""
     spoiled: frozenset[str] = frozenset()
     """Checkpoints that a lying disk took: no repair brings them back."""
-    faults: tuple[str, ...] = ()
-    """Faults since the system was last seen settled."""
-    lasting: tuple[LibraryFault, ...] = ()
-    """Faults that are on now."""
+
+    @property
+    def doubted(self) -> bool:
+        """What stands in the state may be what a fault wrote there."""
+        return self.foreign
 
     # --- reading ---------------------------------------------------------------------------------
 
@@ -222,10 +159,6 @@ class BoardModel:
             tasks=rests,
             buckets=buckets,
         )
-
-    def fault(self, text: str) -> BoardModel:
-        """A fault has happened."""
-        return replace(self, faults=(*self.faults, text))
 
     def acknowledged(self, before: BoardModel) -> BoardModel:
         """A change was confirmed: it and all that it was built on has to survive a repair."""
@@ -322,71 +255,102 @@ class BoardModel:
         token = self.top_token if seen.token is None else max(self.top_token, seen.token)
         return replace(self, tasks=tasks, heard=heard, top_token=token)
 
+    # --- what is due -----------------------------------------------------------------------------
 
-def number_used(known: tuple[int, ...], *, stale: bool) -> int | None:
-    """The last number that was given; `stale`: the one before, or one that was never right."""
-    if not stale:
-        return known[-1] if known else None
-    if len(known) > 1:
-        return known[-2]
-    return known[-1] - 1 if known else 0
+    def pending(self, seen: BoardObservation) -> tuple[str, ...]:
+        """What has still to happen by itself: with healthy workers every task comes to its end."""
+        if seen.tasks is None:
+            trouble = seen.state_error or "the board cannot be looked at"
+            due = self.serving is True and self.initialised and not self.damaged
+            return (trouble,) if due else ()
+        if not self._hands(seen) and not self.profile.works:
+            return ()
+        waiting = self.later(seen)
+        return tuple(
+            f"task {view.id} is {view.status}" + (f" by {view.owner}" if view.owner else "")
+            for view in seen.tasks.values()
+            if view.status not in TERMINAL and view.id not in waiting
+        )
+
+    def _hands(self, seen: BoardObservation) -> frozenset[str]:
+        """Spawned workers that live and finish what they claim."""
+        return frozenset(
+            name
+            for name, how in self.spawned.items()
+            if how.partition(":")[0] in FINISHING and name in seen.living
+        )
+
+    def later(self, seen: BoardObservation) -> frozenset[str]:
+        """Tasks that the board, by its own figures, leaves for longer than a run lasts."""
+        tasks = seen.tasks or {}
+        found = {view.id for view in tasks.values() if self._put_off(seen, view)}
+        never = ("failed",) if self.profile.dependants_wait else ()  # until somebody retries it
+        grown = True
+        while grown:
+            behind = {
+                view.id
+                for view in tasks.values()
+                if view.status == "blocked"
+                and any(one in found or seen.status_of(one) in never for one in view.depends)
+            }
+            grown = not behind <= found
+            found |= behind
+        return frozenset(found)
+
+    def _put_off(self, seen: BoardObservation, view: TaskView) -> bool:
+        profile, figures = self.profile, self.profile.figures
+        if view.status in HELD:
+            finishes = view.owner in self._hands(seen)
+            return profile.leases and not finishes and figures.lease_s > LONGEST_WAIT_S
+        if view.status == "available" and figures.longest_rest_s > LONGEST_WAIT_S:
+            mine = self.tasks.get(view.id)
+            retried = profile.retry_rests and mine is not None and mine.rest is not None
+            return bool(view.attempts) or retried
+        return False
+
+    # --- several at once -------------------------------------------------------------------------
+
+    def outline(self) -> Hashable:
+        """What tells most worlds apart, and can be looked up."""
+        tasks = frozenset(
+            (task.id, task.status, task.owner, task.epoch, task.attempts)
+            for task in self.tasks.values()
+        )
+        leader = self.leader and (self.leader.node, self.leader.token)
+        return tasks, leader, self.up, self.damaged, self.foreign
+
+    def join(self, other: BoardModel) -> BoardModel | None:
+        """One that is less sure of moments, when the two differ in nothing else."""
+        if self._timeless() != other._timeless():
+            return None
+        both = set(self.heard) & set(other.heard)
+        fresh = (tasks for tasks in other.undecided if tasks not in self.undecided)
+        return replace(
+            self,
+            tasks={name: join_tasks(task, other.tasks[name]) for name, task in self.tasks.items()},
+            leader=join_leaders(self.leader, other.leader),
+            breaker=join_breakers(self.breaker, other.breaker),
+            heard={name: hull(self.heard[name], other.heard[name]) for name in both},
+            buckets=join_buckets(self.buckets, other.buckets),
+            undecided=(*self.undecided, *fresh),
+            guessed=self.guessed or other.guessed,
+        )
+
+    def _timeless(self) -> BoardModel:
+        tasks = {name: replace(task, rest=None) for name, task in self.tasks.items()}
+        leader = None if self.leader is None else replace(self.leader, renewed=ANYTIME)
+        breaker = replace(self.breaker, opened=self.breaker.opened and ANYTIME)
+        return replace(
+            self,
+            tasks=tasks,
+            leader=leader,
+            breaker=breaker,
+            heard={},
+            buckets={},
+            undecided=(),
+            guessed=False,
+        )
 
 
-def older(now: Span, then: Span, limit_s: float, tolerance_s: float) -> bool | None:
-    """Is `then` longer ago than the limit? None when that is too close to tell."""
-    if now.earliest - then.latest > limit_s + tolerance_s:
-        return True
-    return False if now.latest - then.earliest < limit_s - tolerance_s else None
-
-
-def settle_dependants(tasks: Tasks, profile: BoardProfile) -> Tasks:
-    """Blocked tasks whose dependencies are decided: available, or failed for good."""
-    after = dict(tasks)
-    moved = True
-    while moved:
-        moved = False
-        for name, task in after.items():
-            due = task.status == "blocked"
-            status = due_status(after, task, profile) if due else task.status
-            if status != task.status:
-                after[name] = replace(task, status=status)
-                moved = True
-    return after
-
-
-def hopeless(profile: BoardProfile) -> tuple[str, ...]:
-    """What a dependency is that will never be done."""
-    return ("cancelled",) if profile.dependants_wait else ("failed", "cancelled")
-
-
-def due_status(tasks: Tasks, task: Task, profile: BoardProfile) -> str:
-    """What a task that nobody holds is, because of its dependencies alone."""
-    never = hopeless(profile)
-    states = [tasks[name].status if name in tasks else never[0] for name in task.depends]
-    if any(status in never for status in states):
-        return "failed"
-    return "available" if all(status == "done" for status in states) else "blocked"
-
-
-def attempt_over(task: Task, rest: Span | None) -> Task:
-    """After a failed attempt: free again, or failed for good."""
-    attempts = task.attempts + 1
-    if attempts >= task.max_attempts:
-        return replace(task, status="failed", attempts=attempts, rest=None)
-    return replace(task.free(rest), attempts=attempts)
-
-
-def has_cycle(depends: Mapping[str, Iterable[str]]) -> bool:
-    """Do some of these depend on each other in a circle?"""
-    left = {
-        name: {other for other in others if other in depends} for name, others in depends.items()
-    }
-    while left:
-        free = [name for name, needs in left.items() if not needs]
-        if not free:
-            return True
-        for name in free:
-            del left[name]
-        for needs in left.values():
-            needs.difference_update(free)
-    return False
+BoardOutcome = Outcome[BoardModel]
+"""One right outcome of a command said to a board."""

@@ -99,28 +99,3 @@ class BoardObservation:
         }
         record.update({key: value for key, value in optional.items() if value is not None})
         return record
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What a board answered: `ok` with its words, or the class of its refusal."""
-
-    ok: bool
-    error: str = ""
-    said: Mapping[str, object] = field(default_factory=dict)
-    message: str = ""
-
-    @property
-    def classes(self) -> frozenset[str]:
-        """The classes that a refusal may be of: one, unless the target leaves it open (`a|b`)."""
-        return frozenset(word for word in self.error.split("|") if word)
-
-    @property
-    def task(self) -> str | None:
-        value = self.said.get("task")
-        return value if isinstance(value, str) else None
-
-    def number(self, name: str) -> int | None:
-        """A whole number of the answer."""
-        value = self.said.get(name)
-        return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -14,10 +14,8 @@ from typing import Any
 from mutiny.contracts.board import leaders
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.limits import breaker_outcomes, fails, pays, succeeds
-from mutiny.contracts.board.model import (
-    ANYTIME,
-    BoardModel,
-    Span,
+from mutiny.contracts.board.model import BoardModel, BoardOutcome
+from mutiny.contracts.board.tasks import (
     Task,
     Tasks,
     attempt_over,
@@ -25,8 +23,9 @@ from mutiny.contracts.board.model import (
     has_cycle,
     settle_dependants,
 )
-from mutiny.contracts.board.observation import Answer
-from mutiny.contracts.board.outcome import Outcome, no, ok
+from mutiny.kit.answer import Answer
+from mutiny.kit.beliefs import ANYTIME, Span
+from mutiny.kit.outcome import Outcome, no, ok
 from mutiny.model.operation import Operation
 
 MOST_DOUBTFUL = 5
@@ -36,7 +35,7 @@ BROKEN_OFF = "broken_off"
 NOT_SERVING = ("server_down", "not_initialised")
 
 
-def outcomes(model: BoardModel, operation: Operation, when: Span) -> tuple[Outcome, ...]:
+def outcomes(model: BoardModel, operation: Operation, when: Span) -> tuple[BoardOutcome, ...]:
     """All right outcomes of one command."""
     found = _served(model, operation, when)
     if model.damaged and not isinstance(operation, op.Repair | op.Up | op.Down):
@@ -44,7 +43,7 @@ def outcomes(model: BoardModel, operation: Operation, when: Span) -> tuple[Outco
     return found
 
 
-def _served(model: BoardModel, operation: Operation, when: Span) -> tuple[Outcome, ...]:
+def _served(model: BoardModel, operation: Operation, when: Span) -> tuple[BoardOutcome, ...]:
     if isinstance(operation, op.Up | op.Down | op.RestartServer | op.StartSecondServer):
         return _LIFE[type(operation)](model)
     serving = model.serving
@@ -85,7 +84,7 @@ def learn(model: BoardModel, operation: Operation, answer: Answer) -> BoardModel
 # --- the server -----------------------------------------------------------------------------------
 
 
-def _up(model: BoardModel) -> tuple[Outcome, ...]:
+def _up(model: BoardModel) -> tuple[BoardOutcome, ...]:
     if not model.profile.server:
         return (ok(model, "it needs no server"),)
     if model.serving is True:
@@ -102,7 +101,7 @@ def _open_after_start(model: BoardModel) -> tuple[Tasks, ...]:
     return model.undecided if model.damaged else ()
 
 
-def _down(model: BoardModel) -> tuple[Outcome, ...]:
+def _down(model: BoardModel) -> tuple[BoardOutcome, ...]:
     if not model.profile.server:
         return (ok(model, "it needs no server"),)
     stopped = ok(_stopped(model), "a server runs")
@@ -117,20 +116,20 @@ def _stopped(model: BoardModel) -> BoardModel:
     return replace(blurred, up=frozenset({False}), breaker=replace(model.breaker, unsure=True))
 
 
-def _restart(model: BoardModel) -> tuple[Outcome, ...]:
+def _restart(model: BoardModel) -> tuple[BoardOutcome, ...]:
     if not model.profile.server:
         return (ok(model, "it needs no server"),)
     back = replace(_stopped(model), up=frozenset({True}), undecided=_open_after_start(model))
     return (ok(back, "the server comes back"),)
 
 
-def _second(model: BoardModel) -> tuple[Outcome, ...]:
+def _second(model: BoardModel) -> tuple[BoardOutcome, ...]:
     if model.serving is True and model.profile.server:
         return (no(model, "a server runs already", "server_running", "busy"),)
     return (ok(model, "no server runs"),)
 
 
-_LIFE: dict[type[Operation], Callable[[BoardModel], tuple[Outcome, ...]]] = {
+_LIFE: dict[type[Operation], Callable[[BoardModel], tuple[BoardOutcome, ...]]] = {
     op.Up: _up,
     op.Down: _down,
     op.RestartServer: _restart,
@@ -146,7 +145,7 @@ def server_killed(model: BoardModel) -> BoardModel:
 # --- guards ---------------------------------------------------------------------------------------
 
 
-def _limited(model: BoardModel, operation: Operation, when: Span) -> Iterator[Outcome]:
+def _limited(model: BoardModel, operation: Operation, when: Span) -> Iterator[BoardOutcome]:
     """A rate limit comes before everything else."""
     worker = op.worker_of(operation)
     found = _COURSES[type(operation)](model, operation, when)
@@ -167,12 +166,12 @@ def _limited(model: BoardModel, operation: Operation, when: Span) -> Iterator[Ou
 # --- tasks come -----------------------------------------------------------------------------------
 
 
-def _add(model: BoardModel, operation: Any, when: Span) -> Iterable[Outcome]:
+def _add(model: BoardModel, operation: Any, when: Span) -> Iterable[BoardOutcome]:
     wanted = {operation.task: operation.depends}
     return _added(model, wanted, operation.priority, operation.max_attempts)
 
 
-def _add_batch(model: BoardModel, operation: Any, when: Span) -> Iterable[Outcome]:
+def _add_batch(model: BoardModel, operation: Any, when: Span) -> Iterable[BoardOutcome]:
     pairs = [op.split_new_task(text) for text in operation.tasks]
     names = [name for name, _ in pairs]
     if not model.profile.batches:
@@ -182,7 +181,9 @@ def _add_batch(model: BoardModel, operation: Any, when: Span) -> Iterable[Outcom
     return _added(model, operation.named, 5, None)
 
 
-def _one_by_one(model: BoardModel, pairs: list[tuple[str, tuple[str, ...]]]) -> Iterable[Outcome]:
+def _one_by_one(
+    model: BoardModel, pairs: list[tuple[str, tuple[str, ...]]]
+) -> Iterable[BoardOutcome]:
     """A batch that is no batch: what came before a refusal, or before a crash, is there."""
     on_the_way = [no(model, "nothing of it was added yet", BROKEN_OFF)]
     for name, depends in pairs:
@@ -194,13 +195,13 @@ def _one_by_one(model: BoardModel, pairs: list[tuple[str, tuple[str, ...]]]) -> 
     return (ok(model, "the tasks are new"), *on_the_way[:-1])
 
 
-def _add_many(model: BoardModel, operation: op.AddMany, when: Span) -> Iterable[Outcome]:
+def _add_many(model: BoardModel, operation: op.AddMany, when: Span) -> Iterable[BoardOutcome]:
     return _added(model, operation.named, 5, None)
 
 
 def _added(
     model: BoardModel, wanted: dict[str, tuple[str, ...]], priority: int, most: int | None
-) -> tuple[Outcome, ...]:
+) -> tuple[BoardOutcome, ...]:
     wrong: set[str] = set()
     if any(name in model.tasks for name in wanted):
         wrong.add("duplicate_id")
@@ -266,7 +267,7 @@ def _together(model: BoardModel, doubtful: list[str]) -> Iterator[tuple[str, ...
         yield tuple(name for name in doubtful if model.tasks[name].owner == owner)
 
 
-def _claim(model: BoardModel, operation: op.Claim, when: Span) -> Iterable[Outcome]:
+def _claim(model: BoardModel, operation: op.Claim, when: Span) -> Iterable[BoardOutcome]:
     for free in reaped(model, when, operation.worker):
         for through, guarded in breaker_outcomes(free, when):
             heard = guarded.spoke(operation.worker, when, sure=False)
@@ -278,7 +279,7 @@ def _claim(model: BoardModel, operation: op.Claim, when: Span) -> Iterable[Outco
                 yield from _take_best(heard, operation, when)
 
 
-def _taken(model: BoardModel, worker: str, task: Task, when: Span) -> Outcome:
+def _taken(model: BoardModel, worker: str, task: Task, when: Span) -> BoardOutcome:
     claimed = replace(task, status="claimed", owner=worker, epoch=task.epoch + 1, rest=None)
     after = model.with_task(claimed).spoke(worker, when, sure=True)
     if model.profile.breaker and after.breaker.opened is not None:
@@ -287,7 +288,7 @@ def _taken(model: BoardModel, worker: str, task: Task, when: Span) -> Outcome:
     return ok(after, f"task {task.id} is the best one", task.id)
 
 
-def _take_best(model: BoardModel, operation: op.Claim, when: Span) -> Iterable[Outcome]:
+def _take_best(model: BoardModel, operation: op.Claim, when: Span) -> Iterable[BoardOutcome]:
     free = [task for task in model.tasks.values() if task.status == "available"]
     for task in sorted(free, key=lambda one: (one.priority, one.order)):
         rested = model.rested(task, when)
@@ -298,7 +299,9 @@ def _take_best(model: BoardModel, operation: op.Claim, when: Span) -> Iterable[O
     yield no(model, "no task is available", "nothing_to_claim")
 
 
-def _take_named(model: BoardModel, operation: op.Claim, name: str, when: Span) -> Iterable[Outcome]:
+def _take_named(
+    model: BoardModel, operation: op.Claim, name: str, when: Span
+) -> Iterable[BoardOutcome]:
     task = model.tasks.get(name)
     if task is None:
         yield no(model, f"task {name} does not exist", "unknown_task")
@@ -321,7 +324,7 @@ def _take_named(model: BoardModel, operation: op.Claim, name: str, when: Span) -
 
 def _owned(
     model: BoardModel, operation: op.OwnerCommand, statuses: tuple[str, ...]
-) -> Task | Outcome:
+) -> Task | BoardOutcome:
     """The task that a worker may speak for, or the refusal that is due."""
     task = model.tasks.get(operation.task)
     if task is None:
@@ -342,7 +345,7 @@ def _owned(
     return task
 
 
-def _start(model: BoardModel, operation: Any, when: Span) -> Iterable[Outcome]:
+def _start(model: BoardModel, operation: Any, when: Span) -> Iterable[BoardOutcome]:
     task = _owned(_maybe(model, operation, when), operation, ("claimed",))
     if isinstance(task, Outcome):
         return (task,)
@@ -361,7 +364,7 @@ def output_of(operation: op.Complete) -> str:
     return text + "." * max(0, operation.size - len(text))
 
 
-def _complete(model: BoardModel, operation: Any, when: Span) -> Iterable[Outcome]:
+def _complete(model: BoardModel, operation: Any, when: Span) -> Iterable[BoardOutcome]:
     model = _maybe(model, operation, when)
     task = _owned(model, operation, op.HELD)
     if isinstance(task, Outcome):
@@ -372,7 +375,7 @@ def _complete(model: BoardModel, operation: Any, when: Span) -> Iterable[Outcome
     return (ok(after, "the owner has done it", task.id),)
 
 
-def _fail(model: BoardModel, operation: Any, when: Span) -> Iterable[Outcome]:
+def _fail(model: BoardModel, operation: Any, when: Span) -> Iterable[BoardOutcome]:
     model = _maybe(model, operation, when)
     task = _owned(model, operation, op.HELD)
     if isinstance(task, Outcome):
@@ -395,7 +398,7 @@ def _rest(model: BoardModel, attempts: int, when: Span) -> Span:
     )
 
 
-def _release(model: BoardModel, operation: Any, when: Span) -> Iterable[Outcome]:
+def _release(model: BoardModel, operation: Any, when: Span) -> Iterable[BoardOutcome]:
     model = _maybe(model, operation, when)
     task = _owned(model, operation, op.HELD)
     if isinstance(task, Outcome):
@@ -405,11 +408,11 @@ def _release(model: BoardModel, operation: Any, when: Span) -> Iterable[Outcome]
     return (ok(after.with_task(task.free()), "the owner gives it back", task.id),)
 
 
-def _heartbeat(model: BoardModel, operation: Any, when: Span) -> Iterable[Outcome]:
+def _heartbeat(model: BoardModel, operation: Any, when: Span) -> Iterable[BoardOutcome]:
     return (ok(model.spoke(operation.worker, when, sure=True), "everybody may say so"),)
 
 
-def _cancel(model: BoardModel, operation: Any, when: Span) -> Iterable[Outcome]:
+def _cancel(model: BoardModel, operation: Any, when: Span) -> Iterable[BoardOutcome]:
     task = model.tasks.get(operation.task)
     if task is None:
         return (no(model, f"task {operation.task} does not exist", "unknown_task"),)
@@ -427,7 +430,7 @@ def _cancel(model: BoardModel, operation: Any, when: Span) -> Iterable[Outcome]:
     )
 
 
-def _retry(model: BoardModel, operation: Any, when: Span) -> Iterable[Outcome]:
+def _retry(model: BoardModel, operation: Any, when: Span) -> Iterable[BoardOutcome]:
     task = model.tasks.get(operation.task)
     if task is None:
         return (no(model, f"task {operation.task} does not exist", "unknown_task"),)
@@ -444,14 +447,14 @@ def _retry(model: BoardModel, operation: Any, when: Span) -> Iterable[Outcome]:
     return (ok(model.with_task(again), "it gets all its attempts again", task.id),)
 
 
-def _recover(model: BoardModel, operation: Any, when: Span) -> Iterable[Outcome]:
+def _recover(model: BoardModel, operation: Any, when: Span) -> Iterable[BoardOutcome]:
     return [ok(after, "what is stale is returned") for after in reaped(model, when)]
 
 
 # --- copies ---------------------------------------------------------------------------------------
 
 
-def _checkpoint(model: BoardModel, operation: Any, when: Span) -> Iterable[Outcome]:
+def _checkpoint(model: BoardModel, operation: Any, when: Span) -> Iterable[BoardOutcome]:
     kept = {**model.checkpoints, operation.name: model.tasks}
     name = frozenset({operation.name})
     vague = model.vague | name if model.loose else model.vague - name
@@ -459,7 +462,7 @@ def _checkpoint(model: BoardModel, operation: Any, when: Span) -> Iterable[Outco
     return (ok(after, "a copy can always be kept"),)
 
 
-def _restore(model: BoardModel, operation: Any, when: Span) -> Iterable[Outcome]:
+def _restore(model: BoardModel, operation: Any, when: Span) -> Iterable[BoardOutcome]:
     saved = model.checkpoints.get(operation.name)
     if saved is None:
         return (no(model, "there is no such checkpoint", "unknown_checkpoint"),)
@@ -481,7 +484,7 @@ def _blurred(rest: Span | None) -> Span | None:
     return None if rest is None else ANYTIME
 
 
-def _repair(model: BoardModel, operation: Any, when: Span) -> Iterable[Outcome]:
+def _repair(model: BoardModel, operation: Any, when: Span) -> Iterable[BoardOutcome]:
     if not model.damaged:
         return (ok(model, "nothing is wrong"),)
     mended = replace(model, damaged=False, undecided=())
@@ -502,11 +505,11 @@ def _from_copy(model: BoardModel, tasks: Any) -> BoardModel:
     return replace(model, tasks=free, leader=None)
 
 
-def _look(model: BoardModel, operation: Any, when: Span) -> Iterable[Outcome]:
+def _look(model: BoardModel, operation: Any, when: Span) -> Iterable[BoardOutcome]:
     return (ok(model, "looking is always answered"),)
 
 
-_COURSES: dict[type[Operation], Callable[[BoardModel, Any, Span], Iterable[Outcome]]] = {
+_COURSES: dict[type[Operation], Callable[[BoardModel, Any, Span], Iterable[BoardOutcome]]] = {
     op.AddTask: _add,
     op.AddBatch: _add_batch,
     op.AddMany: _add_many,

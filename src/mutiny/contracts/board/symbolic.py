@@ -9,11 +9,13 @@ from dataclasses import replace
 
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.background import control
-from mutiny.contracts.board.model import BoardModel, Span
-from mutiny.contracts.board.observation import Answer, BoardObservation
+from mutiny.contracts.board.model import BoardModel
+from mutiny.contracts.board.observation import BoardObservation
 from mutiny.contracts.board.outcomes import COMMANDS, learn, outcomes, server_killed
 from mutiny.kit import faults
 from mutiny.kit import operations as common
+from mutiny.kit.answer import Answer
+from mutiny.kit.beliefs import Span
 from mutiny.model.operation import Operation
 
 STEP_S = 0.1

@@ -8,20 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
 
 from mutiny.contracts.plain.operations import OPERATIONS
-from mutiny.kit.contract import Answered, Checked
-from mutiny.kit.operations import Reset
+from mutiny.kit.base import ContractBase
+from mutiny.kit.beliefs import Beliefs, ModelBase
 from mutiny.model.operation import Operation
 from mutiny.model.pace import Pace
 from mutiny.model.verdict import Verdict
 from mutiny.model.violation import Rule
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from mutiny.model.result import OperationResult
 
 
 @dataclass(frozen=True)
@@ -37,91 +31,31 @@ class Nothing:
         return {}
 
 
-@dataclass(frozen=True)
-class PlainContract:
+class PlainContract(ContractBase[ModelBase, Nothing]):
     """No promises."""
 
     name = "plain"
     lag_s = 0.0
-    operations: Mapping[str, type[Operation]] = field(default_factory=lambda: OPERATIONS)
-    rules: Mapping[str, Rule] = field(default_factory=dict)
-    scenarios: Mapping[str, tuple[Operation, ...]] = field(default_factory=dict)
-    not_applicable: Mapping[str, str] = field(default_factory=dict)
+    operations = OPERATIONS
+    rules: Mapping[str, Rule] = {}
+    scenarios: Mapping[str, tuple[Operation, ...]] = {}
 
-    def initial(self) -> None:
-        """No beliefs."""
+    def first_model(self) -> ModelBase:
+        """Nothing is the case."""
+        return ModelBase()
 
     def nothing_seen(self) -> Nothing:
         """The observation before the first look."""
         return Nothing()
 
-    def resolve(
-        self, operation: Operation, choose: Callable[[Sequence[Operation]], Operation]
-    ) -> Operation:
-        """There are no choices."""
-        return operation
-
-    def starts_afresh(self, operation: Operation) -> bool:
-        """Does this operation throw the box away?"""
-        return isinstance(operation, Reset)
-
-    def judge(
-        self,
-        model: Any,
-        operation: Operation,
-        result: OperationResult,
-        before: Any,
-        seen: Any,
-        now: float,
-    ) -> Answered:
-        """It was done, or it was not."""
-        return Answered(Verdict.SUCCESS if result.succeeded else Verdict.INCONCLUSIVE, None)
-
-    def check(
-        self, model: Any, operation: Operation, succeeded: bool, before: Any, seen: Any
-    ) -> Checked:
-        """Nothing to check."""
-        return Checked()
-
-    def see(self, model: Any, seen: Any) -> None:
-        """No beliefs."""
-
-    def pending(self, model: Any, seen: Any) -> tuple[str, ...]:
-        """Nothing is due."""
-        return ()
-
-    def impossible(self, model: Any, subject: str, status: str) -> bool:
-        """Nothing is impossible."""
-        return False
-
-    def disturbed(self, model: Any) -> tuple[str, ...]:
-        """Nothing is known to be disturbed."""
-        return ()
-
     def coverage(
-        self, operation: Operation, before: Any, verdict: Verdict, model: Any
+        self, operation: Operation, before: Nothing, verdict: Verdict, model: Beliefs[ModelBase]
     ) -> dict[str, object]:
         """No table."""
         return {}
 
-    def recovery(self, broken: Operation, *, world_ended: bool) -> tuple[Operation, ...]:
+    def recovery(
+        self, broken: Operation, *, world_ended: bool, damaged: bool = False
+    ) -> tuple[Operation, ...]:
         """Nothing comes back by itself."""
         return ()
-
-    def generate(self, seed: int, length: int) -> tuple[Operation, ...]:
-        """Nothing to explore."""
-        return ()
-
-    def plausible(self, operations: Sequence[Operation], original: Sequence[Operation]) -> bool:
-        """Any part of it may be tried."""
-        return bool(operations) and isinstance(operations[0], Reset)
-
-    def certain(self, operations: Sequence[Operation], original: Sequence[Operation]) -> bool:
-        """Nothing is known about anybody's pace."""
-        return True
-
-    def simpler(
-        self, operations: Sequence[Operation]
-    ) -> Iterator[tuple[str, tuple[Operation, ...]]]:
-        """Nothing is simpler."""
-        return iter(())

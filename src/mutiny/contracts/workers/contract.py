@@ -73,7 +73,7 @@ class WorkersContract:
         before: Observation,
         seen: Observation,
         now: float,
-    ) -> Answered:
+    ) -> Answered[Beliefs]:
         """Classify an answer and advance the beliefs; an alternative that it refutes is dropped."""
         answers = [
             judge.judge_answer(one, operation, result, before, seen, self.patterns, now)
@@ -105,7 +105,7 @@ class WorkersContract:
         succeeded: bool,
         before: Observation,
         seen: Observation,
-    ) -> Checked:
+    ) -> Checked[Beliefs]:
         """All state rules and the ledger, under the alternative that they suit best."""
         breaking = operations.SweepPoint | faults.KillDuring
         if isinstance(operation, breaking) and operation.ends_world and succeeded:
@@ -142,7 +142,7 @@ class WorkersContract:
         succeeded: bool,
         before: Observation,
         seen: Observation,
-    ) -> Checked:
+    ) -> Checked[Beliefs]:
         broken, unreadable = judge.check_state(
             model, operation, succeeded, before, seen, self.not_applicable
         )
@@ -241,7 +241,7 @@ def _distinct(models: Iterable[WorkersModel]) -> tuple[WorkersModel, ...]:
     return tuple(found)
 
 
-def _unsure(checked: Checked) -> Checked:
+def _unsure(checked: Checked[Beliefs]) -> Checked[Beliefs]:
     """What no kept alternative explains may be right in one that was dropped."""
 
     def sure(violations: tuple[Violation, ...]) -> tuple[Violation, ...]:

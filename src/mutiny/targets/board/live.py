@@ -19,19 +19,19 @@ from mutiny import stopping
 from mutiny.box.box import Box
 from mutiny.box.results import Command
 from mutiny.contracts.board import operations as op
-from mutiny.contracts.board.answers import answer_of
 from mutiny.contracts.board.judge import UNDER_ENGINE
-from mutiny.contracts.board.model import number_used
-from mutiny.contracts.board.observation import Answer, BoardObservation
+from mutiny.contracts.board.observation import BoardObservation
 from mutiny.contracts.board.outcomes import output_of
 from mutiny.contracts.board.profile import BoardProfile, Figures
 from mutiny.contracts.board.supported import supported
+from mutiny.contracts.board.tasks import number_used
 from mutiny.contracts.workers.observation import ProcessView
 from mutiny.doubles.boards import speech as board_speech
 from mutiny.errors import TargetMissing
 from mutiny.faults import process as process_faults
 from mutiny.kit import faults
 from mutiny.kit import operations as common
+from mutiny.kit.answer import Answer, answer_of
 from mutiny.kit.contract import Evidence, StepContext
 from mutiny.model.operation import Operation, walk
 from mutiny.model.result import OperationResult

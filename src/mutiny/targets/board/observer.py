@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from mutiny.contracts.board.answers import answer_of
 from mutiny.contracts.board.observation import BoardObservation, TaskView
+from mutiny.kit.answer import answer_of
 from mutiny.model.result import OperationResult
 from mutiny.system.files import BoxPath
 from mutiny.targets.board.spec import BoardSpec

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from mutiny.contracts.board.answers import Words as AnswerWords
 from mutiny.contracts.board.explain import KNOWN
 from mutiny.contracts.board.operations import OPERATIONS, SETTINGS, STATUSES
 from mutiny.contracts.board.profile import BoardProfile
 from mutiny.contracts.board.rules import BINDING, RULES
 from mutiny.errors import nearest
+from mutiny.kit.answer import Words as AnswerWords
 from mutiny.targets.kit.files import (
     FilledPattern,
     Inside,

@@ -1,0 +1,123 @@
+"""From what a command printed to what the target answered: served, or refused with which word."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from mutiny.model.result import OperationResult
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a target answered: `ok` with its words, or the class of its refusal."""
+
+    ok: bool
+    error: str = ""
+    said: Mapping[str, object] = field(default_factory=dict)
+    message: str = ""
+
+    @property
+    def classes(self) -> frozenset[str]:
+        """The classes that a refusal may be of: one, unless the target leaves it open (`a|b`)."""
+        return frozenset(word for word in self.error.split("|") if word)
+
+    @property
+    def clear(self) -> bool:
+        """Does it say anything at all?"""
+        return bool(self.error or self.message)
+
+    @property
+    def shown(self) -> str:
+        """What it says, in one line."""
+        return self.error or self.message or "(no text)"
+
+    @property
+    def task(self) -> str | None:
+        """The task that it names."""
+        value = self.said.get("task")
+        return value if isinstance(value, str) else None
+
+    def number(self, name: str) -> int | None:
+        """A whole number of the answer."""
+        value = self.said.get(name)
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+@dataclass(frozen=True)
+class Words:
+    """How a target's words become ours."""
+
+    errors: Mapping[str, str] = field(default_factory=dict)
+    """Its class of refusals -> ours, where they differ."""
+    rejections: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Class of refusals -> regular expressions, for a target that only prints texts."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Its name of an answer's field -> ours."""
+
+
+def text_answer(result: OperationResult, rejections: Mapping[str, Sequence[str]]) -> Answer:
+    """The answer of a target that speaks by exit codes and texts."""
+    text = result.stderr or result.stdout
+    if result.exit_code == 0:
+        return Answer(True, "", {}, first_line(text))
+    return Answer(False, "|".join(sorted(matched_classes(text, rejections))), {}, first_line(text))
+
+
+def answer_of(result: OperationResult, words: Words) -> Answer:
+    """The answer of a target that prints JSON. Without any, exit code and text have to do."""
+    told = result.details.get("answer")
+    said = told if isinstance(told, Mapping) else _json(result.stdout)
+    message = (result.stderr or result.stdout).strip()
+    if said is None:
+        error = "" if result.succeeded else _class_of(message, words)
+        return Answer(result.succeeded, error, {}, first_line(message))
+    said = {words.names.get(str(key), str(key)): value for key, value in said.items()}
+    ok = said.get("ok", True) is not False and result.exit_code == 0
+    error = "" if ok else _word(said, message, words)
+    text = said.get("message")
+    return Answer(ok, error, said, text if isinstance(text, str) else first_line(message))
+
+
+def matched_classes(text: str, patterns: Mapping[str, Sequence[str]]) -> frozenset[str]:
+    """Classes of refusals whose patterns a text matches."""
+    return frozenset(
+        name
+        for name, choices in patterns.items()
+        if any(re.search(choice, text) for choice in choices)
+    )
+
+
+def _word(said: Mapping[str, object], message: str, words: Words) -> str:
+    given = said.get("error")
+    if isinstance(given, str) and given:
+        return words.errors.get(given, given)
+    return _class_of(message, words)
+
+
+def _class_of(text: str, words: Words) -> str:
+    """The first class that matches: where texts overlap, a target's file lists the narrow one first."""
+    for name, patterns in words.rejections.items():
+        if any(re.search(pattern, text) for pattern in patterns):
+            return name
+    return ""
+
+
+def _json(text: str) -> Mapping[str, object] | None:
+    """The last line that is a JSON object."""
+    for line in reversed(text.splitlines()):
+        if line.startswith("{"):
+            try:
+                value = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(value, dict):
+                return value
+    return None
+
+
+def first_line(text: str) -> str:
+    """The first line that says something."""
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")

@@ -1,0 +1,594 @@
+"""From one executed operation to a verdict and new beliefs: answers, combinations, faults and waits.
+
+Pure: the engine executes and looks, this module decides, for every contract alike. What differs between
+contracts are small methods that a contract's own judge replaces: what follows a step that is not said to
+the target, which promise a wrong answer breaks, what a fault does to the beliefs, when a wait was due.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, Protocol, TypeVar
+
+from mutiny.kit import faults
+from mutiny.kit import operations as common
+from mutiny.kit.answer import Answer
+from mutiny.kit.beliefs import ANYTIME, GIVEN_UP, ModelBase, Span, distinct
+from mutiny.kit.classify import how_it_died
+from mutiny.kit.outcome import Outcome, reasons
+from mutiny.model.operation import Kind, Operation
+from mutiny.model.result import OperationResult
+from mutiny.model.verdict import Verdict, worst
+from mutiny.model.violation import Violation
+
+Model = TypeVar("Model", bound=ModelBase)
+Seen = TypeVar("Seen")
+
+CERTAIN = ("no_crash", "fails_clearly", "answers_in_time")
+"""Rules that are broken whatever the target should hold."""
+
+
+@dataclass(frozen=True)
+class Moment(Generic[Seen]):
+    """When a command was given, what was seen around it, and the marks of the work that it handed over.
+
+    Without any of it a contract runs symbolically: that is how sequences are made and simplified.
+    """
+
+    before: Seen | None = None
+    """What was seen just before; None: something else was done since."""
+    seen: Seen | None = None
+    """What was seen afterwards."""
+    now: float = 0.0
+    span: Span = ANYTIME
+    """From before the command was given until after it was answered, on our own clock."""
+    tokens: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Judged(Generic[Model]):
+    """What an answer means under one model."""
+
+    verdict: Verdict
+    models: tuple[Model, ...]
+    violation: Violation | None = None
+    reason: str = ""
+    followed: bool = True
+    """The models know what happened, also where it was wrong."""
+    half_done: bool = False
+    """A command was broken off: the target may still finish it or take it back."""
+
+
+class Meaning(Protocol[Model, Seen]):
+    """What the judge asks a contract."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def not_applicable(self) -> Mapping[str, str]: ...
+
+    def outcomes(
+        self, model: Model, operation: Operation, moment: Moment[Seen]
+    ) -> Sequence[Outcome[Model]]: ...
+
+    def read(self, result: OperationResult) -> Answer: ...
+
+    def subject_of(self, operation: Operation, model: Model) -> str | None: ...
+
+    def learn(
+        self,
+        model: Model,
+        after: Model,
+        operation: Operation,
+        answer: Answer,
+        moment: Moment[Seen],
+    ) -> Model: ...
+
+
+class Judge(Generic[Model, Seen]):
+    """Judges one operation between two looks."""
+
+    certain: tuple[str, ...] = CERTAIN
+    """Rules that no other belief would explain."""
+
+    def __init__(
+        self, contract: Meaning[Model, Seen], before: Seen, seen: Seen, now: float
+    ) -> None:
+        self.contract = contract
+        self.before = before
+        self.seen = seen
+        self.now = now
+
+    # --- what a contract may say differently ---------------------------------------------------------
+
+    def prepared(self, model: Model, operation: Operation) -> Model:
+        """The beliefs when the operation begins."""
+        return model
+
+    def special(
+        self, model: Model, operation: Operation, result: OperationResult
+    ) -> Judged[Model] | None:
+        """An operation that only this contract has, and that is judged in a way of its own."""
+        return None
+
+    def follows(self, model: Model, operation: Operation, moment: Moment[Seen]) -> Sequence[Model]:
+        """The beliefs after a step that was done and is not said to the target: a fault, a wait, time."""
+        return (after_step(model, operation),)
+
+    def struck(self, model: Model, operation: Operation, moment: Moment[Seen]) -> Model:
+        """The beliefs after a point in the middle of a command: who died, what was torn."""
+        return model.fault(str(operation))
+
+    def excuses(self, fault: Operation) -> frozenset[str] | None:
+        """Refusals that are true while this fault is on; None: any clear failure is."""
+        return None
+
+    def unclear(
+        self, model: Model, operation: Operation, answer: Answer, moment: Moment[Seen]
+    ) -> Judged[Model] | None:
+        """The verdict where nobody can say which outcomes are right; None: everybody can."""
+        return None
+
+    def dishonest(
+        self,
+        model: Model,
+        operation: Operation,
+        result: OperationResult,
+        answer: Answer,
+        *,
+        alone: bool,
+    ) -> Violation | None:
+        """What an answer that is on a right outcome says besides, and is not true; `alone`: nothing else
+        was done between the two looks.
+        """
+        return None
+
+    def forced(self, model: Model, operation: Operation, moment: Moment[Seen]) -> Model | None:
+        """The beliefs after a command that was served although it was due to be refused; None: unknown."""
+        return None
+
+    def explain(
+        self,
+        model: Model,
+        operation: Operation,
+        answer: Answer,
+        right: Sequence[Outcome[Model]],
+        moment: Moment[Seen],
+    ) -> Violation:
+        """The promise that an answer breaks that is on no right outcome."""
+        due = reasons(right)
+        if answer.ok:
+            text = f"{operation} succeeded but was due to be refused: {due}."
+            return self.violation("rejects_illegal", text)
+        said, evidence = answer.message or answer.shown, {"answer": answer.shown, "right": due}
+        if not answer.classes:
+            text = f"{operation} failed with an unknown error: {said}"
+            return self.violation("fails_clearly", text, "", evidence)
+        if all(one.success for one in right):
+            text = f"{operation} was refused but was due to succeed ({due}): {said}"
+            return self.violation("serves_legal", text, "", evidence)
+        text = f"{operation} was refused with a reason that is not true: {said}"
+        return self.violation("rejects_truthfully", text, "", evidence)
+
+    def unordered(
+        self,
+        parts: Sequence[Operation],
+        results: Sequence[OperationResult],
+        deepest: Judged[Model],
+    ) -> Violation:
+        """The promise that answers break that no order of their commands explains."""
+        said = "; ".join(
+            f"{part}: exit {one.exit_code}" for part, one in zip(parts, results, strict=True)
+        )
+        return self.violation("parallel_is_serial", f"No order explains these answers: {said}.")
+
+    def unknown(
+        self, model: Model, operation: Operation, moment: Moment[Seen]
+    ) -> tuple[Model, ...]:
+        """It has happened or it has not: every model afterwards, and the one before."""
+        found = (one.after for one in self.contract.outcomes(model, operation, moment))
+        return distinct((model, *found))
+
+    def failed(
+        self, model: Model, operation: Operation, answer: Answer, moment: Moment[Seen]
+    ) -> tuple[Model, ...]:
+        """What may be the case after a command that a fault made fail."""
+        return self.unknown(model, operation, moment)
+
+    def proves_nothing(self, model: Model, operation: Operation, result: OperationResult) -> bool:
+        """Slow is not stuck; and nothing has to happen while a fault is on, or is known of a state that
+        may be the fault's own.
+        """
+        return bool(
+            result.details.get("moving")
+            or result.details.get("unknown")
+            or model.lasting
+            or model.doubted
+        )
+
+    def overdue(
+        self, model: Model, operation: Operation, result: OperationResult
+    ) -> Violation | None:
+        """The promise that is broken because a wait ran out of time; None: it was not due."""
+        waiting = "; ".join(model.pending(self.seen))
+        return self.violation("recovers", f"Not settled in time: {waiting}.") if waiting else None
+
+    def beliefs_hold(self, operation: Operation, violation: Violation | None) -> bool:
+        """May the state be held against the beliefs after this? A wait changes nothing, and of a command
+        that died both outcomes are believed; after any other wrong answer nobody knows.
+        """
+        if operation.kind in (Kind.WAIT, Kind.ASSERTION):
+            return True
+        died = violation is not None and violation.rule.endswith((".no_crash", ".answers_in_time"))
+        return died and not common.competes(operation)
+
+    # --- one operation -------------------------------------------------------------------------------
+
+    def judge(self, model: Model, operation: Operation, result: OperationResult) -> Judged[Model]:
+        """Classify what came back, and advance the beliefs."""
+        judged = self.part(self.prepared(model, operation), operation, result)
+        return replace(judged, models=tuple(one.see(self.seen) for one in judged.models))
+
+    def part(
+        self,
+        model: Model,
+        operation: Operation,
+        result: OperationResult,
+        *,
+        first: bool = True,
+        alone: bool = True,
+    ) -> Judged[Model]:
+        """The same for a part of a combination: others may have come before it, or run beside it."""
+        if result.harness_error is not None:
+            return self._not_carried_out(model, operation, result)
+        special = self.special(model, operation, result)
+        if special is not None:
+            return special
+        if isinstance(operation, common.Parallel | common.Interleave):
+            return self._at_once(model, operation, result)
+        if isinstance(operation, common.Trace):
+            return self._inner(model, operation.operation, result)
+        if isinstance(operation, common.SweepPoint | faults.KillDuring):
+            return self._broken_off(model, operation, result)
+        if isinstance(operation, common.ExpectError):
+            return self._refusal(model, operation, result)
+        if operation.kind is Kind.COMMAND:
+            hindered = bool(model.lasting)
+            return self.command(
+                model, operation, result, hindered=hindered, first=first, alone=alone
+            )
+        if operation.kind in (Kind.WAIT, Kind.ASSERTION):
+            return self._awaited(model, operation, result)
+        if operation.kind is Kind.FAULT:
+            return self.under_fault(model, operation, result)
+        if not result.succeeded:
+            return Judged(Verdict.INCONCLUSIVE, (model,))
+        return Judged(Verdict.SUCCESS, tuple(self.follows(model, operation, self.moment(result))))
+
+    def moment(self, result: OperationResult, *, first: bool = True) -> Moment[Seen]:
+        """When this part was given and answered."""
+        return Moment(
+            self.before if first else None, self.seen, self.now, self.span(result), result.tokens
+        )
+
+    def span(self, result: OperationResult) -> Span:
+        """When the command was given and answered, on our own clock."""
+        invoked, returned = result.details.get("invoked"), result.details.get("returned")
+        if isinstance(invoked, float) and isinstance(returned, float):
+            return Span(invoked, returned)
+        return ANYTIME
+
+    def violation(
+        self, rule: str, text: str, subject: str = "", evidence: Mapping[str, object] | None = None
+    ) -> Violation:
+        """A broken rule of this contract."""
+        return Violation(f"{self.contract.name}.{rule}", text, subject, evidence or {})
+
+    def excused(self, rule: str) -> bool:
+        """Does the target not promise this?"""
+        return f"{self.contract.name}.{rule}" in self.contract.not_applicable
+
+    def depends_on_beliefs(self, violation: Violation | None) -> bool:
+        """Would another belief explain it?"""
+        return violation is not None and violation.rule.rpartition(".")[2] not in self.certain
+
+    def _not_carried_out(
+        self, model: Model, operation: Operation, result: OperationResult
+    ) -> Judged[Model]:
+        """Mutiny itself failed: a command may have been given all the same."""
+        told = result.harness_error or ""
+        if operation.kind is not Kind.COMMAND:
+            return Judged(Verdict.INCONCLUSIVE, (model,), None, told)
+        models = self.unknown(model, operation, self.moment(result))
+        return Judged(Verdict.INCONCLUSIVE, models, None, told, followed=False)
+
+    def _inner(self, model: Model, inner: Operation, result: OperationResult) -> Judged[Model]:
+        if not result.inner:
+            return Judged(Verdict.INCONCLUSIVE, (model,))
+        return self.part(model, inner, result.inner[0])
+
+    # --- one command ---------------------------------------------------------------------------------
+
+    def command(
+        self,
+        model: Model,
+        operation: Operation,
+        result: OperationResult,
+        *,
+        hindered: bool = False,
+        excuses: frozenset[str] = frozenset(),
+        first: bool = True,
+        alone: bool = True,
+    ) -> Judged[Model]:
+        """A command and its answer.
+
+        `hindered`: a fault may have kept it from what was due. `excuses`: refusals that a fault makes true.
+        """
+        moment = self.moment(result, first=first)
+        trouble = self._trouble(operation, result)
+        if trouble is not None:
+            verdict = Verdict.TIMEOUT if result.timed_out else Verdict.BUG
+            return Judged(verdict, self.unknown(model, operation, moment), trouble)
+        answer = self.contract.read(result)
+        told = self.unclear(model, operation, answer, moment)
+        if told is not None:
+            return told
+        right = tuple(self.contract.outcomes(model, operation, moment))
+        if excuses and not answer.ok:
+            right = (*right, Outcome(model, excuses, None, "a fault is on"))
+        reason = reasons(right)
+        fitting = [one for one in right if one.fits(answer)]
+        if fitting:
+            after = tuple(
+                self.contract.learn(model, one.after, operation, answer, moment) for one in fitting
+            )
+            lie = self.dishonest(model, operation, result, answer, alone=alone)
+            verdict = Verdict.SUCCESS if answer.ok else Verdict.EXPECTED
+            return Judged(Verdict.BUG if lie else verdict, after, lie, reason)
+        if hindered and not answer.ok and answer.clear:
+            half_done = any(one.success for one in right)
+            models = self.failed(model, operation, answer, moment)
+            return Judged(Verdict.EXPECTED, models, None, reason, half_done=half_done)
+        return self._wrong(model, operation, answer, right, moment)
+
+    def _trouble(self, operation: Operation, result: OperationResult) -> Violation | None:
+        """What no outcome can explain: no end, a signal, a crash in whatever language."""
+        evidence = {"exit_code": result.exit_code, "stderr": result.stderr[-2000:]}
+        if result.timed_out:
+            after = f" ({result.duration_ms / 1000:.1f}s)" if result.duration_ms else ""
+            text = f"{operation} did not end within its time limit{after}."
+            return self.violation("answers_in_time", text, "", evidence)
+        died = how_it_died(operation, result)
+        return None if died is None else self.violation("no_crash", died, "", evidence)
+
+    def _wrong(
+        self,
+        model: Model,
+        operation: Operation,
+        answer: Answer,
+        right: Sequence[Outcome[Model]],
+        moment: Moment[Seen],
+    ) -> Judged[Model]:
+        """An answer that is on no right outcome: a broken promise, unless the target does not give it.
+
+        Who does not promise to refuse may serve, and whose refusals are unclear or untrue has refused all
+        the same.
+        """
+        reason = reasons(right)
+        if answer.ok:
+            served = self.forced(model, operation, moment)
+            if served is not None and self.excused("rejects_illegal"):
+                return Judged(Verdict.SUCCESS, (served,), None, reason)
+            models = self.unknown(model, operation, moment) if served is None else (served,)
+        else:
+            refused = tuple(one.after for one in right if not one.success)
+            if refused and self.excused(
+                "rejects_truthfully" if answer.classes else "fails_clearly"
+            ):
+                return Judged(Verdict.EXPECTED, refused, None, reason)
+            models, served = self.unknown(model, operation, moment), None
+        found = self.explain(model, operation, answer, right, moment)
+        if self.depends_on_beliefs(found) and any(one.after.guessed for one in right):
+            return Judged(Verdict.INCONCLUSIVE, (model,), None, GIVEN_UP)
+        return Judged(Verdict.BUG, models, found, reason, followed=served is not None)
+
+    # --- combinations ----------------------------------------------------------------------------------
+
+    def _refusal(
+        self, model: Model, operation: common.ExpectError, result: OperationResult
+    ) -> Judged[Model]:
+        """A command that the scenario expects to be refused: with a true word, where one is known."""
+        inner, part = operation.inner, result.inner[0] if result.inner else result
+        judged = self.part(model, inner, part)
+        wrong = judged.violation
+        if judged.verdict is Verdict.SUCCESS:
+            text = f"{inner} succeeded but the scenario expects a refusal."
+            broken = self.violation("rejects_illegal", text)
+            return replace(judged, verdict=Verdict.BUG, violation=broken)
+        if wrong is not None and wrong.rule.endswith((".serves_legal", ".accepts_legal")):
+            return Judged(Verdict.EXPECTED, (model,), None, "the scenario expects it")
+        return judged
+
+    def _at_once(
+        self,
+        model: Model,
+        operation: common.Parallel | common.Interleave,
+        result: OperationResult,
+    ) -> Judged[Model]:
+        """Commands at once must have answered as if given in some order."""
+        parts = operation.operations
+        if result.timed_out:
+            text = f"{operation.type} did not end: {result.stderr}"
+            return Judged(Verdict.TIMEOUT, (model,), self.violation("answers_in_time", text))
+        if len(result.inner) != len(parts):
+            return Judged(Verdict.INCONCLUSIVE, (model,))
+        found: list[Model] = []
+        verdicts: list[Verdict] = []
+        stopped: list[tuple[int, Judged[Model]]] = []
+        for order in itertools.permutations(range(len(parts))):
+            models: tuple[Model, ...] = (model,)
+            for place, index in enumerate(order):
+                judged = self._under_any(models, parts[index], result.inner[index], place == 0)
+                if judged.verdict.stops_run:
+                    stopped.append((place, judged))
+                    break
+                models = judged.models
+                verdicts.append(judged.verdict)
+            else:
+                found += models
+        if found:  # whichever order it was: what is seen now and later decides
+            return Judged(worst(verdicts), distinct(found), None, "some order explains it")
+        return self._unexplained(model, parts, result, stopped)
+
+    def _under_any(
+        self, models: Sequence[Model], part: Operation, result: OperationResult, first: bool
+    ) -> Judged[Model]:
+        """One part, under all models that its predecessors left."""
+        return any_of([self.part(one, part, result, first=first, alone=False) for one in models])
+
+    def _unexplained(
+        self,
+        model: Model,
+        parts: Sequence[Operation],
+        result: OperationResult,
+        stopped: Sequence[tuple[int, Judged[Model]]],
+    ) -> Judged[Model]:
+        """No order explains the answers: a part that is wrong in any order says it best."""
+        judged = [one for _, one in stopped]
+        sure = [
+            one for one in judged if one.violation and not self.depends_on_beliefs(one.violation)
+        ]
+        unsure = [one for one in judged if one.verdict is Verdict.INCONCLUSIVE]
+        if sure or unsure:
+            return replace((sure or unsure)[0], models=(model,), followed=False)
+        deepest = max(stopped, key=lambda pair: pair[0])[1]
+        if any(one.guessed for each in judged for one in each.models):
+            return Judged(Verdict.INCONCLUSIVE, (model,), None, GIVEN_UP)
+        found = self.unordered(parts, result.inner, deepest)
+        return Judged(Verdict.BUG, (model,), found, deepest.reason, followed=False)
+
+    # --- faults ----------------------------------------------------------------------------------------
+
+    def _broken_off(
+        self,
+        model: Model,
+        operation: common.SweepPoint | faults.KillDuring,
+        result: OperationResult,
+    ) -> Judged[Model]:
+        """A command that was broken in the middle has happened or it has not; half is wrong.
+
+        An answer of success is an acknowledgement: then it has happened.
+        """
+        inner = operation.operation
+        if isinstance(operation, faults.KillDuring) and result.fired is False:
+            return self._inner(model, inner, result)  # it had ended before: like any other
+        if not result.inner:
+            return Judged(Verdict.INCONCLUSIVE, (model,))
+        answer = result.inner[0]
+        if not result.fired:  # it ran, unbroken
+            ran = self.part(model, inner, answer)
+            return replace(ran, verdict=Verdict.INCONCLUSIVE, violation=None)
+        moment = self.moment(answer)
+        if self._died(operation, answer):
+            right = self.contract.outcomes(model, inner, moment)
+            judged = Judged(
+                Verdict.EXPECTED,
+                self.unknown(model, inner, moment),
+                None,
+                "it may have happened",
+                half_done=any(one.success for one in right),
+            )
+        else:
+            judged = self.command(model, inner, answer, hindered=True)
+        after = Verdict.SUCCESS if judged.verdict is Verdict.EXPECTED else judged.verdict
+        models = distinct(self.struck(one, operation, moment) for one in judged.models)
+        return replace(judged, verdict=after, models=models)
+
+    @staticmethod
+    def _died(operation: common.SweepPoint | faults.KillDuring, answer: OperationResult) -> bool:
+        """Did the command end because of the point, without an answer?"""
+        if operation.ends_world:
+            return answer.exit_code != 0
+        if answer.signal is not None or (answer.exit_code is None and not answer.timed_out):
+            return True
+        killed = isinstance(operation, common.KillAt | faults.KillDuring)
+        silent = not (answer.stdout + answer.stderr).strip()
+        return killed and silent and answer.exit_code != 0 and not answer.timed_out
+
+    def under_fault(
+        self, model: Model, operation: Operation, result: OperationResult
+    ) -> Judged[Model]:
+        """A fault: by itself, or while a command runs."""
+        if not result.fired:
+            return Judged(Verdict.INCONCLUSIVE, (model,))
+        worlds = tuple(self.follows(model, operation, self.moment(result)))
+        during = operation.children()
+        if not during:
+            done = Verdict.SUCCESS if result.succeeded else Verdict.INCONCLUSIVE
+            return Judged(done, worlds)
+        if not result.inner:
+            return Judged(Verdict.INCONCLUSIVE, worlds)
+        excuses = self.excuses(operation)
+        return any_of(
+            [
+                self.command(
+                    one,
+                    during[0],
+                    result.inner[0],
+                    hindered=excuses is None,
+                    excuses=excuses or frozenset(),
+                )
+                for one in worlds
+            ]
+        )
+
+    # --- waits -------------------------------------------------------------------------------------------
+
+    def _awaited(
+        self, model: Model, operation: Operation, result: OperationResult
+    ) -> Judged[Model]:
+        """A wait that ran out, or an assertion that does not hold, is a broken promise when it was due."""
+        if result.succeeded:
+            models = tuple(self.follows(model, operation, self.moment(result)))
+            return Judged(Verdict.SUCCESS, models, None, "it is due")
+        if self.proves_nothing(model, operation, result):
+            return Judged(Verdict.INCONCLUSIVE, (model,))
+        if operation.kind is Kind.ASSERTION:
+            text = f"{operation} does not hold: {result.stderr}"
+            subject = self.contract.subject_of(operation, model) or ""
+            found: Violation | None = self.violation("assertion", text, subject)
+        else:
+            found = self.overdue(model, operation, result)
+        if found is None:
+            return Judged(Verdict.INCONCLUSIVE, (model,))
+        late = found.rule.endswith(".answers_in_time")
+        return Judged(Verdict.TIMEOUT if late else Verdict.BUG, (model,), found, "it is due")
+
+
+def after_step(model: Model, operation: Operation) -> Model:
+    """The beliefs after a step that every contract knows."""
+    if isinstance(operation, faults.Heal):
+        return replace(model, lasting=())
+    if operation.type == "Settle":
+        return replace(model, faults=(), lasting=())
+    if operation.kind is not Kind.FAULT:
+        return model
+    hit = model.fault(str(operation))
+    if isinstance(operation, faults.LibraryFault) and operation.lasting:
+        return replace(hit, lasting=(*hit.lasting, operation))
+    return hit
+
+
+def any_of(judged: Iterable[Judged[Model]]) -> Judged[Model]:
+    """What fits some model is right; what fits none proves nothing if models were given up."""
+    listed: list[Judged[Any]] = list(judged)
+    right = [one for one in listed if not one.verdict.stops_run]
+    if not right:
+        unsure = (one for one in listed if one.verdict is Verdict.INCONCLUSIVE)
+        return next(unsure, listed[0])
+    half_done = any(one.half_done for one in right)
+    models = distinct(model for one in right for model in one.models)
+    return replace(right[0], models=models, half_done=half_done)
