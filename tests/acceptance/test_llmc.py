@@ -52,7 +52,7 @@ def target_of(replay: Replay) -> str:
 
 
 def test_basic_lifecycle_passes(tmp_path: Path) -> None:
-    outcome = run(Replay(SCENARIOS["basic_lifecycle"]), tmp_path, "llmc")
+    outcome = run(Replay(SCENARIOS["basic_lifecycle"], "workers"), tmp_path, "llmc")
     assert outcome.verdict is Verdict.SUCCESS, outcome.steps[-1]
 
 
@@ -62,7 +62,7 @@ def test_basic_lifecycle_passes(tmp_path: Path) -> None:
     ids=lambda path: path.stem,
 )
 def test_finding_reproduces(path: Path, tmp_path: Path) -> None:
-    replay = load(path, OPERATIONS)
+    replay = load(path, OPERATIONS, "workers")
     seen = []
     for _ in range(TRIES.get(path.name[:3], 1)):
         outcome = run(replay, tmp_path, target_of(replay))

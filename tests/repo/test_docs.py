@@ -13,7 +13,7 @@ import pytest
 
 from longboat.plants import PLANTS
 from mutiny.cli.main import EXIT_CODES, mutiny
-from mutiny.contracts.catalogue import CONTRACTS, operations_of, rules_of, scenarios_about
+from mutiny.contracts.catalogue import operations_of, rules_of, scenarios_about, with_targets
 from mutiny.contracts.workers.scenarios import CLASSIC_SCENARIOS
 from mutiny.kit.experiment import EXPERIMENT_OPERATIONS
 from mutiny.model.verdict import Verdict
@@ -95,7 +95,7 @@ def test_every_command_can_be_given(place: str, line: str) -> None:
         return
     except click.ClickException as error:
         pytest.fail(f"{place}: {line}: {error.format_message()}")
-    known = {name for contract in CONTRACTS for name in scenarios_about(contract)}
+    known = {name for contract in with_targets() for name in scenarios_about(contract)}
     scenarios = given.get("scenarios") or given.get("scenario") or ()
     for scenario in [scenarios] if isinstance(scenarios, str) else scenarios:  # type: ignore[attr-defined]
         assert scenario.endswith((".json", "FILE")) or scenario in known, f"{place}: {scenario}"

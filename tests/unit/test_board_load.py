@@ -10,6 +10,7 @@ import pytest
 
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.load import growths, most_in_window, slope, went_on, wrong_with_load
+from mutiny.contracts.board.load_plans import plans
 from mutiny.contracts.board.model import BoardModel
 from mutiny.contracts.board.observation import BoardObservation, TaskView
 from mutiny.contracts.board.profile import BoardProfile, Figures
@@ -17,10 +18,11 @@ from mutiny.contracts.board.tasks import has_cycle
 from mutiny.doubles.boards.load import _text, summary
 from mutiny.engine.loading import Loaded, LoadReport
 from mutiny.history.board import Silence
+from mutiny.kit.abilities import Sizes
 from mutiny.kit.answer import Answer
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
-from mutiny.modes.load import SHAPES, Sizes, plans
+from mutiny.modes.load import SHAPES
 from mutiny.report.curves import Axis, Series, axis, chart
 from mutiny.report.load_page import render
 from mutiny.targets.board.load import _sizes

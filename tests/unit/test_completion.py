@@ -14,7 +14,7 @@ import pytest
 from mutiny.cli.completion import KINDS
 from mutiny.cli.main import mutiny
 from mutiny.cli.values import Name
-from mutiny.contracts.catalogue import CONTRACTS, scenarios_about
+from mutiny.contracts.catalogue import scenarios_about, with_targets
 from mutiny.contracts.workers.scenarios import SCENARIOS
 from mutiny.targets.board.spec import BoardSpec
 from mutiny.targets.registry import find_spec, shipped
@@ -128,7 +128,7 @@ def test_every_scenario_of_a_board_has_its_line() -> None:
     assert set(scenarios_about("board")) == known
 
 
-@pytest.mark.parametrize("contract", CONTRACTS)
+@pytest.mark.parametrize("contract", list(with_targets()))
 def test_the_lines_are_sentences_that_fit(contract: str) -> None:
     for name, about in scenarios_about(contract).items():
         assert about.endswith("."), name

@@ -32,7 +32,7 @@ VIOLATION = Violation(
     "alpha",
 )
 LOG = "\n".join(f"[14:30:{n:02d}] line {n}" for n in range(60))
-REPLAY = Replay((op.Reset(), op.KillDaemon(), op.Accept("alpha")), target="longboat")
+REPLAY = Replay((op.Reset(), op.KillDaemon(), op.Accept("alpha")), "workers", target="longboat")
 
 ORIGIN = Origin(
     "longboat",

@@ -11,11 +11,12 @@ import pytest
 
 from mutiny import __version__
 from mutiny.contracts.board import operations as board
+from mutiny.contracts.catalogue import language_of
 from mutiny.contracts.workers import operations as op
 from mutiny.experiments.reach import reach
 from mutiny.experiments.tolerance import problem, within
 from mutiny.kit import faults
-from mutiny.kit.language import COMMON, availability, language_of
+from mutiny.kit.language import COMMON, availability
 from mutiny.kit.sentences import Record, Sample, Sentence, Truth, Vocabulary, holds
 from mutiny.report.experiment import (
     ExperimentReport,

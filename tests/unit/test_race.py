@@ -8,13 +8,16 @@ from typing import Any
 import pytest
 
 from mutiny.contracts.board import operations as op
+from mutiny.contracts.board.races import contests, lock_checks, races
 from mutiny.errors import UsageError
 from mutiny.kit.operations import Parallel
 from mutiny.model.verdict import Verdict
-from mutiny.modes.race import KINDS, Race, Racer, Tried, bound, contests, lock_checks, rounds_of
-from mutiny.targets.registry import find_spec, find_target
+from mutiny.modes.race import KINDS, Race, Racer, Tried, bound, rounds_of
+from mutiny.targets.board.spec import BoardSpec
+from mutiny.targets.registry import find_target, shipped
 
-PROFILE = find_spec("longboat-board")[0].profile
+SPEC = BoardSpec.load(shipped()["longboat-board"])
+PROFILE = SPEC.profile
 
 
 def test_the_bound_of_rounds_without_a_bug() -> None:
@@ -33,7 +36,7 @@ def test_claims_are_for_one_task_by_different_workers() -> None:
 
 @pytest.mark.parametrize("kind", ["claims", "update", "toctou"])
 def test_rounds_do_not_share_tasks(kind: str) -> None:
-    sequence = rounds_of(PROFILE, kind, 5, 2)
+    sequence = rounds_of(races(SPEC), kind, 5, 2)
     added = [one.task for one in sequence if isinstance(one, op.AddTask)]
     assert len(added) == len(set(added))
     assert sum(1 for one in sequence if isinstance(one, Parallel)) in (5, 10)
@@ -59,7 +62,7 @@ def test_a_board_is_asked_only_what_it_has_words_for() -> None:
     ]
     (contest,) = contests(silent, "claims", "", 2)
     assert all(one.task is None for one in contest.together if isinstance(one, op.Claim))
-    begin = rounds_of(silent, "update", 1, 2)
+    begin = rounds_of(races(replace(SPEC, profile=silent)), "update", 1, 2)
     assert not any(isinstance(one, op.Configure) for one in begin)
     held = [one for one in lock_checks(silent) if isinstance(one, op.HoldBoardLock)]
     assert {one.during.type for one in held if one.during} == {"AddTask", "Cancel"}, (
@@ -100,5 +103,7 @@ def test_where_commands_meet_in_a_server_that_is_said() -> None:
 
 def test_only_boards_can_be_raced() -> None:
     bench: Any = Bench("longboat")
-    with pytest.raises(UsageError, match="no board"):
+    with pytest.raises(
+        UsageError, match="longboat is a fleet of workers; `mutiny race` needs a board"
+    ):
         Racer(bench).run(KINDS)

@@ -33,7 +33,7 @@ def put(file: Path, value: object) -> Path:
 
 def problems(file: Path) -> tuple[str, ...]:
     with pytest.raises(FormatError) as caught:
-        load(file, OPERATIONS)
+        load(file, OPERATIONS, "workers")
     return caught.value.problems
 
 
@@ -44,21 +44,21 @@ def test_a_minimal_replay_comes_back_as_it_was(file: Path) -> None:
     replay = Replay(
         SEQUENCE, "workers", "llmc", "accept-half-done", 7, "workers.nothing_lost", "bwrap"
     )
-    assert load(put(file, replay.as_json()), OPERATIONS) == replay
+    assert load(put(file, replay.as_json()), OPERATIONS, "workers") == replay
 
 
 def test_a_bare_list_is_a_scenario(file: Path) -> None:
-    found = load(put(file, [item.as_json() for item in SEQUENCE]), OPERATIONS)
-    assert found == Replay(SEQUENCE)
+    found = load(put(file, [item.as_json() for item in SEQUENCE]), OPERATIONS, "workers")
+    assert found == Replay(SEQUENCE, "workers")
 
 
 def test_args_may_be_left_out(file: Path) -> None:
-    assert load(put(file, [{"type": "Up"}]), OPERATIONS).operations == (op.Up(),)
+    assert load(put(file, [{"type": "Up"}]), OPERATIONS, "workers").operations == (op.Up(),)
 
 
 def test_an_object_needs_only_format_and_operations(file: Path) -> None:
-    found = load(put(file, {"format": 1, "operations": [OPERATION]}), OPERATIONS)
-    assert found == Replay((op.Reset(),))
+    found = load(put(file, {"format": 1, "operations": [OPERATION]}), OPERATIONS, "workers")
+    assert found == Replay((op.Reset(),), "workers")
 
 
 def journal(directory: Path, *violations: Violation) -> Path:
@@ -89,18 +89,20 @@ def test_a_journal_is_a_replay(tmp_path: Path) -> None:
     expected = Replay(
         (op.Reset(), op.Up()), "workers", "llmc", "p", 9, "workers.one_daemon", "unshare"
     )
-    assert load(path, OPERATIONS) == expected
-    assert load(tmp_path, OPERATIONS) == expected
+    assert load(path, OPERATIONS, "workers") == expected
+    assert load(tmp_path, OPERATIONS, "workers") == expected
 
 
 def test_a_journal_without_its_plan_is_a_plain_sequence(tmp_path: Path) -> None:
-    assert load(journal(tmp_path), OPERATIONS) == Replay((op.Reset(), op.Up()))
+    assert load(journal(tmp_path), OPERATIONS, "workers") == Replay(
+        (op.Reset(), op.Up()), "workers"
+    )
 
 
 def test_a_run_directory_prefers_its_minimal_replay(tmp_path: Path) -> None:
     journal(tmp_path)
-    put(tmp_path / "minimal_replay.json", Replay((op.Reset(),)).as_json())
-    assert load(tmp_path, OPERATIONS).operations == (op.Reset(),)
+    put(tmp_path / "minimal_replay.json", Replay((op.Reset(),), "workers").as_json())
+    assert load(tmp_path, OPERATIONS, "workers").operations == (op.Reset(),)
 
 
 # --- what is refused ------------------------------------------------------------------------------
@@ -165,7 +167,7 @@ def test_a_file_nested_too_deeply_is_refused(file: Path) -> None:
 def test_another_contract_is_not_weakened_to_ours(file: Path) -> None:
     put(file, {"format": 1, "contract": "board", "operations": [OPERATION]})
     with pytest.raises(NotReproducible, match="the contract 'board'") as caught:
-        load(file, OPERATIONS)
+        load(file, OPERATIONS, "workers")
     assert caught.value.exit_code == 2
 
 
@@ -186,7 +188,7 @@ def test_a_plan_that_cannot_be_read_is_not_passed_over(
     path = journal(tmp_path)
     put(tmp_path / "plan.json", plan)
     with pytest.raises(FormatError, match=word) as caught:
-        load(path, OPERATIONS)
+        load(path, OPERATIONS, "workers")
     assert str(tmp_path / "plan.json") in str(caught.value)
 
 
@@ -201,26 +203,26 @@ def test_a_journal_with_a_violation_of_nothing_is_refused(
 
 def test_an_empty_journal_is_no_replay(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="the journal has no operation"):
-        load(put(tmp_path / "operations.jsonl", ""), OPERATIONS)
+        load(put(tmp_path / "operations.jsonl", ""), OPERATIONS, "workers")
 
 
 def test_a_directory_without_a_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"no minimal_replay\.json and no operations\.jsonl"):
-        load(tmp_path, OPERATIONS)
+        load(tmp_path, OPERATIONS, "workers")
 
 
 def test_a_file_that_is_not_there_or_not_text(tmp_path: Path, file: Path) -> None:
     with pytest.raises(UsageError, match="cannot read the replay file: No such file"):
-        load(tmp_path / "nowhere.json", OPERATIONS)
+        load(tmp_path / "nowhere.json", OPERATIONS, "workers")
     file.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(UsageError, match="is not UTF-8 text"):
-        load(file, OPERATIONS)
+        load(file, OPERATIONS, "workers")
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "null", '{"format": 99}', "\x00"])
 def test_every_refusal_is_about_the_file_and_exits_with_2(file: Path, content: str) -> None:
     with pytest.raises(MutinyError) as caught:
-        load(put(file, content), OPERATIONS)
+        load(put(file, content), OPERATIONS, "workers")
     assert caught.value.exit_code == 2
     assert all(line.startswith(str(file)) for line in str(caught.value).splitlines())
 

@@ -25,11 +25,11 @@ from mutiny.model.verdict import Verdict
 from mutiny.model.violation import Violation
 from mutiny.modes.bench import Assignment, Bench
 from mutiny.report.summary import summary
+from mutiny.targets.kit.options import LiveOptions
 from mutiny.targets.registry import Target, find_spec
-from mutiny.targets.workers.live import LiveOptions
 
 VIOLATION = Violation("workers.nothing_lost", "It is gone.", "MT-7f3a-1", {"kind": "task"})
-REPLAY = Replay((op.Reset(), op.Up()), target="longboat", expect="workers.one_daemon")
+REPLAY = Replay((op.Reset(), op.Up()), "workers", target="longboat", expect="workers.one_daemon")
 BOX = {
     "technique": "bwrap",
     "guarantee": "all of them",
@@ -159,7 +159,7 @@ def test_summaries_of_every_outcome_are_valid(tmp_path: Path) -> None:
 
 def test_every_scenario_is_a_valid_replay() -> None:
     for scenario in SCENARIOS.values():
-        assert schemas.problems("replay", Replay(scenario).as_json()) == []
+        assert schemas.problems("replay", Replay(scenario, "workers").as_json()) == []
         assert schemas.problems("replay", [item.as_json() for item in scenario]) == []
 
 

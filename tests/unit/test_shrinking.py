@@ -13,11 +13,10 @@ from typing import Any
 
 import pytest
 
-from mutiny.contracts.plain.contract import PlainContract
+from mutiny.contracts.plain.contract import Nothing, PlainContract
 from mutiny.engine.minimise import Budget
 from mutiny.engine.replay import Tries
 from mutiny.experiments.instrumented import InstrumentedTarget
-from mutiny.experiments.plain import Nothing, PlainSpec
 from mutiny.kit.contract import Answered, Evidence, StepContext
 from mutiny.kit.operations import Reset, Sleep
 from mutiny.model.operation import Operation
@@ -26,6 +25,7 @@ from mutiny.model.verdict import Verdict
 from mutiny.model.violation import Violation
 from mutiny.modes.bench import Assignment, Bench
 from mutiny.modes.shrinking import TRIES, Shrunk, shrink
+from mutiny.targets.plain.target import PlainSpec
 
 RULE = "plain.kept"
 SPEC = PlainSpec()

@@ -112,7 +112,7 @@ def test_plain_down_differs_only_in_down() -> None:
 
 @pytest.mark.parametrize("path", sorted(FINDINGS.glob("*.json")), ids=lambda path: path.stem)
 def test_stored_replay_can_be_read(path: Path) -> None:
-    replay = load(path, OPERATIONS)
+    replay = load(path, OPERATIONS, "workers")
     assert replay.expect in RULES
     assert replay.target is not None
     if replay.target.endswith(".toml"):

@@ -107,7 +107,7 @@ def test_the_block_below_a_failure(tmp_path: Path) -> None:
     violation = Violation("workers.fails_clearly", "Review failed due to a dirty worktree.")
     result = refused("Worker 'beta' worktree has uncommitted changes", argv=("longboat", "review"))
     last = step(op.Review("beta"), Verdict.BUG, 11, violation, result=result)
-    lines = failure(tmp_path, last, Replay((op.Reset(),)))
+    lines = failure(tmp_path, last, Replay((op.Reset(),), "workers"))
     order = [
         "!!! Error Detected !!!",
         "Error Type: Crashes",

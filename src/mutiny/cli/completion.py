@@ -34,11 +34,11 @@ def _targets(_: Given) -> Names:
 
 
 def _scenarios(given: Given) -> Names:
-    from mutiny.contracts.catalogue import scenarios_about
+    from mutiny.contracts.catalogue import default_for, scenarios_about
     from mutiny.targets.registry import find_spec
 
     try:
-        spec, _ = find_spec(given.get("target") or "longboat")
+        spec, _ = find_spec(given.get("target") or default_for("run").default_target)
     except MutinyError:  # a shell has no place for complaints
         return ()
     return scenarios_about(spec.contract).items()
@@ -57,15 +57,16 @@ def _experiments(_: Given) -> Names:
 
 
 def _rules(_: Given) -> Names:
-    from mutiny.contracts.catalogue import CONTRACTS, rules_of
+    from mutiny.contracts.catalogue import contracts
 
-    return ((rule.id, rule.promise) for name in CONTRACTS for rule in rules_of(name).values())
+    rules = (rule for one in contracts().values() for rule in one.all_rules().values())
+    return ((rule.id, rule.promise) for rule in rules)
 
 
 def _contracts(_: Given) -> Names:
-    from mutiny.contracts.catalogue import CONTRACTS
+    from mutiny.contracts.catalogue import with_targets
 
-    return ((name, "") for name in CONTRACTS)
+    return ((name, "") for name in with_targets())
 
 
 KINDS: dict[str, Callable[[Given], Names]] = {

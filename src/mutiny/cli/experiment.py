@@ -77,7 +77,7 @@ def run_command(
     All files are checked before the first one touches anything. Exit code 0 only when every steady
     state held before, during and after, every fault fired and every verification could be made.
     """
-    from mutiny.modes.experiment import load_ahead, plain_bench
+    from mutiny.modes.experiment import bare_contract, load_ahead, plain_bench
 
     alone = len(experiments) == 1 and target is None
     ahead = load_ahead(Path(experiments[0]), root, isolation) if alone else None
@@ -87,7 +87,7 @@ def run_command(
         for name in experiment.targets:
             if ahead is not None:
                 bench = ahead[1]
-            elif experiment.contract == "plain":
+            elif experiment.contract == bare_contract().name:
                 bench = plain_bench(root, isolation, Path(experiment.path))
             else:
                 from mutiny.engine.minimise import Budget
@@ -260,7 +260,7 @@ def _checked(name: str, target: str | None) -> dict[str, Any]:
 @command.command("list")
 @click.option("--sentences", is_flag=True, help="The sentences of steady states and `verify`.")
 @click.option("--steps", is_flag=True, help="The words that a step may begin with.")
-@click.option("--contract", type=values.CONTRACT, help="Only this contract: workers or board.")
+@click.option("--contract", type=values.CONTRACT, help="Only this contract.")
 @json_option
 def list_command(sentences: bool, steps: bool, contract: str | None, as_json: bool) -> int:
     """List the experiments that ship with Mutiny, or what an experiment can say."""
@@ -295,12 +295,12 @@ def list_command(sentences: bool, steps: bool, contract: str | None, as_json: bo
 
 
 def _list_language(contract: str | None, *, sentences: bool, as_json: bool) -> int:
-    from mutiny.experiments.native import DEFAULT_TARGETS, registry_of
+    from mutiny.contracts.catalogue import language_of, with_targets
+    from mutiny.experiments.native import registry_of
     from mutiny.experiments.steps import StepReader
-    from mutiny.kit.language import language_of
 
     found: dict[str, Any] = {}
-    for name in [contract] if contract else list(DEFAULT_TARGETS):
+    for name in [contract] if contract else list(with_targets()):
         _require_contract(name)
         language = language_of(name)
         if sentences:
@@ -327,11 +327,11 @@ def _list_language(contract: str | None, *, sentences: bool, as_json: bool) -> i
 
 
 def _require_contract(name: str) -> None:
+    from mutiny.contracts.catalogue import with_targets
     from mutiny.errors import UsageError, nearest
-    from mutiny.experiments.native import DEFAULT_TARGETS
 
-    if name not in DEFAULT_TARGETS:
-        raise UsageError(f"unknown contract {name!r}{nearest(name, list(DEFAULT_TARGETS))}")
+    if name not in with_targets():
+        raise UsageError(f"unknown contract {name!r}{nearest(name, list(with_targets()))}")
 
 
 @command.command("report")

@@ -22,7 +22,6 @@ from mutiny.cli.output import echo
 if TYPE_CHECKING:
     from mutiny.engine.loading import Loaded, LoadReport
 
-BOARDS = ("longboat-board", "longboat-broker", "longboat-crew")
 SHAPES = ("cost", "cycles", "dag", "payloads", "long", "burst")
 
 
@@ -104,12 +103,14 @@ def command(
       mutiny load --target longboat-broker --shape cycles --cycles 10000
     """
     from mutiny.cli.progress import ProgressLine
+    from mutiny.contracts.catalogue import default_for
     from mutiny.engine.loading import LoadReport
+    from mutiny.kit.abilities import Sizes
     from mutiny.modes import load as mode
 
-    sizes = mode.Sizes(tasks, claims, workers, cycles, graph)
+    sizes = Sizes(tasks, claims, workers, cycles, graph)
     report = LoadReport()
-    for target in stopping.unless_asked(targets or BOARDS):
+    for target in stopping.unless_asked(targets or default_for("load").targets):
         bench = make_bench(target, program, plant, "double", isolation, root, None)
         known = len(report.loads)
         with ProgressLine("", 0, quiet=as_json) as line:

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 import click
 
 from mutiny.cli import values
-from mutiny.cli.options import DEFAULT_ROOT, bin_option, isolation_option, json_option, make_bench
+from mutiny.cli.options import (
+    DEFAULT_ROOT,
+    bin_option,
+    default_target,
+    isolation_option,
+    json_option,
+    make_bench,
+)
 from mutiny.cli.output import echo
 
 if TYPE_CHECKING:
@@ -87,7 +94,7 @@ def command(
     wanted = rule or replay.expect
     if wanted is None:
         raise UsageError(f"{source}: no rule was broken in it; name one with --rule")
-    name = target or replay.target or "longboat"
+    name = target or replay.target or default_target(replay)
     planted = replay.plant if plant is None else plant
     made = make_bench(name, program, planted, "double", isolation, DEFAULT_ROOT, None)
     bench = seeing(made, replay)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from mutiny.cli import values
+from mutiny.contracts.catalogue import default_for
 
 if TYPE_CHECKING:
     from mutiny.engine.minimise import Budget
@@ -49,7 +50,7 @@ _TARGET_OPTIONS = (
     click.option(
         "--target",
         type=values.TARGET,
-        default="longboat",
+        default=default_for("run").default_target,
         show_default=True,
         help="A target's name, or a TOML file.",
     ),
@@ -132,8 +133,15 @@ def load_sequence(path: Path, target: str | None) -> Replay:
 
     said = contract_of(path)
     named = find_spec(target)[0].contract if said is None and target else None
-    contract = said or named or "workers"
-    return load(path, operations_of(contract), contract=contract)
+    contract = said or named or default_for("run").name
+    return load(path, operations_of(contract), contract)
+
+
+def default_target(replay: Replay) -> str:
+    """The target of a sequence that names none: the default of its contract."""
+    from mutiny.contracts.catalogue import contract_named
+
+    return contract_named(replay.contract).default_target
 
 
 def seeing(bench: Bench, replay: Replay) -> Bench:

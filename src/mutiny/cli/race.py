@@ -17,6 +17,7 @@ from mutiny.cli.options import (
     runs_option,
 )
 from mutiny.cli.output import echo
+from mutiny.contracts.catalogue import default_for
 
 if TYPE_CHECKING:
     from mutiny.modes.race import Race, Tried
@@ -28,7 +29,7 @@ KINDS = ("claims", "update", "lock", "toctou")
 @click.option(
     "--target",
     type=values.TARGET,
-    default="longboat-board",
+    default=default_for("race").default_target,
     show_default=True,
     help="A board's name, or a TOML file.",
 )

@@ -12,6 +12,7 @@ from mutiny import stopping
 from mutiny.cli import values
 from mutiny.cli.options import (
     bin_option,
+    default_target,
     isolation_option,
     json_option,
     make_bench,
@@ -75,7 +76,7 @@ def command(
     from mutiny.modes.scenarios import run_one
 
     replay = load_sequence(file, target)
-    name = target or replay.target or "longboat"
+    name = target or replay.target or default_target(replay)
     chosen = replay.plant if plant is None else plant
     box = _isolation(isolation, replay)
     bench = seeing(make_bench(name, program, chosen, "double", box, root, None), replay)

@@ -22,9 +22,9 @@ def command(contract: str | None, target: str | None, as_json: bool) -> int:
       mutiny scenarios --target longboat-broker
       mutiny run --scenario merge_conflict
     """
-    from mutiny.contracts.catalogue import CONTRACTS, scenarios_about
+    from mutiny.contracts.catalogue import scenarios_about, with_targets
 
-    chosen = [contract] if contract is not None else list(CONTRACTS)
+    chosen = [contract] if contract is not None else list(with_targets())
     found = {name: dict(scenarios_about(name)) for name in chosen}
     if target is not None:
         found = _of_target(target, found)
@@ -47,12 +47,9 @@ def command(contract: str | None, target: str | None, as_json: bool) -> int:
 
 def _of_target(target: str, found: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
     """Those that a target runs: its file leaves out what makes no sense for it."""
-    from mutiny.contracts.board.scenarios import scenarios_of
-    from mutiny.targets.board.spec import BoardSpec
     from mutiny.targets.registry import find_spec
 
     spec, _ = find_spec(target)
     about = found.get(spec.contract, {})
-    if isinstance(spec, BoardSpec):
-        about = {name: about[name] for name in scenarios_of(spec.profile) if name in about}
-    return {spec.contract: about}
+    runs = spec.make_contract("double").scenarios
+    return {spec.contract: {name: about[name] for name in runs if name in about}}

@@ -1,7 +1,7 @@
 """Replay files: a journal, a `minimal_replay.json`, or a bare list of operations.
 
-    {"format": 1, "contract": "workers", "target": "longboat", "plant": "", "seed": 7,
-     "expect": "workers.nothing_lost", "isolation": "bwrap", "techniques": ["SIGKILL by handle"],
+    {"format": 1, "contract": CONTRACT, "target": TARGET, "plant": "", "seed": 7,
+     "expect": RULE, "isolation": "bwrap", "techniques": ["SIGKILL by handle"],
      "reproduced": {"failed": 3, "tries": 3}, "minimised": "finished",
      "operations": [{"type": "Reset", "args": {}}, ...]}
 
@@ -56,7 +56,7 @@ class Replay:
     """A sequence together with what it takes to repeat it."""
 
     operations: tuple[Operation, ...]
-    contract: str = "workers"
+    contract: str
     target: str | None = None
     plant: str = ""
     seed: int = 0
@@ -128,7 +128,7 @@ class _Document:
 
     format: int
     operations: Any
-    contract: str = "workers"
+    contract: str | None = None
     target: str | None = None
     plant: str = ""
     seed: int = 0
@@ -149,18 +149,20 @@ class _Document:
 class _Origin:
     """What a journal's plan says about where it comes from."""
 
-    contract: str = "workers"
+    contract: str | None = None
     target: str | None = None
     plant: str = ""
     seed: int = 0
 
 
-def load(path: Path, registry: Registry, *, contract: str = "workers") -> Replay:
-    """Read any of the three forms; a directory means the run in it."""
+def load(path: Path, registry: Registry, contract: str) -> Replay:
+    """Read any of the three forms; a directory means the run in it. What names no contract is for the given
+    one.
+    """
     if path.is_dir():
-        replay = _load_run(path, registry)
+        replay = _load_run(path, registry, contract)
     elif path.name.endswith(".jsonl"):
-        replay = _from_journal(path, registry)
+        replay = _from_journal(path, registry, contract)
     else:
         replay = _load_json(path, registry, contract)
     if replay.contract != contract:
@@ -181,15 +183,15 @@ def contract_of(path: Path) -> str | None:
     return contract if isinstance(contract, str) else None
 
 
-def _load_run(path: Path, registry: Registry) -> Replay:
+def _load_run(path: Path, registry: Registry, contract: str) -> Replay:
     for name in ("minimal_replay.json", "operations.jsonl"):
         if (path / name).exists():
             read = _from_journal if name.endswith(".jsonl") else _load_json
-            return read(path / name, registry)
+            return read(path / name, registry, contract)
     raise UsageError(f"{path}: no minimal_replay.json and no operations.jsonl in this directory")
 
 
-def _from_journal(path: Path, registry: Registry) -> Replay:
+def _from_journal(path: Path, registry: Registry, contract: str) -> Replay:
     operations = tuple(journal.read_operations(path, registry))
     if not operations:
         raise UsageError(f"{path}: the journal has no operation")
@@ -200,7 +202,7 @@ def _from_journal(path: Path, registry: Registry) -> Replay:
     technique = box.get("technique") if isinstance(box, dict) else None
     return Replay(
         operations,
-        origin.contract,
+        origin.contract or contract,
         origin.target,
         origin.plant,
         origin.seed,
@@ -244,7 +246,7 @@ def _plan_of(path: Path) -> dict[str, Any]:
     return data
 
 
-def _load_json(path: Path, registry: Registry, contract: str = "workers") -> Replay:
+def _load_json(path: Path, registry: Registry, contract: str) -> Replay:
     data = documents.read_json(path, "replay file")
     if isinstance(data, list):
         return Replay(_operations(data, registry, path), contract)
@@ -256,7 +258,7 @@ def _load_json(path: Path, registry: Registry, contract: str = "workers") -> Rep
     document = decode(_Document, data, where=str(path))
     return Replay(
         _operations(document.operations, registry, path),
-        document.contract,
+        document.contract or contract,
         document.target,
         document.plant,
         document.seed,

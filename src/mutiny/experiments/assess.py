@@ -5,9 +5,10 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from mutiny.contracts.catalogue import language_of
 from mutiny.experiments.experiment import CHAOS_TOOLKIT
 from mutiny.kit.experiment import Probe, SteadyState, Undo, Watch
-from mutiny.kit.language import availability, language_of, median, of_chaos
+from mutiny.kit.language import availability, median, of_chaos
 from mutiny.kit.operations import disturbs
 from mutiny.model.operation import Kind
 from mutiny.model.verdict import Verdict

@@ -11,12 +11,12 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mutiny.contracts.catalogue import default_for, language_of
 from mutiny.errors import nearest
 from mutiny.experiments.document import Mistake, Mistakes
 from mutiny.experiments.experiment import CHAOS_TOOLKIT, Experiment, PlannedStep
 from mutiny.experiments.tolerance import problem
 from mutiny.kit.experiment import Action, Gather, Probe
-from mutiny.kit.language import language_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from mutiny.experiments.document import Document, Node
     from mutiny.model.operation import Operation
 
-PLAIN_BOX = "box"
 KEYS = (
     *("version", "title", "description", "tags", "contributions", "configuration", "secrets"),
     *("controls", "steady-state-hypothesis", "method", "rollbacks", "runtime", "extensions", "dry"),
@@ -94,9 +93,10 @@ class _Reader:
         probes = self._hypothesis(root)
         method = self._method(root)
         rollback = self._activities(self._list(root, "rollbacks"))
-        contract = "plain"
+        bare = default_for("foreign experiment")
+        contract = bare.name
         setup: tuple[PlannedStep, ...] = ()
-        if target is not None and target != PLAIN_BOX:
+        if target is not None and target not in bare.targets:
             contract = self._contract_of(target)
             setup = (
                 PlannedStep("(what the contract begins with)", 0, language_of(contract).setup),
@@ -108,7 +108,7 @@ class _Reader:
             "" if title is None else str(title.scalar),
             "" if described is None else str(described.scalar or ""),
             contract,
-            (target or PLAIN_BOX,),
+            (target or bare.default_target,),
             (),
             setup,
             method,

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mutiny import stopping
+from mutiny.contracts.catalogue import language_of
 from mutiny.experiments.recorder import Breach, Recorder
 from mutiny.kit import operations as common
 from mutiny.kit.contract import Answered, Live, Model, Seen
@@ -28,7 +29,6 @@ from mutiny.kit.experiment import (
     VerifySentence,
     Watch,
 )
-from mutiny.kit.language import language_of
 from mutiny.kit.sentences import Truth
 from mutiny.kit.shortening import deeds
 from mutiny.kit.wrapping import WrappedContract

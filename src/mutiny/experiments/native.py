@@ -7,16 +7,16 @@ been touched by then.
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 
 from mutiny.codec import Registry
+from mutiny.contracts.catalogue import contract_named, default_for, language_of, with_targets
 from mutiny.errors import UsageError, nearest
 from mutiny.experiments.document import Document, Mistake, Mistakes, Node
 from mutiny.experiments.experiment import Experiment, PlannedStep, SteadyLine
 from mutiny.experiments.reach import reach
 from mutiny.experiments.steps import StepReader
 from mutiny.kit.experiment import DEFAULT_RATE_HZ, FASTEST_HZ
-from mutiny.kit.language import RADII, RADIUS_WORDS, Language, language_of
+from mutiny.kit.language import RADII, RADIUS_WORDS, Language
 from mutiny.kit.operations import disturbs
 from mutiny.model.operation import Kind, Operation, walk
 
@@ -25,17 +25,13 @@ KEYS = (
     *("name", "hypothesis", "steady_state", "method", "rollback", "blast_radius"),
     *("target", "contract", "seed", "timeout", "setup", "probe", "rate", "covers", "finds"),
 )
-DEFAULT_TARGETS = {"workers": "longboat", "board": "longboat-board"}
-DEFAULT_CONTRACT = "board"
 ContractOf = Callable[[str], str]
 """The contract of a target, by the target's name."""
 
 
 def registry_of(contract: str) -> Registry:
-    """All operations of a contract."""
-    module = import_module(f"mutiny.contracts.{contract}.operations")
-    registry: Registry = module.OPERATIONS
-    return registry
+    """The operations of a contract that can be steps."""
+    return contract_named(contract).operations.load()
 
 
 def understand(
@@ -92,14 +88,17 @@ class _Reader:
         """The targets, and the contract that they share."""
         named = self._texts(body, "target")
         given = self._text(body, "contract")
-        if given is not None and given not in DEFAULT_TARGETS:
+        if given is not None and given not in with_targets():
             line = body.line_of("contract")
-            self._fail(line, f"unknown contract {given!r}{nearest(given, list(DEFAULT_TARGETS))}")
+            self._fail(line, f"unknown contract {given!r}{nearest(given, list(with_targets()))}")
             return (), None
         targets = (self._target,) if self._target else named
         if not targets:
-            contract = given or DEFAULT_CONTRACT
-            return (DEFAULT_TARGETS[contract],), contract
+            contract = contract_named(given) if given else default_for("experiment")
+            if contract.targets:
+                return (contract.default_target,), contract.name
+            self._fail(body.line, f"name a target: none of the contract {given!r} is the default")
+            return (), None
         found: dict[str, str] = {}
         for target in targets:
             try:

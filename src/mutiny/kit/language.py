@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from mutiny.kit.sentences import (
@@ -245,18 +244,3 @@ class Language:
                 return operations
         hint = nearest_text(line, [known.text for known in self.rollbacks])
         raise ValueError(f"unknown rollback {line!r}{hint}")
-
-
-CONTRACTS = ("workers", "board", "plain")
-
-
-def language_of(contract: str) -> Language:
-    """The language of a contract; one that has none of its own gets the shared sentences."""
-    if not (contract.isidentifier() and contract.islower()):
-        raise ValueError(f"{contract!r} is no contract")
-    try:
-        module = import_module(f"mutiny.contracts.{contract}.language")
-    except ModuleNotFoundError:
-        return Language(contract, ())
-    language: Language = module.LANGUAGE
-    return language

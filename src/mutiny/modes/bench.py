@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mutiny.engine.replay import Replay
     from mutiny.kit.contract import AnyContract, Live
     from mutiny.report.origin import Origin
-    from mutiny.targets.workers.live import LiveOptions
+    from mutiny.targets.kit.options import LiveOptions
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,22 @@ class Subject(Protocol):
 
     def healthy(self) -> Subject | None:
         """The same target without its plant; None when it has none."""
+
+
+def ability(target: Subject, name: str) -> Any:
+    """What the target's contract brings for a mode that not every contract can be used in; UsageError when
+    it has no such ability.
+    """
+    from mutiny.contracts.catalogue import contract_named, contracts
+    from mutiny.errors import UsageError
+
+    contract = contract_named(target.spec.contract)
+    if name not in contract.abilities:
+        able = [one.noun for one in contracts().values() if name in one.abilities]
+        raise UsageError(
+            f"target {target.name} is {contract.noun}; `mutiny {name}` needs {' or '.join(able)}"
+        )
+    return contract.abilities[name].load()(target.spec)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mutiny.experiments.compile import Plan
     from mutiny.experiments.experiment import Experiment
     from mutiny.experiments.instrumented import InstrumentedTarget
+    from mutiny.kit.descriptor import Descriptor
     from mutiny.modes.bench import Bench
     from mutiny.report.experiment import ExperimentReport
 
@@ -40,15 +41,19 @@ def plain_bench(
     box: Startup | None = None,
 ) -> Bench:
     """A bench whose target is nothing but a box that can read the experiment's directory."""
-    from mutiny.experiments.plain import PlainOptions, PlainTarget
     from mutiny.modes.bench import Bench
 
-    target: Any = PlainTarget(
-        PlainOptions(technique=isolation),
-        visible=path.resolve().parent,
-        ahead=[] if box is None else [box],
-    )
+    make = bare_contract().bare_target
+    assert make is not None
+    target = make.load()(isolation, path.resolve().parent, [] if box is None else [box])
     return Bench(target, root, directory=directory)
+
+
+def bare_contract() -> Descriptor:
+    """The contract of a box without a target, in which foreign experiments run."""
+    from mutiny.contracts.catalogue import default_for
+
+    return default_for("foreign experiment")
 
 
 def load_ahead(path: Path, root: Path, isolation: str | None) -> tuple[Experiment, Bench] | None:
@@ -99,11 +104,15 @@ def _looks_foreign(path: Path) -> bool:
 
 def _load_the_rest() -> None:
     """What a run needs once its box stands."""
-    from mutiny.contracts.plain import language  # noqa: F401
-    from mutiny.experiments import activities, assess, ct_journal, instrumented, plain  # noqa: F401
+    from mutiny.experiments import activities, assess, ct_journal, instrumented  # noqa: F401
     from mutiny.experiments.compile import compile_experiment  # noqa: F401
     from mutiny.modes import bench  # noqa: F401
     from mutiny.report import experiment_page, summary, terminal  # noqa: F401
+
+    bare = bare_contract()
+    bare.language.load()
+    if bare.bare_target is not None:
+        bare.bare_target.load()
 
 
 def instrumented(bench: Bench, deadline_s: float | None = None) -> Bench:
@@ -138,7 +147,7 @@ def _again(experiment: Experiment, outcome: Outcome, target: InstrumentedTarget)
     """The command that repeats it, from any directory."""
     import shlex
 
-    if experiment.contract == "plain":  # the file itself is all that there is to repeat
+    if not target.origin:  # the file itself is all that there is to repeat
         return shlex.join(["mutiny", "experiment", "run", str(Path(experiment.path).absolute())])
     from mutiny.report.origin import replay_command
     from mutiny.targets.registry import spoken_again

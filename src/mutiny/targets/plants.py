@@ -5,12 +5,12 @@ from __future__ import annotations
 from mutiny.errors import UsageError, nearest
 
 _BOARDS = {
-    "longboat": "workers",
+    "longboat": "",
     "longboat-board": "A",
     "longboat-broker": "B",
     "longboat-crew": "C",
 }
-"""Which part of longboat a target is."""
+"""Which of longboat's boards a target is; empty: none of them, but its workers."""
 
 
 def check_plants(target: str, plant: str) -> None:
@@ -27,8 +27,6 @@ def check_plants(target: str, plant: str) -> None:
                 f"unknown plant {name!r}{nearest(name, list(PLANTS))}; see `mutiny plants`"
             )
         board = _BOARDS.get(target)
-        if board is not None and board not in (PLANTS[name].boards or "workers"):
-            fitting = [
-                one for one, part in _BOARDS.items() if part in (PLANTS[name].boards or "workers")
-            ]
+        fitting = [one for one, part in _BOARDS.items() if part in (PLANTS[name].boards or [""])]
+        if board is not None and target not in fitting:
             raise UsageError(f"plant {name!r} belongs to {', '.join(fitting)}, not to {target!r}")

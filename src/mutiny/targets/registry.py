@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib.metadata import entry_points
 from importlib.resources import files
@@ -16,27 +17,22 @@ from pathlib import Path
 
 from mutiny import documents
 from mutiny.box.isolation import Network
-from mutiny.contracts.workers.contract import WorkersContract
-from mutiny.errors import TargetMissing, UsageError, nearest
+from mutiny.contracts.catalogue import contract_named, default_for, with_targets
+from mutiny.errors import FormatError, TargetMissing, UsageError, nearest
 from mutiny.kit.contract import AnyContract, Live
-from mutiny.targets.board.spec import BoardSpec
+from mutiny.kit.descriptor import TargetForm
+from mutiny.targets.kit.checks import with_line
+from mutiny.targets.kit.options import LiveOptions
 from mutiny.targets.kit.starting import refuse_missing
-from mutiny.targets.workers.live import LiveOptions, WorkersLive
-from mutiny.targets.workers.spec import TargetSpec
 
 ENTRY_POINTS = "mutiny.targets"
-_BY_RECORD = (
-    *("workers.delivered_once", "workers.nothing_lost", "workers.accepted_is_merged"),
-    *("workers.work_reachable", "workers.discarded_is_kept", "workers.review_means_done"),
-)
-"""Rules that need the doubles' own record."""
 
 
 @dataclass(frozen=True)
 class Target:
     """A target that can be brought to life."""
 
-    spec: TargetSpec | BoardSpec
+    spec: TargetForm
     program: Path
     origin: str
     options: LiveOptions
@@ -47,23 +43,13 @@ class Target:
 
     def contract(self) -> AnyContract:
         """The contract with this target's profile and words."""
-        if isinstance(self.spec, BoardSpec):
-            from mutiny.contracts.board.contract import BoardContract
-
-            return BoardContract(self.spec.profile, self.spec.words)
-        profile = self.spec.make_profile()
-        if self.options.agents == "real":
-            silent = dict.fromkeys(_BY_RECORD, "a real agent writes down nothing that it received")
-            profile = replace(profile, not_applicable={**profile.not_applicable, **silent})
-        return WorkersContract(profile, self.spec.rejections)
+        return self.spec.make_contract(self.options.agents)
 
     def make_live(self, directory: Path) -> Live:
         """Start the target in a new box."""
-        if isinstance(self.spec, BoardSpec):
-            from mutiny.targets.board.live import BoardLive
-
-            return BoardLive(self.spec, directory, self.options)
-        return WorkersLive(self.spec, directory, self.options)
+        live = contract_named(self.spec.contract).live
+        assert live is not None, "a contract with target files has a live target"
+        return live.load()(self.spec, directory, self.options)
 
     def apart(self) -> Target:
         """A target keeps nothing from run to run."""
@@ -85,26 +71,41 @@ def shipped() -> dict[str, Path]:
     return found
 
 
-def _load(path: Path) -> TargetSpec | BoardSpec:
-    """A target file says itself which contract it is for."""
-    contract = documents.read_toml(path, "target file")[0].get("contract")
-    return BoardSpec.load(path) if contract == "board" else TargetSpec.load(path)
+def load_target(path: Path) -> TargetForm:
+    """Read and check a target file of any contract; the file says itself which one it is for."""
+    data, text = documents.read_toml(path, "target file")
+    name = _contract_named_in(path, data)
+    forms = {one.name: one.target_form for one in with_targets().values()}
+    form = forms.get(name)
+    if form is None:
+        problem = f"contract: unknown contract {name!r}{nearest(name, list(forms))}"
+        raise FormatError(str(path), [with_line(text, problem)])
+    return form.load().load(path)
 
 
-def find_spec(name: str) -> tuple[TargetSpec | BoardSpec, str]:
+def _contract_named_in(path: Path, data: Mapping[str, object]) -> str:
+    """The file's own word, that of the file it extends, or the default."""
+    named, base = data.get("contract"), data.get("extends")
+    if named is None and isinstance(base, str):
+        above = documents.read_toml(path.with_name(f"{base}.toml"), "target file")[0]
+        named = above.get("contract")
+    return default_for("run").name if named is None else str(named)
+
+
+def find_spec(name: str) -> tuple[TargetForm, str]:
     """The specification of a target given by name or by file."""
     if name.endswith(".toml") or "/" in name:
-        return _load(Path(name)), name
+        return load_target(Path(name)), name
     known = shipped()
     if name not in known:
         raise UsageError(
             f"unknown target {name!r}{nearest(name, list(known))}; "
             f"known: {', '.join(known)}, or a TOML file"
         )
-    return _load(known[name]), str(known[name])
+    return load_target(known[name]), str(known[name])
 
 
-def find_program(spec: TargetSpec | BoardSpec, given: str | None) -> Path:
+def find_program(spec: TargetForm, given: str | None) -> Path:
     """The target's program: `--bin`, else beside this Python, else on PATH."""
     if given is not None:
         path = Path(given)
@@ -123,7 +124,7 @@ def find_program(spec: TargetSpec | BoardSpec, given: str | None) -> Path:
     return Path(found).absolute()
 
 
-def spoken_again(origin: str, spec: TargetSpec | BoardSpec, program: Path) -> tuple[str, ...]:
+def spoken_again(origin: str, spec: TargetForm, program: Path) -> tuple[str, ...]:
     """The options that name a target once more, from any directory: none for one that ships with Mutiny
     and whose program is found without help.
     """

@@ -305,3 +305,9 @@ BINDING = frozenset(
 """Rules that no target may be excused from: without them a program that does nothing would pass, or the
 beliefs could not follow what it does.
 """
+
+BY_RECORD = (
+    *("workers.delivered_once", "workers.nothing_lost", "workers.accepted_is_merged"),
+    *("workers.work_reachable", "workers.discarded_is_kept", "workers.review_means_done"),
+)
+"""Rules that need the doubles' own record."""

@@ -48,10 +48,10 @@ from mutiny.targets.board.spec import COMMANDS, BoardSpec
 from mutiny.targets.board.waits import WAITS
 from mutiny.targets.kit.files import fill
 from mutiny.targets.kit.live import LiveTarget, as_result, unable
+from mutiny.targets.kit.options import LiveOptions
 from mutiny.targets.kit.pacing import Pacing
 from mutiny.targets.kit.starting import Starting, trees_of
 from mutiny.targets.kit.version import program_version
-from mutiny.targets.workers.live import LiveOptions
 
 _COMMAND_OF = {operation: name for name, operation in COMMANDS.items()}
 LONG_TEXT = 1000

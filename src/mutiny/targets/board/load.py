@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from mutiny.contracts.board import operations as op
+from mutiny.contracts.board.load_plans import PROGRESS
 from mutiny.doubles.boards import load as board_load
 from mutiny.model.result import OperationResult
 from mutiny.targets.kit.live import unable
@@ -13,8 +14,6 @@ from mutiny.targets.kit.live import unable
 if TYPE_CHECKING:
     from mutiny.targets.board.live import BoardLive
 
-PROGRESS = "load-progress"
-"""Below the doubles' directory: how far the load is, for whoever watches."""
 WORDS = ("add_batch", "claim", "complete", "heartbeat", "release")
 SMALLEST = 1000
 LONGEST_S = 3600.0

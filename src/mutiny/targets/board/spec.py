@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from mutiny.contracts.board.contract import BoardContract
 from mutiny.contracts.board.explain import KNOWN
 from mutiny.contracts.board.operations import OPERATIONS, SETTINGS, STATUSES
 from mutiny.contracts.board.profile import BoardProfile
@@ -148,6 +149,10 @@ class BoardSpec(TargetFile):
     def words(self) -> AnswerWords:
         """How its answers are read."""
         return AnswerWords(self.errors, self.rejections, self.names)
+
+    def make_contract(self, agents: str) -> BoardContract:
+        """The contract with this target's profile and words."""
+        return BoardContract(self.profile, self.words)
 
     def make_profile(self) -> BoardProfile:
         """The contract's profile of this target."""

@@ -16,6 +16,7 @@ from typing import Annotated, Any, ClassVar, Self, get_args, get_origin, get_typ
 from mutiny import documents
 from mutiny.codec import decode
 from mutiny.errors import FormatError, nearest
+from mutiny.kit.contract import AnyContract
 from mutiny.targets.kit.checks import (
     check_excuses,
     check_inside,
@@ -138,6 +139,10 @@ class TargetFile:
     def own_problems(self) -> Iterator[str]:
         """What is wrong beyond what files of all contracts are checked for."""
         return iter(())
+
+    def make_contract(self, agents: str) -> AnyContract:
+        """The contract with this target's profile and words; `agents` is `double` or `real`."""
+        raise NotImplementedError
 
     def template(self, command: str) -> dict[str, object] | None:
         """How a command is spoken; None when the target has none."""

@@ -11,13 +11,12 @@ import re
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from mutiny import stopping
 from mutiny.box.box import Box
-from mutiny.box.isolation import Network
 from mutiny.box.results import Command, Spawned
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.observation import Observation, ProcessView
@@ -33,6 +32,7 @@ from mutiny.system.files import KEPT_LIMIT, BoxPath
 from mutiny.system.keepsakes import Keepsake, last_words
 from mutiny.targets.kit.files import fill
 from mutiny.targets.kit.live import LiveTarget, as_result, unable
+from mutiny.targets.kit.options import LiveOptions
 from mutiny.targets.kit.pacing import Pacing
 from mutiny.targets.kit.starting import Starting, trees_of
 from mutiny.targets.kit.version import program_version
@@ -43,17 +43,6 @@ from mutiny.targets.workers.waits import WAITS
 
 PROMPT_REFERENCE = "{text} (ref {token})"
 DYING_S = 1.0
-
-
-@dataclass(frozen=True)
-class LiveOptions:
-    """How the target is brought to life."""
-
-    program: Path
-    plant: str = ""
-    agents: str = "double"
-    technique: str | None = None
-    network: Network = "none"
 
 
 class WorkersLive(LiveTarget):

@@ -12,10 +12,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
+from mutiny.contracts.workers.contract import WorkersContract
 from mutiny.contracts.workers.expect import REJECTIONS
 from mutiny.contracts.workers.operations import OPERATIONS, STATUSES
 from mutiny.contracts.workers.profile import LEGAL, Profile
-from mutiny.contracts.workers.rules import BINDING, RULES
+from mutiny.contracts.workers.rules import BINDING, BY_RECORD, RULES
 from mutiny.errors import nearest
 from mutiny.model.operation import Kind
 from mutiny.targets.kit.files import (
@@ -140,6 +141,14 @@ class TargetSpec(TargetFile):
     profile: Profile = field(default_factory=Profile)
 
     vocabulary: ClassVar[Vocabulary] = VOCABULARY
+
+    def make_contract(self, agents: str) -> WorkersContract:
+        """The contract with this target's profile and words; real agents keep no record of their work."""
+        profile = self.make_profile()
+        if agents == "real":
+            silent = dict.fromkeys(BY_RECORD, "a real agent writes down nothing that it received")
+            profile = replace(profile, not_applicable={**profile.not_applicable, **silent})
+        return WorkersContract(profile, self.rejections)
 
     def make_profile(self) -> Profile:
         """The contract's profile of this target."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from mutiny import stopping
 from mutiny.box.plain import plain_box
 from mutiny.contracts.plain.contract import Nothing, PlainContract
-from mutiny.experiments.chaostoolkit import PLAIN_BOX
+from mutiny.contracts.plain.descriptor import DESCRIPTOR
 from mutiny.kit.contract import Evidence
 from mutiny.kit.operations import Sleep
 from mutiny.model.result import OperationResult
@@ -36,7 +36,7 @@ class PlainOptions:
 class PlainSpec:
     """What a target file would say."""
 
-    contract: str = "plain"
+    contract: str = DESCRIPTOR.name
 
 
 class PlainLive:
@@ -82,7 +82,7 @@ class PlainTarget:
 
     options: PlainOptions = field(default_factory=PlainOptions)
     spec: PlainSpec = field(default_factory=PlainSpec)
-    name: str = PLAIN_BOX
+    name: str = DESCRIPTOR.default_target
     origin: str = ""
     program: Path = Path()
     visible: Path = Path()
@@ -110,3 +110,10 @@ class PlainTarget:
                 return PlainLive(rising.stand())
             rising.abandon()
         return PlainLive(plain_box(directory, self.options.technique, self.visible).stand())
+
+
+def plain_target(
+    technique: str | None, visible: Path, ahead: Sequence[Startup] = ()
+) -> PlainTarget:
+    """A box whose programs can read the directory `visible`; `ahead`: a box that was begun already."""
+    return PlainTarget(PlainOptions(technique=technique), visible=visible, ahead=list(ahead))

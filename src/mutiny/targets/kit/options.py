@@ -1,0 +1,19 @@
+"""How a target is brought to life, for all contracts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from mutiny.box.isolation import Network
+
+
+@dataclass(frozen=True)
+class LiveOptions:
+    """The program, and what the run asks for."""
+
+    program: Path
+    plant: str = ""
+    agents: str = "double"
+    technique: str | None = None
+    network: Network = "none"
