@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mutiny.contracts.workers.hazards import settles
 
 from builders import CONTRACT, PATTERNS, TOKEN, TRACEBACK, belief, model, picture, view
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.advance import OK, advance
 from mutiny.contracts.workers.generate import generate
-from mutiny.contracts.workers.hazards import settles
 from mutiny.contracts.workers.judge import Answer, check_state, judge_answer
 from mutiny.contracts.workers.model import WorkersModel
 from mutiny.contracts.workers.observation import Observation

@@ -248,7 +248,7 @@ def attach(home: Home, name: str, *, print_only: bool) -> Answer:
     worker = _must_exist(home, name)
     listing = tmuxctl.list_panes()
     if listing.known and not listing.of_session(worker.session):
-        raise wrong_status("attach", worker.status)
+        raise Rejection(f"Session '{worker.session}' does not exist (worker: {worker.status})")
     command = tmuxctl.attach_command(worker.session)
     if print_only:
         return Answer({"worker": name, "command": command}, " ".join(command))

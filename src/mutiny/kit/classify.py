@@ -18,11 +18,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from mutiny.kit.crash import crash_of
+from mutiny.kit.domains import BAD_INPUT
 from mutiny.model.expectation import Expectation
 from mutiny.model.operation import Kind, Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
 from mutiny.model.violation import Violation
+
+NO_TEXT = "(no text)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +122,8 @@ def _classify_command(
     if matched & expectation.rejections:
         return Judgement(Verdict.EXPECTED, None, matched)
     said = _first_line(result.stderr or result.stdout)
+    if BAD_INPUT in expectation.rejections and not matched and said != NO_TEXT:
+        return Judgement(Verdict.EXPECTED, None, frozenset({BAD_INPUT}))
     unclear = f"{contract}.{'rejects_truthfully' if matched else 'fails_clearly'}" in excused
     if unclear and expectation.rejections:
         return Judgement(Verdict.EXPECTED, None, matched)
@@ -139,4 +144,4 @@ def _classify_command(
 
 def _first_line(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[0] if lines else "(no text)"
+    return lines[0] if lines else NO_TEXT

@@ -17,6 +17,10 @@ class TargetProfile:
     """State-changing system calls that every state-changing command surely makes: exploration breaks
     commands only before these. 0: it breaks none at a call.
     """
+    names: str = ""
+    """What names of workers and tasks may look like, as a regular expression: exploration then uses no
+    others. Empty: it also tries names that a target may refuse.
+    """
     skips: Mapping[str, str] = field(default_factory=dict)
     """Scenarios that make no sense for this target, each with the reason."""
     not_applicable: Mapping[str, str] = field(default_factory=dict)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from mutiny.contracts.workers import generate, judge, operations, simplify
 from mutiny.contracts.workers.applicability import KEEPERS, Keeper
+from mutiny.contracts.workers.expect import REJECTIONS
 from mutiny.contracts.workers.model import WorkersModel
 from mutiny.contracts.workers.observation import Observation
 from mutiny.contracts.workers.profile import Profile
@@ -204,7 +205,7 @@ class WorkersContract:
 
     def generate(self, seed: int, length: int) -> tuple[Operation, ...]:
         """An explored sequence: chaos, then recovery."""
-        return generate.generate(self.profile, seed, length)
+        return generate.generate(self.profile, seed, length, self.patterns or REJECTIONS)
 
     def plausible(self, sequence: Sequence[Operation], original: Sequence[Operation]) -> bool:
         """Could this sequence mean anything? The minimiser does not run what could not."""

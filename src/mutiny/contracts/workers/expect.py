@@ -6,9 +6,12 @@ own pace decides, both are right. The model never guesses: it names the refusals
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.model import WorkersModel
 from mutiny.contracts.workers.observation import Observation
+from mutiny.kit.domains import BAD_INPUT, strange
 from mutiny.model.expectation import Expectation
 from mutiny.model.operation import Operation
 
@@ -28,6 +31,7 @@ REJECTIONS = {
     "state_unreadable": "the state file cannot be read",
     "busy": "another command holds the lock",
     "session_missing": "the worker's session is not there",
+    BAD_INPUT: "the target does not take such a value",
 }
 """Classes of refusals; a target's profile maps its own texts to them."""
 
@@ -57,6 +61,8 @@ def expect(model: WorkersModel, operation: Operation, seen: Observation | None) 
     if model.doubtful:
         return _either("what the state says may be what a fault wrote", *REJECTIONS)
     base = _expect_initialised(model, operation, seen)
+    if strange(operation, model.profile.names):
+        base = replace(base, rejections=base.rejections | {BAD_INPUT})
     return _widen_for_damage(model, base)
 
 

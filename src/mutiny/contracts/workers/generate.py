@@ -1,267 +1,334 @@
-"""Exploration: sequences that the model allows, chosen by weight, faults mixed in.
-
-A sequence is a pure function of the seed: the model runs symbolically, so the same seed gives the
-same operations on every machine, and a sequence can be shown before it runs. Chaos comes first;
-then the recovery phase, where no fault is left and everything that is due must happen.
-"""
+"""What exploration may do with workers: each operation with its arguments, its moment and its weight."""
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from mutiny.contracts.workers import operations as op
-from mutiny.contracts.workers.advance import OK, REFUSED, advance
-from mutiny.contracts.workers.expect import expect
-from mutiny.contracts.workers.hazards import Hazards, ends_world, settles
-from mutiny.contracts.workers.model import WorkersModel
+from mutiny.contracts.workers.expect import REJECTIONS
+from mutiny.contracts.workers.model import WorkerBelief, WorkersModel
 from mutiny.contracts.workers.profile import Profile
-from mutiny.kit import faults
-from mutiny.model.operation import Operation
-from mutiny.seeds import stream
+from mutiny.contracts.workers.symbolic import Walk, ends_world
+from mutiny.kit import exploring, faults, hazards
+from mutiny.kit.domains import BAD_INPUT, casts, plain_name, strange_names, texts
+from mutiny.kit.exploring import Each, Explored, Move, Scene, Some
+from mutiny.model.operation import Operation, walk
 
 NAMES = ("alpha", "beta", "gamma")
-FILES = ("alpha.txt", "beta.txt", "shared.txt", "src/shared.rs", "docs/notes.md")
+FILES = ("shared.txt", "src/shared.rs", "docs/notes.md", "other.txt")
 CALM = ("obey", "obey", "slow:200", "slow:600", "stray", "garbage", "dirty")
 WILD = (
-    "hang",
-    "nothing",
-    "exit",
-    "crash-in-commit",
-    "swallow",
-    "ignore-ctrl-c",
-    "give-up",
+    *("hang", "nothing", "exit", "crash-in-commit", "swallow", "ignore-ctrl-c", "give-up"),
     "no-stop",
 )
+TURNS = tuple((turn, "obey") for turn in (*CALM * 3, *WILD))
+PROMPTS = texts(f"Create {file} with 'done'" for file in FILES)
+MESSAGES = texts(("Use uppercase", "Please also create extra.txt", "Add a header comment"))
+BUSY = frozenset({"working", "rejected", "rebasing"})
 MAX_HITS = 2
 """Faults that one task may have to bear before exploration leaves it in peace."""
 
 
-@dataclass(frozen=True)
-class _Candidate:
-    weight: float
-    make: Callable[[], Operation]
+def generate(
+    profile: Profile, seed: int, length: int, refusals: Collection[str] = REJECTIONS
+) -> tuple[Operation, ...]:
+    """An explored sequence: chaos, then recovery."""
+    return exploring.generate(explored(profile, refusals), Walk(profile), seed, length)
 
 
-def generate(profile: Profile, seed: int, length: int) -> tuple[Operation, ...]:
-    """Reset, Init, Up, `length` chosen operations, then recovery."""
-    chooser = _Chooser(profile, stream(seed, "explore"))
-    sequence: list[Operation] = [op.Reset()]
-    beginning: tuple[Operation, ...] = (op.Init(), op.Up(), op.Add("alpha"))
-    for operation in beginning:
-        sequence.append(operation)
-        chooser.apply(operation)
-    while len(sequence) < length + 1 or chooser.next:
-        operation = chooser.choose()
-        sequence.append(operation)
-        chooser.apply(operation)
-    sequence.extend(chooser.recovery())
-    return tuple(sequence)
+def explored(profile: Profile, refusals: Collection[str] = REJECTIONS) -> Explored:
+    """Everything that exploration has to know of workers; `refusals`: those of known text."""
+    names = profile.names
+    known = frozenset(refusals) | {BAD_INPUT}
+    return Explored(
+        opening=lambda scene: _opening(scene, early="not_initialised" in known),
+        refusable=lambda scene, command: bool(scene.walk.refusals(command) & known),
+        moves=(*_commands(names), *_progress(), *_faults(profile)),
+        around=(
+            *hazards.broken(profile.sure_calls),
+            *hazards.disks(_place),
+            *hazards.clock(),
+            *hazards.resources(roles=True),
+            *(hazards.lock() if profile.has_lock else ()),
+            exploring.Around(op.PauseProcess, _paused),
+        ),
+        names={"worker": casts(NAMES, names)},
+        recovery=_recovery,
+        follows=_follows,
+        hazardous=lambda scene: _running(scene) and not _tired(scene),
+    )
 
 
-class _Chooser:
-    """Chooses the next operation from the beliefs."""
+def _opening(scene: Scene, *, early: bool) -> Iterator[Operation]:
+    """Sometimes a command comes too early: before there is a workspace, or before the daemon runs."""
+    name = scene.names["worker"][0]
+    start = op.Start(name, "Create a.txt")
+    draw = scene.chance.random()
+    if draw < 0.3 and early:
+        others = (op.Accept, op.Nuke, op.Review, op.Rebase, op.ResetWorker, op.Attach)
+        given = (start, op.Message(name, "x"), op.Reject("x"), *(make(name) for make in others))
+        yield op.ExpectError(scene.pick(given))
+    yield op.Init()
+    if draw > 0.85:
+        yield from (op.Add(name), op.ExpectError(start), op.Up())
+    else:
+        yield from (op.Up(), op.Add(name))
 
-    def __init__(self, profile: Profile, rng: random.Random) -> None:
-        self.model = WorkersModel(profile)
-        self.random = rng
-        self.last: Operation | None = None
-        self.wild: set[str] = set()
-        self.next: list[Operation] = []
-        """What must come next, whatever else would be sensible."""
 
-    def apply(self, operation: Operation) -> None:
-        """Advance the beliefs symbolically."""
-        if isinstance(operation, op.Parallel):
-            for part in operation.operations:
-                self.apply(part)
-            return
-        if isinstance(operation, faults.LibraryFault | faults.KillDuring | op.SweepPoint):
-            self._apply_hazard(operation)
-            return
-        expectation = expect(self.model, operation, None)
-        tokens = (
-            (f"t{len(self.model.work)}",)
-            if hasattr(operation, "prompt") or hasattr(operation, "message")
-            else ()
-        )
-        outcome = OK if expectation.success else REFUSED
-        if isinstance(operation, op.ExpectError):
-            outcome = REFUSED
-        if isinstance(operation, op.Behave):
-            (self.wild.discard if operation.turns[0] in CALM else self.wild.add)(operation.worker)
-        before = self.model
-        self.model = advance(self.model, operation, outcome, tokens=tokens)
-        if expectation.success and (expectation.rejections or before.lasting):
-            self._doubt(op.worker_of(operation), before)
-        self.last = operation
+# --- what a declaration may ask ---------------------------------------------------------------------
 
-    def _apply_hazard(self, hazard: Operation) -> None:
-        """Whether the command inside has happened, nobody knows: believe both."""
-        inner = hazard.children()[0] if hazard.children() else None
-        self.next += settles(hazard)
-        if isinstance(hazard, faults.LibraryFault):
-            self.model = advance(self.model, hazard, OK)
-            # A fault that is healed before anybody asks the target anything has tested nothing.
-            self.next += (op.Status(),) if hazard.lasting else ()
-        if inner is not None:
-            before = self.model
-            self.apply(inner)
-            self._doubt(op.worker_of(inner), before)
-        if ends_world(hazard):
-            after = self.model.disturb(str(hazard), tuple(self.model.workers), 0.0)
-            self.model = replace(after, daemon=frozenset({False}))
-        self.last = hazard
 
-    def _doubt(self, name: str | None, before: WorkersModel) -> None:
-        """Whether the command was served depends on the target's pace: believe both."""
-        if name is None or name not in self.model.workers or name not in before.workers:
-            return
-        old, new = before.workers[name], self.model.workers[name]
-        both = before.closure(old.statuses, old) | new.statuses
-        self.model = self.model.with_worker(
-            replace(new, statuses=both, tokens=new.tokens or old.tokens)
-        )
+def _model(scene: Scene) -> WorkersModel:
+    model: WorkersModel = scene.walk.model
+    return model
 
-    def choose(self) -> Operation:
-        """One operation that makes sense now."""
-        if self.next:
-            return self.next.pop(0)
-        candidates = [item for item in self._candidates() if item.weight > 0]
-        weights = [item.weight for item in candidates]
-        return self.random.choices(candidates, weights)[0].make()
 
-    def recovery(self) -> Iterator[Operation]:
-        """Faults off; everything must converge, and the work that is ready is accepted."""
-        if self.model.lasting:
-            yield faults.Heal()
-        if self.model.source_dirty:
-            yield op.DirtySource(undo=True)
-        if self.model.daemon_certain is not True:
-            yield op.Up()
-        yield op.Settle()
-        yield op.Doctor()
+def _running(scene: Scene, _operation: Operation | None = None) -> bool:
+    return _model(scene).daemon_certain is True
+
+
+def _tired(scene: Scene) -> bool:
+    return any(belief.hits >= MAX_HITS for belief in _model(scene).workers.values())
+
+
+def _belief(scene: Scene, operation: Operation) -> WorkerBelief:
+    return _model(scene).workers[op.worker_of(operation) or ""]
+
+
+def _known(scene: Scene) -> list[str]:
+    return list(_model(scene).workers)
+
+
+def _new(scene: Scene) -> list[str]:
+    free = [name for name in scene.names["worker"] if name not in _model(scene).workers]
+    return free[:1]
+
+
+def _review_is(*statuses: str) -> Callable[[Scene, Operation], bool]:
+    """The worker is surely in one of these, and the daemon runs."""
+
+    def holds(scene: Scene, operation: Operation) -> bool:
+        return _running(scene) and _belief(scene, operation).statuses <= set(statuses)
+
+    return holds
+
+
+def _works(scene: Scene, operation: Operation) -> bool:
+    """The worker has a task that it surely has not ended, and it will."""
+    belief = _belief(scene, operation)
+    allowed = _model(scene).allowed(belief.name)
+    busy = bool(belief.tokens) and bool(allowed & BUSY) and "idle" not in allowed
+    tame = belief.name not in scene.walk.wild
+    return _running(scene) and busy and "needs_review" in allowed and tame
+
+
+def _startable(scene: Scene, operation: Operation) -> bool:
+    belief = _belief(scene, operation)
+    return _running(scene) and (belief.statuses == {"idle"} or _unclear(scene, operation))
+
+
+def _unclear(scene: Scene, operation: Operation) -> bool:
+    """Nobody can tell what the worker does now."""
+    belief = _belief(scene, operation)
+    allowed = _model(scene).allowed(belief.name)
+    sure = bool(belief.tokens) and bool(allowed & BUSY) and "idle" not in allowed
+    return not sure and len(belief.statuses) > 1
+
+
+def _start_weight(scene: Scene, operation: Operation) -> float:
+    if _unclear(scene, operation):
+        return 0.8
+    return 1.5 if _belief(scene, operation).offline_allowed else 6.0
+
+
+def _accept_weight(scene: Scene, operation: Operation) -> float:
+    if _unclear(scene, operation):
+        return 0.8
+    return 7.0 if _model(scene).last_reviewed == op.worker_of(operation) else 3.0
+
+
+def _resettable(scene: Scene, operation: Operation) -> bool:
+    belief = _belief(scene, operation)
+    return _running(scene) and (bool(belief.tokens) or "idle" in belief.statuses)
+
+
+def _reviewed(scene: Scene, _operation: Operation) -> bool:
+    model = _model(scene)
+    belief = model.workers.get(model.last_reviewed or "")
+    return _running(scene) and belief is not None and belief.statuses == {"needs_review"}
+
+
+# --- commands ---------------------------------------------------------------------------------------
+
+
+def _commands(names: str) -> tuple[Move, ...]:
+    strange = strange_names(names)
+
+    def wrong(scene: Scene) -> tuple[str, ...]:
+        return ("nobody", scene.pick(strange)) if strange else ("nobody",)
+
+    def new_and_strange(scene: Scene) -> list[str]:
+        return [*_new(scene), *([scene.pick(strange)] if strange else ())]
+
+    def addable(scene: Scene, operation: Operation) -> bool:
+        return _running(scene)
+
+    def add_weight(scene: Scene, operation: Operation) -> float:
+        if not plain_name(op.worker_of(operation) or "", names):
+            return 0.25
+        return 2.5 if _known(scene) else 12.0
+
+    worker = Each(_known, wrong)
+    prompt, message = Some(lambda _s: PROMPTS), Some(lambda _s: MESSAGES)
+    reviewed = _review_is("needs_review")
+    return (
+        Move(op.Init, weight=0, writes=False),
+        Move(op.Up, weight=12, when=lambda s, _o: not _running(s)),
+        Move(op.Down, weight=0.5, when=_running),
+        Move(op.Add, {"worker": Each(new_and_strange, _known)}, add_weight, addable, settled=False),
+        Move(op.Nuke, {"worker": worker}, 0.35, _resettable, settled=False),
+        Move(op.Start, {"worker": worker, "prompt": prompt}, _start_weight, _startable),
+        Move(
+            op.Message,
+            {"worker": worker, "message": message},
+            1.0,
+            lambda s, o: _works(s, o) or reviewed(s, o),
+        ),
+        Move(op.Attach, {"worker": worker}, 0.15, writes=False),
+        Move(op.Review, {"worker": worker}, 5, reviewed),
+        Move(
+            op.Accept,
+            {"worker": worker},
+            _accept_weight,
+            lambda s, o: reviewed(s, o) or (_running(s) and _unclear(s, o)),
+        ),
+        Move(op.Reject, {"message": message}, 2.5, _reviewed),
+        Move(
+            op.Rebase,
+            {"worker": worker},
+            0.5,
+            lambda s, o: _works(s, o) or reviewed(s, o),
+            writes=False,
+        ),
+        Move(
+            op.ResetWorker,
+            {"worker": worker},
+            lambda s, o: 1.5 if _unclear(s, o) else 0.3,
+            _resettable,
+        ),
+        Move(op.Doctor, {"repair": Some(lambda _s: (False, False, True))}, 0.4, writes=False),
+        Move(op.Status, weight=0.4, writes=False),
+    )
+
+
+def _progress() -> tuple[Move, ...]:
+    """Waits, scripts and time."""
+    worker = Each(_known)
+    return (
+        Move(
+            op.WaitForIdle,
+            {"worker": worker},
+            6,
+            lambda s, o: (
+                _review_is("idle")(s, o)
+                and _belief(s, o).offline_allowed
+                and not isinstance(s.walk.last, op.WaitForIdle)
+            ),
+        ),
+        Move(op.WaitForNeedsReview, {"worker": worker}, 4, _works),
+        Move(
+            op.Behave,
+            {"worker": worker, "turns": Some(lambda _s: TURNS)},
+            0.7,
+            lambda s, o: _running(s) and not _belief(s, o).tokens,
+        ),
+        Move(op.Settle, weight=0.3),
+        Move(op.Sleep, {"seconds": Some(lambda _s: (0.05, 0.2, 0.5))}, 0.5),
+    )
+
+
+# --- faults -----------------------------------------------------------------------------------------
+
+
+def _faults(profile: Profile) -> tuple[Move, ...]:
+    def bearable(scene: Scene, operation: Operation) -> bool:
+        belief = _belief(scene, operation)
+        return _running(scene) and belief.hits < MAX_HITS and belief.name not in scene.walk.wild
+
+    def seen(scene: Scene, _operation: Operation) -> bool:
+        """Somebody's session is surely there."""
+        there = any(not belief.offline_allowed for belief in _model(scene).workers.values())
+        return _running(scene) and there
+
+    def manned(scene: Scene, _operation: Operation) -> bool:
+        return _running(scene) and bool(_model(scene).workers)
+
+    def calm(scene: Scene, operation: Operation) -> bool:
+        return manned(scene, operation) and not _tired(scene)
+
+    worker = Each(_known)
+    undo = Some(lambda s: (_model(s).source_dirty,))
+    return (
+        Move(op.KillDaemon, weight=1.6, when=_running),
+        Move(op.KillTmuxSession, {"worker": worker}, 0.8, bearable),
+        Move(op.KillAgent, {"worker": worker}, 0.8, bearable),
+        Move(op.KillTmuxServer, weight=0.6, when=lambda s, o: seen(s, o) and not _tired(s)),
+        Move(op.PauseProcess, {"role": _one("daemon"), "seconds": _one(0.4)}, 0.6, manned),
+        Move(
+            op.PauseProcess,
+            {"role": _one("tmux"), "seconds": Some(lambda _s: (0.6, 2.5))},
+            0.6,
+            seen,
+        ),
+        Move(op.CorruptState, {"how": Some(lambda _s: op.CORRUPTIONS)}, 0.5, manned),
+        Move(op.MoveSource, {"path": Some(lambda _s: ("upstream.txt", "shared.txt"))}, 0.5, manned),
+        Move(
+            op.DirtySource,
+            {"undo": undo},
+            lambda s, _o: 3.0 if _model(s).source_dirty else 0.5,
+            manned,
+        ),
+        *hazards.beside(when=calm, has_lock=profile.has_lock),
+    )
+
+
+def _one(value: object) -> Some:
+    return Some(lambda _scene: (value,))
+
+
+def _place(scene: Scene, command: Operation) -> str:
+    """Only an accept surely touches the user's repository; the others would feel nothing there."""
+    return scene.pick(("state", "source")) if isinstance(command, op.Accept) else "state"
+
+
+def _paused(scene: Scene, command: Operation) -> Operation:
+    return op.PauseProcess("daemon", 0.3, during=command)
+
+
+def _follows(scene: Scene, operation: Operation) -> Iterable[Operation]:
+    """What settles who exists, and that a fault was on while the target was asked something."""
+    if isinstance(operation, faults.LibraryFault) and operation.lasting:
         yield op.Status()
-        yield op.Down()
+    if ends_world(operation):
+        yield op.Up()
+    if isinstance(operation, op.Add) and not plain_name(operation.worker):
+        yield op.Nuke(operation.worker)
+    inside = list(walk(operation))[1:]
+    if isinstance(operation, op.ExpectError):
+        return
+    for part in inside:
+        if isinstance(part, op.Add | op.Nuke):
+            yield part
+            break
 
-    # --- candidates ------------------------------------------------------------------------------
 
-    def _candidates(self) -> Iterator[_Candidate]:
-        running = self.model.daemon_certain is True
-        tame = tuple(name for name in NAMES if name not in self.wild)
-        hazards = Hazards(self.model, self.random, tame)
-        if self.model.lasting:
-            yield from (_Candidate(*hazard) for hazard in hazards.during())
-            return
-        yield from self._daemon(running)
-        if self.model.workers and running:
-            yield from self._work()
-            yield from self._faults()
-            if not any(belief.hits >= MAX_HITS for belief in self.model.workers.values()):
-                yield from (_Candidate(*hazard) for hazard in hazards.calm())
-        yield from self._illegal()
-        yield _Candidate(0.4, op.Status)
-        yield _Candidate(0.3, op.Settle)
-        yield _Candidate(0.4, lambda: op.Doctor(repair=self.random.random() < 0.4, yes=True))
-        yield _Candidate(0.5, lambda: op.Sleep(self.random.choice((0.05, 0.2, 0.5))))
-
-    def _daemon(self, running: bool) -> Iterator[_Candidate]:
-        if not running:
-            yield _Candidate(12, op.Up)
-            return
-        yield _Candidate(0.5, op.Down)
-        yield _Candidate(1.6, op.KillDaemon)
-        if len(self.model.workers) < len(NAMES):
-            name = next(name for name in NAMES if name not in self.model.workers)
-            yield _Candidate(2.5, lambda: op.Add(name))
-
-    def _work(self) -> Iterator[_Candidate]:
-        for name, belief in self.model.workers.items():
-            allowed = self.model.allowed(name)
-            yield from self._work_of(name, allowed)
-            if belief.tokens or "idle" in belief.statuses:
-                yield _Candidate(0.35, lambda name=name: op.Nuke(name))  # type: ignore[misc]
-                yield _Candidate(0.3, lambda name=name: op.ResetWorker(name))  # type: ignore[misc]
-            if not belief.tokens:
-                yield _Candidate(0.7, lambda name=name: self._behave(name))  # type: ignore[misc]
-
-    def _work_of(self, name: str, allowed: frozenset[str]) -> Iterator[_Candidate]:
-        belief = self.model.workers[name]
-        busy = bool(belief.tokens) and bool(allowed & {"working", "rejected", "rebasing"})
-        if belief.statuses == {"idle"}:
-            if belief.offline_allowed and not isinstance(self.last, op.WaitForIdle):
-                yield _Candidate(6, lambda: op.WaitForIdle(name))
-            yield _Candidate(6 if not belief.offline_allowed else 1.5, lambda: self._start(name))
-        certain = busy and "idle" not in allowed
-        if not certain and len(belief.statuses) > 1:
-            yield _Candidate(0.8, lambda: self._start(name))
-            yield _Candidate(0.8, lambda: op.Accept(name))
-            yield _Candidate(1.5, lambda: op.ResetWorker(name))
-        if certain and "needs_review" in allowed and name not in self.wild:
-            yield _Candidate(4, lambda: op.WaitForNeedsReview(name))
-            yield _Candidate(1.2, lambda: op.Message(name, self._message()))
-            yield _Candidate(0.4, lambda: op.Rebase(name))
-        if belief.statuses == {"needs_review"}:
-            yield _Candidate(5, lambda: op.Review(name))
-            yield _Candidate(3, lambda: op.Accept(name))
-            yield _Candidate(0.6, lambda: op.Rebase(name))
-            yield _Candidate(0.8, lambda: op.Message(name, self._message()))
-            if self.model.last_reviewed == name:
-                yield _Candidate(2.5, lambda: op.Reject(self._message()))
-                yield _Candidate(4, lambda: op.Accept(name))
-            yield _Candidate(0.4, lambda: op.Parallel((op.Accept(name), op.Accept(name))))
-
-    def _behave(self, name: str) -> Operation:
-        turns = (self.random.choice(CALM if self.random.random() < 0.75 else WILD), "obey")
-        return op.Behave(name, turns)
-
-    def _start(self, name: str) -> Operation:
-        file = self.random.choice((*FILES, f"{name}.txt"))
-        start = op.Start(name, f"Create {file} with '{name} was here'")
-        if self.random.random() < 0.08:
-            return op.Parallel((start, op.Start(name, "Create other.txt")))
-        return start
-
-    def _message(self) -> str:
-        return self.random.choice(
-            ("Use uppercase", "Please also create extra.txt", "Add a header comment")
-        )
-
-    def _faults(self) -> Iterator[_Candidate]:
-        for name, belief in self.model.workers.items():
-            if belief.hits < MAX_HITS and name not in self.wild:
-                yield _Candidate(0.8, lambda name=name: op.KillTmuxSession(name))  # type: ignore[misc]
-                yield _Candidate(0.8, lambda name=name: op.KillAgent(name))  # type: ignore[misc]
-        tired = any(belief.hits >= MAX_HITS for belief in self.model.workers.values())
-        seen = any(not belief.offline_allowed for belief in self.model.workers.values())
-        if not tired and seen:
-            yield _Candidate(0.6, op.KillTmuxServer)
-        yield _Candidate(0.6, lambda: op.PauseProcess("daemon", 0.4))
-        if seen:
-            yield _Candidate(0.6, lambda: op.PauseProcess("tmux", self.random.choice((0.6, 2.5))))
-        yield _Candidate(0.5, lambda: op.CorruptState(self.random.choice(op.CORRUPTIONS)))
-        yield _Candidate(
-            0.5, lambda: op.MoveSource(self.random.choice(("upstream.txt", "shared.txt")))
-        )
-        if self.model.source_dirty:
-            yield _Candidate(3, lambda: op.DirtySource(undo=True))
-        else:
-            yield _Candidate(0.5, op.DirtySource)
-
-    def _illegal(self) -> Iterator[_Candidate]:
-        """Commands that must be refused: a rejection is a promise too."""
-        wrong: list[Operation] = [
-            op.Start("nobody", "Create x.txt"),
-            op.Message("nobody", "hello"),
-            op.Accept("nobody"),
-            op.Nuke("nobody"),
-            *(op.Add(name) for name in self.model.workers),
-        ]
-        if self.model.daemon_certain is True:
-            wrong.append(op.Up())
-        for name in self.model.workers:
-            wrong += [op.Accept(name), op.Start(name, "Create y.txt"), op.Review(name)]
-        refused = [item for item in wrong if expect(self.model, item, None).rejection_due]
-        if refused:
-            yield _Candidate(1.2, lambda: op.ExpectError(self.random.choice(refused)))
+def _recovery(scene: Scene) -> Iterator[Operation]:
+    """Faults off; everything must converge, and the work that is ready is accepted."""
+    model = _model(scene)
+    if model.lasting:
+        yield faults.Heal()
+    if model.source_dirty:
+        yield op.DirtySource(undo=True)
+    if model.daemon_certain is not True:
+        yield op.Up()
+    yield from (op.Settle(), op.Doctor(), op.Status(), op.Down())

@@ -11,11 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from mutiny.contracts.workers import operations as op
-from mutiny.contracts.workers.advance import OK, REFUSED, advance
-from mutiny.contracts.workers.expect import expect
 from mutiny.contracts.workers.model import WorkersModel
 from mutiny.contracts.workers.profile import Profile
-from mutiny.kit import faults
+from mutiny.contracts.workers.symbolic import Walk, served
 from mutiny.kit.shortening import (
     Forms,
     Steps,
@@ -68,13 +66,11 @@ def _walked(
     profile: Profile, sequence: Sequence[Operation]
 ) -> Iterator[tuple[WorkersModel, Operation]]:
     """Every operation with the beliefs that it meets."""
-    model = WorkersModel(profile)
+    way = Walk(profile)
     for operation in sequence:
-        if isinstance(operation, op.Reset):
-            model = WorkersModel(profile)
-            continue
-        yield model, operation
-        model = _walk(model, operation)
+        if not isinstance(operation, op.Reset):
+            yield way.model, operation
+        way.apply(operation)
 
 
 def _agrees(model: WorkersModel, operation: Operation) -> bool:
@@ -125,11 +121,11 @@ _PACED = (
 
 def _sensible(model: WorkersModel, operation: Operation) -> bool:
     if not model.initialised and not isinstance(operation, op.Init):
-        return False
+        return isinstance(operation, op.ExpectError) and served(model, operation.inner) is False
     if isinstance(operation, op.Init) and model.initialised:
         return False
     if isinstance(operation, op.ExpectError):
-        return not expect(model, operation.inner, None).success_due
+        return served(model, operation.inner) is not True
     worker = op.worker_of(operation)
     awaited = op.awaited_status(operation)
     if awaited is not None:
@@ -149,33 +145,6 @@ def _sensible(model: WorkersModel, operation: Operation) -> bool:
     if isinstance(operation, op.PauseProcess) and operation.role != "agent":
         return True in model.daemon and (operation.role == "daemon" or bool(model.workers))
     return True
-
-
-def _walk(model: WorkersModel, operation: Operation) -> WorkersModel:
-    """Take the outcome that the model holds for right."""
-    if isinstance(operation, op.ExpectError):
-        return model
-    parts = operation.operations if isinstance(operation, op.Parallel) else (operation,)
-    if isinstance(operation, op.Choice):
-        parts = operation.options[:1]
-    for part in parts:
-        expectation = expect(model, part, None)
-        outcome = OK if expectation.success else REFUSED
-        tokens = ("symbolic",) if hasattr(part, "prompt") or hasattr(part, "message") else ()
-        if (
-            outcome == OK
-            and isinstance(part, op.Reject)
-            and model.last_reviewed not in model.workers
-        ):
-            continue
-        model = advance(model, part, outcome, tokens=tokens)
-        if isinstance(part, op.PauseProcess | faults.LibraryFault) and part.during is not None:
-            model = _walk(model, part.during)
-        if isinstance(part, op.SweepPoint | faults.KillDuring):
-            model = _walk(model, part.operation)
-            if part.ends_world:
-                model = replace(model, daemon=frozenset({False}))
-    return model
 
 
 def simpler(sequence: Sequence[Operation]) -> Forms:

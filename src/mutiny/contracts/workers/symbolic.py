@@ -1,0 +1,164 @@
+"""A run without a target: operations walk through the beliefs, and nobody waits for anything.
+
+Exploration chooses with it and minimisation discards with it. Where several outcomes are right the
+beliefs hold all of them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+from mutiny.contracts.workers import operations as op
+from mutiny.contracts.workers.advance import OK, REFUSED, advance
+from mutiny.contracts.workers.expect import expect
+from mutiny.contracts.workers.model import WorkersModel
+from mutiny.contracts.workers.profile import Profile
+from mutiny.kit import faults
+from mutiny.kit.domains import plain_name
+from mutiny.model.operation import Operation
+
+CALM = ("obey", "slow", "stray", "garbage", "dirty")
+"""Behaviours under which an agent does as it is told."""
+
+
+def served(model: WorkersModel, command: Operation) -> bool | None:
+    """Is a command sure to be served (True), or sure to be refused (False)?"""
+    expectation = expect(model, command, None)
+    return True if expectation.success_due else False if expectation.rejection_due else None
+
+
+def outcome_taken(
+    model: WorkersModel, operation: Operation, tokens: tuple[str, ...]
+) -> WorkersModel:
+    """The beliefs when it succeeds if it can, and is refused otherwise."""
+    success = expect(model, operation, None).success
+    if success and isinstance(operation, op.Reject) and model.last_reviewed not in model.workers:
+        return model
+    return advance(model, operation, OK if success else REFUSED, tokens=tokens)
+
+
+class Walk:
+    """The beliefs on the way through a sequence."""
+
+    def __init__(self, profile: Profile) -> None:
+        self.model = WorkersModel(profile)
+        self.last: Operation | None = None
+        self.wild: frozenset[str] = frozenset()
+        """Workers whose agents were told to misbehave."""
+
+    @property
+    def lasting(self) -> bool:
+        """Is a fault on that lasts?"""
+        return bool(self.model.lasting)
+
+    def served(self, command: Operation) -> bool | None:
+        """Is a command sure to be served (True), or sure to be refused (False)?"""
+        return served(self.model, command)
+
+    def refusals(self, command: Operation) -> frozenset[str]:
+        """The refusals that would be true now."""
+        return expect(self.model, command, None).rejections
+
+    def situation(self, command: Operation) -> str:
+        """The state that a command meets, in a word."""
+        model = self.model
+        if not model.initialised:
+            return "no workspace"
+        name = model.last_reviewed if isinstance(command, op.Reject) else op.worker_of(command)
+        daemon = {True: "up", False: "down", None: "unknown"}[model.daemon_certain]
+        if name is None:
+            return f"daemon {daemon}"
+        if name not in model.workers:
+            return "absent"
+        if daemon != "up" and command.type in model.profile.needs_daemon:
+            return f"daemon {daemon}"
+        if isinstance(command, op.Accept) and model.source_dirty:
+            return "dirty source"
+        return "or".join(sorted(model.workers[name].statuses))
+
+    def apply(self, operation: Operation) -> None:
+        """Advance the beliefs; what nobody can know is believed both ways."""
+        self.model = self._after(self.model, operation)
+        if isinstance(operation, op.Behave):
+            calm = operation.turns[0].partition(":")[0] in CALM
+            self.wild = self.wild - {operation.worker} if calm else self.wild | {operation.worker}
+        self.last = operation
+
+    def _after(self, model: WorkersModel, operation: Operation) -> WorkersModel:
+        if isinstance(operation, op.Reset):
+            return WorkersModel(model.profile)
+        if isinstance(operation, op.ExpectError):
+            return model
+        if isinstance(operation, op.Choice):
+            return self._after(model, operation.options[0])
+        if isinstance(operation, op.Parallel | op.Interleave):
+            return self._at_once(model, operation.operations)
+        if isinstance(operation, op.Trace):
+            return self._after(model, operation.operation)
+        if operation.children():
+            return self._hindered(model, operation)
+        return self._told(model, operation)
+
+    def _told(self, model: WorkersModel, operation: Operation) -> WorkersModel:
+        """One operation by itself."""
+        if isinstance(operation, op.Add) and not plain_name(operation.worker):
+            return model  # whether a target takes such a name, nobody knows
+        said = hasattr(operation, "prompt") or hasattr(operation, "message")
+        after = outcome_taken(model, operation, (f"t{len(model.work)}",) if said else ())
+        expectation = expect(model, operation, None)
+        if expectation.success and (expectation.rejections or model.lasting):
+            return _both(after, model, op.worker_of(operation))
+        return after
+
+    def _at_once(self, model: WorkersModel, parts: tuple[Operation, ...]) -> WorkersModel:
+        """Commands at once have happened in some order: believe every one."""
+        worlds = []
+        for order in itertools.permutations(parts):
+            world = model
+            for part in order:
+                world = self._told(world, part)
+            worlds.append(world)
+        after = worlds[0]
+        for world in worlds[1:]:
+            after = replace(after, daemon=after.daemon | world.daemon)
+            for name in after.workers:
+                after = _both(after, world, name)
+        return after
+
+    def _hindered(self, model: WorkersModel, hazard: Operation) -> WorkersModel:
+        """Whether the command inside has happened, nobody knows: believe both."""
+        inner = hazard.children()[0]
+        before = outcome_taken(model, hazard, ()) if not _breaks(hazard) else model
+        after = self._told(before, inner)
+        after = _both(after, before, op.worker_of(inner))
+        after = replace(after, daemon=after.daemon | before.daemon)
+        if not ends_world(hazard):
+            return after
+        after = after.disturb(str(hazard), tuple(after.workers), 0.0)
+        return replace(after, daemon=frozenset({False}))
+
+
+def _both(model: WorkersModel, other: WorkersModel, name: str | None) -> WorkersModel:
+    """The beliefs about a worker from both worlds; who exists is said by the first."""
+    if name is None or name not in model.workers or name not in other.workers:
+        return model
+    old, new = other.workers[name], model.workers[name]
+    both = other.closure(old.statuses, old) | new.statuses
+    return model.with_worker(
+        replace(
+            new,
+            statuses=both,
+            tokens=new.tokens or old.tokens,
+            offline_allowed=new.offline_allowed or old.offline_allowed,
+        )
+    )
+
+
+def _breaks(operation: Operation) -> bool:
+    return isinstance(operation, op.SweepPoint | faults.KillDuring)
+
+
+def ends_world(operation: Operation) -> bool:
+    """Is every process of the box dead after it?"""
+    return isinstance(operation, op.SweepPoint | faults.KillDuring) and operation.ends_world

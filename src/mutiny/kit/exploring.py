@@ -1,0 +1,344 @@
+"""Exploration from declarations: sequences that are a pure function of their seed.
+
+A contract declares which operations there are, what their arguments may be, when they make sense and
+how often they are wanted (`Move`), which faults may surround a command (`Around`), how a sequence
+begins and how it ends. A `Walk` says what the model believes on the way, without a target. From these
+this module makes all the rest: ordinary progress, every command that must be refused, every pair of
+commands at once, every command inside every fault, lasting faults and their end.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Protocol, TypeVar
+
+from mutiny.kit import faults
+from mutiny.kit import operations as common
+from mutiny.model.operation import Kind, Operation
+from mutiny.seeds import stream
+
+Value = TypeVar("Value")
+TRIES = 20
+"""So often another candidate is drawn when one has nothing to offer."""
+REFUSALS, PAIRS, AROUND = 2.4, 1.6, 2.2
+"""How often each family is wanted; one step of ordinary progress has a weight of 0.3 to 6."""
+
+
+class Walk(Protocol):
+    """A run without a target: what the model believes, operation by operation."""
+
+    @property
+    def lasting(self) -> bool:
+        """Is a fault on that lasts?"""
+
+    def apply(self, operation: Operation) -> None:
+        """Take an outcome that the model holds for right; where there are several, believe all."""
+
+    def served(self, command: Operation) -> bool | None:
+        """Is a command sure to be served (True), or sure to be refused (False)? None: either is right."""
+
+    def situation(self, command: Operation) -> str:
+        """The state that a command meets, in a word."""
+
+
+@dataclass
+class Scene:
+    """What a declaration may look at when it offers an operation."""
+
+    walk: Any
+    chance: random.Random
+    names: Mapping[str, tuple[str, ...]]
+    """The names of this sequence, by what they name."""
+    counts: dict[str, int] = field(default_factory=dict)
+    """How often each type of operation was taken."""
+    templates: dict[object, Operation] = field(default_factory=dict)
+    """Operations that were asked for their weight, so that each is made once."""
+
+    def pick(self, values: Sequence[Value]) -> Value:
+        """One of them by chance."""
+        return self.chance.choice(values)
+
+    def taken(self, *kinds: type[Operation]) -> int:
+        """How many operations of these types there are so far, also inside others."""
+        return sum(self.counts.get(kind.__name__, 0) for kind in kinds)
+
+
+Values = Callable[[Scene], Sequence[Any]]
+
+
+@dataclass(frozen=True)
+class Each:
+    """An argument whose values are candidates of their own; `wrong` ones must be refused."""
+
+    values: Values
+    wrong: Values = lambda _scene: ()
+
+
+@dataclass(frozen=True)
+class Some:
+    """An argument of which one value is drawn."""
+
+    values: Values
+
+
+def always(_scene: Scene, _operation: Operation) -> bool:
+    """It makes sense at any time."""
+    return True
+
+
+@dataclass(frozen=True)
+class Move:
+    """One operation of a contract, as exploration may use it."""
+
+    make: type[Operation]
+    arguments: Mapping[str, Each | Some] = field(default_factory=dict)
+    weight: float | Callable[[Scene, Operation], float] = 1.0
+    when: Callable[[Scene, Operation], bool] = always
+    """Does it make sense now, as a step of ordinary progress?"""
+    writes: bool = True
+    """When it is served it surely changes files: a disk fault or a system call's end is felt."""
+    settled: bool = True
+    """After a fault hit it the beliefs still know who exists; False: it is not used while a fault lasts."""
+
+    @property
+    def is_command(self) -> bool:
+        return self.make.kind is Kind.COMMAND
+
+    def instances(self, scene: Scene, *, wrong: bool = False) -> Iterator[Operation]:
+        """One operation for each value that is a candidate of its own; the rest is drawn."""
+        for template in self.templates(scene, wrong=wrong):
+            yield self.drawn(scene, template)
+
+    def templates(self, scene: Scene, *, wrong: bool = False) -> Iterator[Operation]:
+        """The same, with any value where one is to be drawn: enough to ask whether it makes sense."""
+        each = {name: one for name, one in self.arguments.items() if isinstance(one, Each)}
+        lists = [
+            (*one.values(scene), *(one.wrong(scene) if wrong else ())) for one in each.values()
+        ]
+        for values in itertools.product(*lists):
+            key = (id(self), values)
+            if key not in scene.templates:
+                given = dict(zip(each, values, strict=True))
+                scene.templates[key] = self.make(**given, **self._some(scene, lambda few: few[0]))
+            yield scene.templates[key]
+
+    def drawn(self, scene: Scene, template: Operation) -> Operation:
+        """A template with values by chance."""
+        values = self._some(scene, scene.pick)
+        return replace(template, **values) if values else template
+
+    def _some(self, scene: Scene, take: Callable[[Sequence[Any]], Any]) -> dict[str, Any]:
+        return {
+            name: take(one.values(scene))
+            for name, one in self.arguments.items()
+            if isinstance(one, Some)
+        }
+
+    def weight_of(self, scene: Scene, operation: Operation) -> float:
+        """How much it is wanted now."""
+        return (
+            self.weight if isinstance(self.weight, int | float) else self.weight(scene, operation)
+        )
+
+
+@dataclass(frozen=True)
+class Around:
+    """A fault around one command."""
+
+    fault: type[Operation]
+    make: Callable[[Scene, Operation], Operation]
+    certain: bool = False
+    """Only around commands that are sure to be served and write: others would not feel it."""
+    fits: Callable[[Scene, Operation], bool] = always
+    """Can this command feel it?"""
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class Explored:
+    """Everything that exploration has to know of a contract."""
+
+    opening: Callable[[Scene], Iterable[Operation]]
+    """How a sequence begins, after `Reset`."""
+    moves: tuple[Move, ...]
+    recovery: Callable[[Scene], Iterable[Operation]]
+    """Faults off: everything that is due must happen, and nothing may be missing."""
+    around: tuple[Around, ...] = ()
+    names: Mapping[str, Sequence[tuple[str, ...]]] = field(default_factory=dict)
+    """Casts of names, by what they name; each sequence takes one."""
+    follows: Callable[[Scene, Operation], Iterable[Operation]] = lambda _scene, _operation: ()
+    """What must come after an operation, so that the beliefs know again what there is."""
+    first: Callable[[Scene], Operation | None] = lambda _scene: None
+    """What comes before everything else now, if anything does."""
+    supported: Callable[[Operation], bool] = lambda _operation: True
+    """Has the target words for it?"""
+    refusable: Callable[[Scene, Operation], bool] = lambda _scene, _operation: True
+    """Is it known how the target says the refusal that is due? Otherwise it could not be judged."""
+    hazardous: Callable[[Scene], bool] = lambda _scene: True
+    """May something be broken now?"""
+    pairable: Callable[[Scene, Operation, Operation], bool] = lambda _scene, _one, _other: True
+    """May these two run at once, and the beliefs still be of use?"""
+
+    def commands(self) -> tuple[Move, ...]:
+        """The moves that are commands, each type once."""
+        found: dict[type[Operation], Move] = {}
+        for move in self.moves:
+            if move.is_command:
+                found.setdefault(move.make, move)
+        return tuple(found.values())
+
+
+def generate(explored: Explored, walk: Walk, seed: int, length: int) -> tuple[Operation, ...]:
+    """`Reset`, an opening, `length` operations in all, then recovery."""
+    chance = stream(seed, "explore")
+    names = {kind: chance.choice(list(casts)) for kind, casts in explored.names.items()}
+    maker = _Maker(explored, Scene(walk, chance, names))
+    for operation in explored.opening(maker.scene):
+        maker.take(operation)
+    while len(maker.sequence) < length + 1 or maker.next:
+        maker.take(maker.choose())
+    for operation in explored.recovery(maker.scene):
+        maker.take(operation, follow=False)
+    return tuple(maker.sequence)
+
+
+class _Maker:
+    """A sequence that grows."""
+
+    def __init__(self, explored: Explored, scene: Scene) -> None:
+        self.explored = explored
+        self.scene = scene
+        self.sequence: list[Operation] = [common.Reset()]
+        self.next: list[Operation] = []
+        """What must come next, whatever else would be sensible."""
+
+    def take(self, operation: Operation, *, follow: bool = True) -> None:
+        """Add it to the sequence, and let the beliefs follow."""
+        self.sequence.append(operation)
+        self.scene.walk.apply(operation)
+        for part in _parts(operation):
+            self.scene.counts[part.type] = self.scene.counts.get(part.type, 0) + 1
+        if follow:
+            wanted = self.explored.follows(self.scene, operation)
+            self.next += [one for one in wanted if self.explored.supported(one)]
+
+    def choose(self) -> Operation:
+        """One operation that makes sense now."""
+        if self.next:
+            return self.next.pop(0)
+        first = self.explored.first(self.scene)
+        if first is not None:
+            return first
+        pool = self._pool()
+        weights = [weight for weight, _ in pool]
+        for _ in range(TRIES):
+            operation = self.scene.chance.choices(pool, weights)[0][1]()
+            if operation is not None and self.explored.supported(operation):
+                return operation
+        return common.Sleep(0.05)
+
+    def _pool(self) -> list[tuple[float, Callable[[], Operation | None]]]:
+        """All candidates with their weights."""
+        pool: list[tuple[float, Callable[[], Operation | None]]] = []
+        if self.scene.walk.lasting:
+            return self._under_fault()
+        for move in self.explored.moves:
+            for template in move.templates(self.scene):
+                if move.when(self.scene, template):
+                    weight = move.weight_of(self.scene, template)
+                    pool.append((weight, partial(move.drawn, self.scene, template)))
+        pool.append((REFUSALS, self._refusal))
+        pool.append((PAIRS, self._pair))
+        if self.explored.around and self.explored.hazardous(self.scene):
+            pool.append((AROUND, self._around))
+        return [one for one in pool if one[0] > 0]
+
+    def _under_fault(self) -> list[tuple[float, Callable[[], Operation | None]]]:
+        """While a fault lasts: commands that it may hinder, looks, and its end."""
+        pool: list[tuple[float, Callable[[], Operation | None]]] = [(3.0, faults.Heal)]
+        for move in self.explored.moves:
+            if not (move.settled and move.make.kind in (Kind.COMMAND, Kind.CONTROL)):
+                continue
+            for template in move.templates(self.scene):
+                served = move.is_command and self.scene.walk.served(template) is not False
+                if served or isinstance(template, common.Sleep):
+                    pool.append((0.4, partial(move.drawn, self.scene, template)))
+        return pool
+
+    # --- families --------------------------------------------------------------------------------
+
+    def _refusal(self) -> Operation | None:
+        """A command that must be refused now: first the command by chance, then the wrong state."""
+        found = list(refusals(self.explored, self.scene))
+        if not found:
+            return None
+        kind = self.scene.pick(sorted({one.type for _, one in found}))
+        states = sorted({state for state, one in found if one.type == kind})
+        state = self.scene.pick(states)
+        wrong = [one for where, one in found if one.type == kind and where == state]
+        return common.ExpectError(self.scene.pick(wrong))
+
+    def _pair(self) -> Operation | None:
+        """Two commands at once, at least one of which may be served."""
+        commands = self.explored.commands()
+        for _ in range(TRIES):
+            first, second = self.scene.pick(commands), self.scene.pick(commands)
+            one = self._instance(first)
+            other = self._instance(second)
+            if one is None or other is None or not self.explored.pairable(self.scene, one, other):
+                continue
+            if not (self.explored.supported(one) and self.explored.supported(other)):
+                continue
+            if self.scene.walk.served(one) is False and self.scene.walk.served(other) is False:
+                continue
+            return common.Parallel((one, other))
+        return None
+
+    def _around(self) -> Operation | None:
+        """A command with a fault around it: first the fault by chance, then the command."""
+        weights = [fault.weight for fault in self.explored.around]
+        fault = self.scene.chance.choices(self.explored.around, weights)[0]
+        commands = list(self.explored.commands())
+        self.scene.chance.shuffle(commands)
+        for move in commands:
+            if fault.certain and not move.writes:
+                continue
+            fitting = [
+                one
+                for one in move.instances(self.scene)
+                if self._feels(fault, one) and self.explored.supported(one)
+            ]
+            if fitting:
+                return fault.make(self.scene, self.scene.pick(fitting))
+        return None
+
+    def _feels(self, fault: Around, command: Operation) -> bool:
+        served = self.scene.walk.served(command)
+        return (served is True if fault.certain else served is not False) and fault.fits(
+            self.scene, command
+        )
+
+    def _instance(self, move: Move) -> Operation | None:
+        """The command with some of its values; rather one that may be served."""
+        found = list(move.instances(self.scene))
+        likely = [one for one in found if self.scene.walk.served(one) is not False]
+        return self.scene.pick(likely or found) if found else None
+
+
+def refusals(explored: Explored, scene: Scene) -> Iterator[tuple[str, Operation]]:
+    """Every command that is sure to be refused now, with the state that it meets."""
+    for move in explored.commands():
+        for operation in move.instances(scene, wrong=True):
+            due = explored.supported(operation) and scene.walk.served(operation) is False
+            if due and explored.refusable(scene, operation):
+                yield scene.walk.situation(operation), operation
+
+
+def _parts(operation: Operation) -> Iterator[Operation]:
+    yield operation
+    for child in operation.children():
+        yield from _parts(child)

@@ -1,0 +1,125 @@
+"""The fault library as exploration uses it: around one command, beside all of them, and lasting.
+
+A contract says what its target can feel (a lock, a number of system calls that every command surely
+makes, places); the kit makes every fault of the library that fits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from mutiny.kit import faults
+from mutiny.kit import operations as common
+from mutiny.kit.exploring import Around, Move, Scene, Some, always
+from mutiny.model.operation import Operation
+
+KILL_AFTER_MS = (5.0, 30.0, 60.0, 90.0, 120.0, 180.0, 260.0)
+OFFSETS_S = (3600.0, -3600.0, 86400.0, -86400.0, 2.0)
+SPARE = (0, 1, 3)
+DAMAGES = ("append", "flip", "stale", "truncate")
+
+When = Callable[[Scene, Operation], bool]
+
+
+def _drawn(values: Sequence[object]) -> Some:
+    return Some(lambda _scene: values)
+
+
+def _once(value: object) -> Some:
+    return Some(lambda _scene: (value,))
+
+
+def broken(sure_calls: int) -> tuple[Around, ...]:
+    """A command that dies, or one of whose calls fails, at a moment or at an exact system call."""
+
+    def killed(scene: Scene, command: Operation) -> Operation:
+        whole = scene.pick((True, False))
+        return faults.KillDuring(command, scene.pick(KILL_AFTER_MS), whole)
+
+    def call(scene: Scene) -> int:
+        return scene.chance.randrange(sure_calls)
+
+    at_a_moment = Around(faults.KillDuring, killed, certain=True, weight=1.5)
+    if not sure_calls:
+        return (at_a_moment,)
+    return (
+        at_a_moment,
+        Around(common.CrashAt, lambda s, o: common.CrashAt(o, call(s)), certain=True),
+        Around(common.KillAt, lambda s, o: common.KillAt(o, call(s)), certain=True),
+        Around(
+            common.FailAt,
+            lambda s, o: common.FailAt(o, call(s), s.pick(common.ERRNOS)),
+            certain=True,
+        ),
+    )
+
+
+def disks(place: Callable[[Scene, Operation], str]) -> tuple[Around, ...]:
+    """No space, no inodes, read-only, slow: felt only by a command that surely writes."""
+    return (
+        Around(
+            faults.FillDisk,
+            lambda s, o: faults.FillDisk(s.pick(("bytes", "inodes")), place(s, o), during=o),
+            certain=True,
+        ),
+        Around(
+            faults.ReadOnlyDisk,
+            lambda s, o: faults.ReadOnlyDisk(place(s, o), during=o),
+            certain=True,
+        ),
+        Around(
+            faults.SlowFiles,
+            lambda s, o: faults.SlowFiles(s.pick((1.0, 5.0)), place(s, o), during=o),
+            certain=True,
+        ),
+    )
+
+
+def lock(place: str = "lock") -> tuple[Around, ...]:
+    """Somebody else holds the target's lock while a command runs."""
+    return (Around(faults.HoldLock, lambda _s, o: faults.HoldLock(place, during=o, seconds=0.3)),)
+
+
+def clock() -> tuple[Around, ...]:
+    """The wall clock is wrong for one command."""
+    return (
+        Around(
+            faults.SkewClock, lambda s, o: faults.SkewClock(offset_s=s.pick(OFFSETS_S), during=o)
+        ),
+    )
+
+
+def resources(roles: bool) -> tuple[Around, ...]:
+    """Too few rights, descriptors and processor time while a command runs; `roles`: has it a daemon?"""
+    limits = (
+        Around(faults.LowerLimit, lambda s, o: faults.LowerLimit(spare=s.pick(SPARE), during=o)),
+    )
+    return (
+        Around(faults.Forbid, lambda _s, o: faults.Forbid(during=o)),
+        Around(faults.StarveCpu, lambda _s, o: faults.StarveCpu(0.2, during=o)),
+        *(limits if roles else ()),
+    )
+
+
+def beside(*, when: When = always, has_lock: bool = True, roles: bool = True) -> tuple[Move, ...]:
+    """Faults that come and go by themselves, that last, and damage that stays."""
+    short: tuple[Move, ...] = (
+        Move(faults.SkewClock, {"offset_s": _drawn(OFFSETS_S), "seconds": _once(0.3)}, 0.1, when),
+        Move(faults.StarveCpu, {"share": _once(0.15), "seconds": _once(0.4)}, 0.1, when),
+        Move(faults.Forbid, {"seconds": _once(0.3)}, 0.1, when),
+    )
+    lasting: tuple[Move, ...] = (
+        Move(faults.SkewClock, {"offset_s": _drawn(OFFSETS_S), "lasting": _once(True)}, 0.1, when),
+        Move(faults.StarveCpu, {"share": _once(0.3), "lasting": _once(True)}, 0.1, when),
+        Move(faults.Forbid, {"lasting": _once(True)}, 0.1, when),
+    )
+    limits: tuple[Move, ...] = (
+        Move(faults.LowerLimit, {"spare": _drawn(SPARE), "seconds": _once(0.4)}, 0.1, when),
+        Move(faults.LowerLimit, {"what": _once("file_size"), "seconds": _once(0.4)}, 0.1, when),
+        Move(faults.LowerLimit, {"spare": _drawn(SPARE), "lasting": _once(True)}, 0.1, when),
+    )
+    damage = Move(
+        faults.DamageFile, {"how": _drawn(DAMAGES), "seed": _drawn(range(1, 100))}, 0.3, when
+    )
+    held = Move(faults.HoldLock, {"seconds": _once(0.4)}, 0.1, when)
+    return (*short, *lasting, damage, *(limits if roles else ()), *((held,) if has_lock else ()))
