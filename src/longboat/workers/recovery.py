@@ -46,7 +46,9 @@ def _take_back_rebase(transaction: Transaction, intent: Intent) -> None:
     if planted("rebase-left-half-done"):
         transaction.end(intent.worker)
         return
-    head = worktrees.restore_branch(transaction.git, worker.worktree, worker.branch)
+    head = worktrees.restore_branch(
+        transaction.git, worker.worktree, worker.branch, cut_off_from=intent.base
+    )
     if worker.status == "needs_review":
         transaction.put(worker._replace(commit_sha=head))
     transaction.end(intent.worker)

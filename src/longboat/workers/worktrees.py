@@ -92,11 +92,12 @@ def _reattach(git: Git, worktree: str, branch: str) -> None:
     git.change("symbolic-ref", "HEAD", f"refs/heads/{branch}", at=worktree)
 
 
-def restore_branch(git: Git, worktree: str, branch: str) -> str:
+def restore_branch(git: Git, worktree: str, branch: str, *, cut_off_from: str = "") -> str:
     """End whatever rebase is there, at any point it was cut, and stand on the branch as it is.
 
     ``git rebase --abort`` trusts files that a crash may have torn; the branch itself is the truth:
-    git moves it only when a rebase is complete.
+    git moves it only when a rebase is complete. ``cut_off_from`` is the commit whose files git was
+    bringing into a clean worktree when it was killed: those that its index does not know yet go, too.
     """
     git.clear_worktree_locks(worktree, branch)
     admin = git.admin_directory(worktree)
@@ -105,6 +106,8 @@ def restore_branch(git: Git, worktree: str, branch: str) -> str:
     for name in _REBASES:
         _remove_tree(os.path.join(admin, name))
     git.change("symbolic-ref", "HEAD", f"refs/heads/{branch}", at=worktree)
+    if cut_off_from:
+        git.change("read-tree", "--reset", "-u", cut_off_from, at=worktree)
     git.change("reset", "-q", "--hard", at=worktree)
     return git.head(worktree)
 

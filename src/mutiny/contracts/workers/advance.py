@@ -302,6 +302,16 @@ def _accept(
     )
 
 
+def ends_of_accept(model: WorkersModel, operation: op.Accept, now: float) -> list[WorkersModel]:
+    """How an accept that nobody saw end can have ended: merged, or a conflict is with the agent."""
+    name, done = operation.worker, step(model, operation, OK, now=now)
+    belief = model.workers.get(name)
+    if belief is None or not belief.stale_base:
+        return [done]
+    merged = done.with_worker(replace(done.workers[name], statuses=frozenset({"idle"})))
+    return [merged, _rebased(model, name, now, frozenset({"rebasing"}))]
+
+
 def _behave(model: WorkersModel, operation: Operation, *_: object) -> WorkersModel:
     assert isinstance(operation, op.Behave)
     model = replace(model, scripts={**model.scripts, operation.worker: operation.turns})

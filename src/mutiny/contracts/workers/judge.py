@@ -11,7 +11,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mutiny.contracts.workers import operations as op
-from mutiny.contracts.workers.advance import OK, REFUSED, UNKNOWN, advance, injured, step
+from mutiny.contracts.workers.advance import (
+    OK,
+    REFUSED,
+    UNKNOWN,
+    advance,
+    ends_of_accept,
+    injured,
+    step,
+)
 from mutiny.contracts.workers.applicability import is_kept
 from mutiny.contracts.workers.expect import expect
 from mutiny.contracts.workers.invariants import INVARIANTS, Check, Unreadable, touched_workers
@@ -257,11 +265,14 @@ def _judge_sweep_point(
             return Answer(Judgement(Verdict.SUCCESS), hit_done.see(moment.seen), expectation)
     if not expectation.success:
         return Answer(Judgement(Verdict.SUCCESS), hit_not.see(moment.seen), expectation)
+    ends = [done]
+    if isinstance(inner, op.Accept):
+        ends = ends_of_accept(model, inner, moment.now)
     return Answer(
         Judgement(Verdict.SUCCESS),
         hit_not.see(moment.seen),
         expectation,
-        (hit_done.see(moment.seen),),
+        tuple(_after_point(end, operation, moment.now).see(moment.seen) for end in ends),
         half_done=True,
     )
 
