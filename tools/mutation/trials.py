@@ -165,7 +165,8 @@ def _run(words: Sequence[str], seconds: float) -> tuple[int | None, Any]:
 
 def _finder(trial: Trial, told: Any, *, stuck: bool) -> tuple[str, str]:
     """What found it, with the scenario's name, and the rule that it breaks."""
-    for run in told.get("runs", ()):
+    runs = told.get("runs")
+    for run in runs if isinstance(runs, list) else ():
         if run.get("error"):
             return f"{trial.title} {run['title']}", run["error"]["rule"] or "no convergence"
     rules = (record["rule"] for record in _records(told) if record.get("rule"))
