@@ -11,15 +11,13 @@ from __future__ import annotations
 import os
 import signal
 import time
-from threading import local
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from threading import Thread, local
+from types import FrameType
+from typing import TypeVar
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from threading import Thread
-    from types import FrameType, TracebackType
-
-    T = TypeVar("T")
+T = TypeVar("T")
 
 LAST_S = 1.5
 """So long may rollback and evidence wait for the target."""
@@ -123,49 +121,32 @@ def join(thread: Thread, timeout_s: float = 1e9) -> None:
         check()
 
 
-class running:  # noqa: N801  used like a function
+@contextmanager
+def running() -> Iterator[None]:
     """This thread is inside of a run: its waits observe the wish to stop."""
-
-    def __enter__(self) -> None:
-        _here.runs += 1
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    _here.runs += 1
+    try:
+        yield
+    finally:
         _here.runs -= 1
 
 
-class held_off:  # noqa: N801  used like a function
+@contextmanager
+def held_off() -> Iterator[None]:
     """What must be done to its end: no `Stopped` in here before `LAST_S` are over."""
-
-    def __enter__(self) -> None:
-        _here.held += 1
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    _here.held += 1
+    try:
+        yield
+    finally:
         _here.held -= 1
 
 
-class let_in:  # noqa: N801  used like a function
+@contextmanager
+def let_in() -> Iterator[None]:
     """A part of what must be done to its end that may be cut short all the same."""
-
-    def __enter__(self) -> None:
-        self._held, _here.held = _here.held, 0
-        if _asked:
-            _here.held = self._held
-            raise Stopped(reason())
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        _here.held = self._held
+    held, _here.held = _here.held, 0
+    try:
+        obey()
+        yield
+    finally:
+        _here.held = held

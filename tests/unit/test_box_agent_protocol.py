@@ -217,6 +217,7 @@ def test_the_agent_imports_little() -> None:
         "mutiny",
         "mutiny.box",
         "mutiny.box.agent",
+        "mutiny.box.lean_json",
         "mutiny.system",
         "mutiny.system.procfs",
         "mutiny.system.wire",

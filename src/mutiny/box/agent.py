@@ -19,6 +19,7 @@ import os
 import select
 import time
 
+from mutiny.box.lean_json import dumps, loads
 from mutiny.system.procfs import (
     descendants_of,
     environment_has,
@@ -28,7 +29,7 @@ from mutiny.system.procfs import (
     start_ticks,
     tagged_with,
 )
-from mutiny.system.wire import first_message, framed, loads, packed, unpacked
+from mutiny.system.wire import first_message, framed, packed, unpacked
 
 TYPE_CHECKING = (
     False  # the real one would import typing, which costs more than the rest of this module
@@ -202,7 +203,7 @@ class Agent:
     # messages
 
     def send(self, message: dict[str, Any]) -> None:
-        self.outgoing += framed(message)
+        self.outgoing += framed(dumps(message))
         self.flush()
 
     def flush(self) -> None:
@@ -230,7 +231,7 @@ class Agent:
             self.end()
         self.incoming += data
         while (request := first_message(self.incoming)) is not None:
-            self.answer(request)
+            self.answer(loads(request))
 
     def answer(self, request: dict[str, Any]) -> None:
         operations: dict[str, Callable[[dict[str, Any]], dict[str, Any] | None]] = {

@@ -7,6 +7,7 @@ to reset is to kill it (proved, not hoped) and to make a new one.
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import threading
@@ -31,11 +32,10 @@ from mutiny.box.results import (
 )
 from mutiny.system.files import BoxPath
 from mutiny.system.processes import handle_ended
-from mutiny.system.wire import dumps, packed, unpacked
+from mutiny.system.wire import packed, unpacked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from types import TracebackType
 
     from mutiny.box.connection import Message
     from mutiny.box.isolation import Technique
@@ -116,7 +116,7 @@ class Box:
     def _start_agent(self) -> None:
         ours, theirs = socket_pair()
         try:
-            options = dumps(self._technique.agent_options(self._walls))
+            options = json.dumps(self._technique.agent_options(self._walls))
             python = str(Path(sys.executable).resolve())
             agent = [python, "-IS", "-c", _BOOT, str(SOURCE_ROOT), str(theirs.fileno()), options]
             self._connection = AgentConnection(ours, self._on_event, self._explain_death)
@@ -365,12 +365,7 @@ class Box:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     # --- inner

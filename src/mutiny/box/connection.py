@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import _socket as socket  # the public module adds enumerations and files, which nobody needs here
 import contextlib
+import json
 import queue
 import threading
 import time
@@ -103,7 +104,7 @@ class AgentConnection:
         with self._send_lock:
             for request in requests:
                 self._last_id += 1
-                frames += framed({"id": self._last_id, **request})
+                frames += framed(json.dumps({"id": self._last_id, **request}))
                 answers.append((self._last_id, queue.SimpleQueue()))
             self._waiting.update(answers)
             try:
@@ -164,7 +165,8 @@ class AgentConnection:
         self._on_event({"event": "end"})
 
     def _hand_out(self) -> None:
-        while (message := first_message(self._buffer)) is not None:
+        while (text := first_message(self._buffer)) is not None:
+            message: Message = json.loads(text)
             if "event" in message:
                 self._on_event(message)
                 continue

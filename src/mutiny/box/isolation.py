@@ -13,6 +13,7 @@ import contextlib
 import functools
 import os
 import select
+import shutil
 import signal
 import time
 from dataclasses import dataclass
@@ -23,7 +24,6 @@ from mutiny.box.errors import SurvivorsLeft, TechniqueUnavailable
 from mutiny.box.mounts import INSIDE, mount_arguments
 from mutiny.system import procfs
 from mutiny.system.processes import handle_ended
-from mutiny.system.programs import find_program
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -116,7 +116,7 @@ class Bubblewrap:
     walls_off_network: bool = True
 
     def probe(self) -> str | None:
-        if find_program("bwrap") is None:
+        if shutil.which("bwrap") is None:
             return "the program bwrap is not installed (package bubblewrap)"
         arguments = ["--die-with-parent", "--unshare-pid", "--unshare-ipc", "--unshare-uts"]
         arguments += ["--unshare-net", "--as-pid-1", "--ro-bind", "/", "/", "--proc", "/proc", "--"]
@@ -162,7 +162,7 @@ class Unshare:
 
     def probe(self) -> str | None:
         for program in ("unshare", "setpriv"):
-            if find_program(program) is None:
+            if shutil.which(program) is None:
                 return f"the program {program} is not installed (package util-linux)"
         return _try_out([*_unshare_argv("none"), _true()])
 
@@ -406,7 +406,7 @@ def _send_kill(handle: int) -> None:
 
 
 def _true() -> str:
-    return find_program("true") or "/bin/true"
+    return shutil.which("true") or "/bin/true"
 
 
 def _try_out(argv: Sequence[str]) -> str | None:
@@ -447,7 +447,7 @@ def proved_by_start(preferred: str | None = None) -> Technique | None:
     """
     strongest = TECHNIQUES[0]
     asked = preferred in (None, strongest.name)
-    return strongest if asked and find_program(strongest.name) is not None else None
+    return strongest if asked and shutil.which(strongest.name) is not None else None
 
 
 def choose(preferred: str | None = None) -> Technique:

@@ -9,10 +9,10 @@ so that its hash never changes.
 from __future__ import annotations
 
 import os
+import shutil
 from typing import TYPE_CHECKING
 
 from mutiny.system.files import BoxPath
-from mutiny.system.programs import find_program
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -96,7 +96,7 @@ def box_environment(box_id: str, inside_root: str, extra: Mapping[str, str]) -> 
         "PATH": f"{inside_root}/bin:{_search_path()}",
         "LANG": "C.UTF-8",
         "TERM": "xterm-256color",
-        "SHELL": find_program("bash")
+        "SHELL": shutil.which("bash")
         or "/bin/sh",  # else tmux asks the user data base for the shell
         "USER": user,
         "LOGNAME": user,
@@ -112,7 +112,7 @@ def box_environment(box_id: str, inside_root: str, extra: Mapping[str, str]) -> 
 
 def _search_path() -> str:
     """The usual directories, and those of the few tools that every run needs."""
-    found = (find_program(tool) for tool in _TOOLS)
+    found = (shutil.which(tool) for tool in _TOOLS)
     elsewhere = [os.path.dirname(path) for path in found if path is not None]  # noqa: PTH120
     return ":".join(dict.fromkeys([*_SYSTEM_PATH, *elsewhere]))
 

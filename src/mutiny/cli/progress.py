@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING
 from mutiny.report.screen import CLEAR, can_write, cells, columns_of, fit, is_live
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from mutiny.engine.minimise import Budget, Progress
 
 LOG_EVERY_S = 30.0
@@ -113,12 +111,7 @@ class ProgressLine:
             self.update(0)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.done()
 
     def _restart(self) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from mutiny.cli.progress import ProgressLine, minimising, span
@@ -92,26 +94,18 @@ class Brief:
         self._terminal.line("")
         self._terminal.line(f"{passed_text(records)}, {span(took)} in all")
 
-    def minimising(self, bench: Bench) -> _Shrinking:
+    @contextmanager
+    def minimising(self, bench: Bench) -> Iterator[Brief]:
         """The trial runs belong to the run that they shrink."""
-        return _Shrinking(self._line, self._over, self._title)
-
-
-class _Shrinking:
-    """The minimiser's part of the line of many runs."""
-
-    def __init__(self, line: ProgressLine, over: int, title: str) -> None:
-        self._line, self._over, self._title = line, over, title
+        try:
+            yield self
+        finally:
+            self._line.done()
 
     def minimise(self, progress: Progress) -> None:
+        """Show how far the minimiser is, in the line of the run."""
         shortest = f"shortest so far {progress.best}"
         self._line.update(self._over, f"{self._title}: minimising, {shortest}")
-
-    def __enter__(self) -> _Shrinking:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._line.done()
 
 
 def row(record: dict[str, object]) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
+import platform
 import time
 from typing import TYPE_CHECKING, Any
 
 from mutiny import __version__
 from mutiny.kit.experiment import Action, Probe, Undo
 from mutiny.model.verdict import Verdict
-from mutiny.system.machine import machine_text
 
 if TYPE_CHECKING:
     from mutiny.engine.journal import Step
@@ -31,7 +31,7 @@ def journal(experiment: Experiment, plan: Plan, outcome: Outcome) -> dict[str, A
     ended = max((_end(step) for step in steps), default=began)
     return {
         "chaoslib-version": f"mutiny {__version__}",
-        "platform": machine_text(),
+        "platform": platform.platform(),
         "node": os.uname().nodename,
         "experiment": dict(experiment.document),
         "start": _time(began),

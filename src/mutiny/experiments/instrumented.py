@@ -30,7 +30,6 @@ from mutiny.kit.experiment import (
     Watch,
 )
 from mutiny.kit.sentences import Truth
-from mutiny.kit.shortening import deeds
 from mutiny.kit.wrapping import WrappedContract
 from mutiny.model.operation import Kind
 from mutiny.model.result import OperationResult
@@ -155,6 +154,8 @@ class InstrumentedContract(WrappedContract[Model, Seen]):
         """As the contract says of what it knows. A sentence is about everything that was done: with
         one of them in it, nothing but looking may be left out of the original.
         """
+        from mutiny.kit.shortening import deeds  # only minimising asks
+
         bare, whole = _without(operations), _without(original)
         speaks = any(_speaks(operation) for operation in operations)
         if original and speaks and deeds(bare) != deeds(whole):

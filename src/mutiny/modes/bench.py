@@ -6,6 +6,7 @@ evidence, minimises and writes the reports.
 
 from __future__ import annotations
 
+import platform
 import sys
 import time
 from dataclasses import dataclass, replace
@@ -18,7 +19,6 @@ from mutiny.engine.rundir import FORMAT, RunDirectory
 from mutiny.model.operation import Operation
 from mutiny.model.verdict import Verdict
 from mutiny.report.summary import write_summary
-from mutiny.system.machine import machine_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -191,7 +191,7 @@ class Bench:
             "started_unix": time.time(),
             "argv": sys.argv,
             "versions": {"mutiny": __version__, "python": sys.version.split()[0]},
-            "machine": {"system": machine_text(), "isolation_asked": options.technique},
+            "machine": {"system": platform.platform(), "isolation_asked": options.technique},
             "operations": [operation.as_json() for operation in assignment.operations],
             **({"rollback": rollback} if rollback else {}),
         }

@@ -13,12 +13,13 @@ import contextlib
 import errno
 import os
 import stat as modes
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
 from mutiny.system.beneath import open_beneath
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 READ_LIMIT = 32 << 20
@@ -318,29 +319,23 @@ class BoxPath:
             what = "directory of the box" if wanted == (modes.S_IFDIR,) else "regular file"
             raise UnsafeFile(f"{self} is {_KINDS.get(kind, 'something')} and no {what}")
 
-    def _opened(self, flags: int) -> _Held:
-        return _Held(self._open(flags))
+    def _opened(self, flags: int) -> AbstractContextManager[int]:
+        return _held(self._open(flags))
 
-    def _directory(self) -> _Held:
-        return _Held(self.open_directory(os.O_RDONLY))
+    def _directory(self) -> AbstractContextManager[int]:
+        return _held(self.open_directory(os.O_RDONLY))
 
-    def _regular(self, flags: int) -> _Held:
-        return _Held(self.open_regular(flags))
+    def _regular(self, flags: int) -> AbstractContextManager[int]:
+        return _held(self.open_regular(flags))
 
 
-class _Held:
+@contextmanager
+def _held(descriptor: int) -> Iterator[int]:
     """A descriptor for the length of a block."""
-
-    __slots__ = ("_descriptor",)
-
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-
-    def __enter__(self) -> int:
-        return self._descriptor
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self._descriptor)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def write_all(descriptor: int, content: bytes) -> None:

@@ -1,65 +1,13 @@
-"""What goes over the line between Mutiny and a box, in a form that costs nothing to load.
+"""What goes over the line between Mutiny and a box: JSON behind its length, bytes as base64.
 
-Messages are JSON behind their length (4 bytes, big-endian); bytes travel as base64.
-
-Insight: `import json` brings `re` and `enum` with it, which costs the in-box agent as much as the whole
-interpreter. The two C functions behind it need neither; where they are missing, `json` does it.
+Lean by intention: the agent in a box loads it. Each end reads and writes the JSON itself: Mutiny with
+`json`, the agent with `box/lean_json.py`.
 """
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # the real one would import typing
-if TYPE_CHECKING:
-    from typing import Any
-
 _HEADER_BYTES = 4
 _LARGEST_BYTES = 256 * 1024 * 1024
-
-
-def _refuse(value: object) -> object:
-    raise TypeError(f"{type(value).__name__} is no JSON")
-
-
-class _Rules:
-    """How the C scanner is to read: plainly."""
-
-    strict = True
-    object_hook = object_pairs_hook = None
-    parse_float = float
-    parse_int = int
-    parse_constant = float
-    memo: dict[str, str] = {}  # noqa: RUF012 - the scanner empties it after each text
-
-
-def _python_half() -> tuple[Any, Any]:
-    import json
-
-    return json.loads, json.dumps
-
-
-try:
-    from _json import encode_basestring_ascii, make_encoder, make_scanner
-except ImportError:
-    loads, dumps = _python_half()
-else:
-    _rules: Any = _Rules
-    _scan = make_scanner(_rules)
-    _encode = make_encoder(
-        None, _refuse, encode_basestring_ascii, None, ": ", ", ", False, False, True
-    )
-
-    def loads(text: str | bytes) -> Any:
-        """The value that a JSON text stands for; `ValueError` when it is none."""
-        if not isinstance(text, str):
-            text = text.decode()
-        try:
-            return _scan(text, 0)[0]
-        except StopIteration:
-            raise ValueError("no JSON") from None
-
-    def dumps(value: object) -> str:
-        """A value as a JSON text."""
-        return "".join(_encode(value, 0))
 
 
 def packed(data: bytes) -> str:
@@ -80,14 +28,14 @@ def unpacked(text: str) -> bytes:
     return a2b_base64(text)
 
 
-def framed(message: dict[str, Any]) -> bytes:
-    """A message as it goes over the line."""
-    body: bytes = dumps(message).encode()
+def framed(text: str) -> bytes:
+    """A message as it goes over the line: its length in 4 bytes, big-endian, and its text."""
+    body = text.encode()
     return len(body).to_bytes(_HEADER_BYTES, "big") + body
 
 
-def first_message(arrived: bytearray) -> dict[str, Any] | None:
-    """Take the first message out of what has arrived; None while it is not complete."""
+def first_message(arrived: bytearray) -> str | None:
+    """Take the text of the first message out of what has arrived; None while it is not complete."""
     if len(arrived) < _HEADER_BYTES:
         return None
     length = int.from_bytes(arrived[:_HEADER_BYTES], "big")
@@ -96,6 +44,6 @@ def first_message(arrived: bytearray) -> dict[str, Any] | None:
     end = _HEADER_BYTES + length
     if len(arrived) < end:
         return None
-    message: dict[str, Any] = loads(bytes(arrived[_HEADER_BYTES:end]))
+    text = arrived[_HEADER_BYTES:end].decode()
     del arrived[:end]
-    return message
+    return text

@@ -17,7 +17,6 @@ from mutiny.errors import TargetMissing, TechniqueMissing
 from mutiny.kit.crash import crash_in
 from mutiny.model.operation import Kind, Operation
 from mutiny.model.result import OperationResult
-from mutiny.system.programs import find_program
 from mutiny.targets.board import drivers
 
 LEVELS_UP = 6
@@ -169,7 +168,7 @@ def refuse_missing(name: str, needs: Sequence[str]) -> None:
         if kind == "python" and module:
             if not _importable(module):
                 missing.append(f"the Python package {module} (pip install {module})")
-        elif find_program(need) is None:
+        elif shutil.which(need) is None:
             missing.append(f"{need} (apt install {PACKAGES.get(need, need)})")
     if missing:
         raise TechniqueMissing(
