@@ -1,6 +1,6 @@
 """JSON for the agent in a box: lean by intention, because it starts thousands of times.
 
-`import json` brings `re` and `enum` with it, which costs the agent as much as the whole interpreter. The two
+`import json` brings `re` and `enum` with it, which costs the agent as much as an interpreter. The two
 C functions behind it need neither; where they are missing, `json` does it.
 """
 
