@@ -79,8 +79,8 @@ class Contract(PlainContract):
 
     def judge(self, model: Any, operation: Operation, result: OperationResult, *_: Any) -> Answered:
         if result.succeeded:
-            return Answered(Verdict.SUCCESS, None)
-        return Answered(Verdict.BUG, None, Violation(RULE, result.stderr))
+            return Answered(Verdict.SUCCESS, model)
+        return Answered(Verdict.BUG, model, Violation(RULE, result.stderr))
 
 
 @dataclass(frozen=True)
