@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from mutiny.box.box import Box
+from mutiny.box.startup import create_box
 from mutiny.doubles.model_api.api import ModelApi
 from mutiny.faults import disk, network, resources
 from mutiny.faults.base import Fault
@@ -310,7 +311,7 @@ def visit_resources(tour: Tour) -> None:
 def main() -> None:
     with (
         tempfile.TemporaryDirectory() as directory,
-        Box.create(Path(directory) / "boxes" / "box", doubles=False) as box,
+        create_box(Path(directory) / "boxes" / "box", doubles=False) as box,
     ):
         tour = Tour(box)
         catalogue = {item.fault: item.reason for item in survey(box)}

@@ -23,7 +23,7 @@ from mutiny.box.box import Box
 from mutiny.box.errors import BoxDied, CommandNotStarted, TechniqueUnavailable
 from mutiny.box.isolation import TECHNIQUES, own_cgroup, why_not
 from mutiny.box.results import Command, ProcessInfo
-from mutiny.box.startup import begin
+from mutiny.box.startup import begin, create_box
 from mutiny.system import procfs
 from mutiny.system.processes import all_pids
 
@@ -41,7 +41,7 @@ def need(technique: str) -> None:
 
 def make(directory: Path, technique: str, **options: Any) -> Box:
     need(technique)
-    return Box.create(directory, technique=technique, doubles=False, **options)
+    return create_box(directory, technique=technique, doubles=False, **options)
 
 
 @pytest.fixture(params=NAMES)
@@ -99,8 +99,8 @@ def test_kill_leaves_no_survivor(box: Box) -> None:
 MUTINY_TO_BE_KILLED = """
 import signal, sys
 from pathlib import Path
-from mutiny.box.box import Box
-box = Box.create(Path(sys.argv[1]), technique=sys.argv[2], doubles=False)
+from mutiny.box.startup import create_box
+box = create_box(Path(sys.argv[1]), technique=sys.argv[2], doubles=False)
 (box.directory / "tmp" / "payload.py").write_text(Path(sys.argv[3]).read_text())
 done = box.run([sys.argv[4], "-IS", box.inside_root + "/tmp/payload.py", "all"], timeout_s=30)
 print(done.stdout.strip(), box.box_id, box.inside_root, flush=True)
@@ -204,7 +204,7 @@ def test_walls_that_do_not_stand_are_replaced_by_weaker_ones(
             assert f"{box.inside_root}/bin" in profile
             assert box.run(["true"], timeout_s=10).exit_code == 0
         with pytest.raises(TechniqueUnavailable, match="no walls today"):
-            Box.create(tmp_path / "other", technique="bwrap")
+            create_box(tmp_path / "other", technique="bwrap")
     finally:
         why_not.cache_clear()
 

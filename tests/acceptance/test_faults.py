@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from mutiny.box.box import Box
 from mutiny.box.isolation import why_not
+from mutiny.box.startup import create_box
 from mutiny.faults.base import FaultUnavailable
 from mutiny.faults.catalogue import survey
 from mutiny.faults.disk import FillDisk, ReadOnly, SmallDisk
@@ -133,7 +133,7 @@ def test_without_root_at_least_four_of_five_faults_work(tmp_path: Path) -> None:
 def test_a_box_without_walls_says_what_cannot_be_done_and_nothing_is_touched(
     tmp_path: Path,
 ) -> None:
-    with Box.create(tmp_path / "box", technique="subreaper", doubles=False) as box:
+    with create_box(tmp_path / "box", technique="subreaper", doubles=False) as box:
         home = f"{box.inside_root}/home"
         before = Path("/proc/self/mountinfo").read_text()
         for fault in (
@@ -153,7 +153,7 @@ def test_a_box_without_walls_says_what_cannot_be_done_and_nothing_is_touched(
 
 def test_a_disk_is_not_put_over_a_directory_in_use(tmp_path: Path) -> None:
     need_box()
-    with Box.create(tmp_path / "box", doubles=False) as box:
+    with create_box(tmp_path / "box", doubles=False) as box:
         sleeper = box.spawn(["sleep", "60"], cwd=f"{box.inside_root}/home")
         with pytest.raises(FaultUnavailable, match=f"pid {sleeper.pid} .* before the target"):
             SmallDisk(box, f"{box.inside_root}/home").mount()
@@ -161,7 +161,7 @@ def test_a_disk_is_not_put_over_a_directory_in_use(tmp_path: Path) -> None:
 
 def test_a_file_open_for_writing_keeps_the_disk_writable_and_that_is_said(tmp_path: Path) -> None:
     need_box()
-    with Box.create(tmp_path / "box", doubles=False) as box:
+    with create_box(tmp_path / "box", doubles=False) as box:
         fault = ReadOnly(box, f"{box.inside_root}/home")
         fault.prepare()
         script = 'exec 3> "$HOME/open"; echo ready; exec sleep 60'

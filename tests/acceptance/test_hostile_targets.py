@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hostile import SECRET, attack, step
-from mutiny.box.box import Box
+from mutiny.box.startup import create_box
 from mutiny.engine.rundir import RunDirectory
 from mutiny.model.verdict import Verdict
 from sampling import sampled
@@ -249,7 +249,7 @@ def test_no_socket_of_the_user_can_be_reached(monkeypatch: pytest.MonkeyPatch) -
             for listener in (named, other):
                 listener.listen(1)
                 listener.setblocking(False)
-            with tempfile.TemporaryDirectory() as place, Box.create(Path(place, "box")) as box:
+            with tempfile.TemporaryDirectory() as place, create_box(Path(place, "box")) as box:
                 python = str(Path(sys.executable).resolve())
                 argv = [python, "-IS", "-c", CALLER, f"{home}/agent.sock", abstract[1:]]
                 said = box.run(argv, timeout_s=30)

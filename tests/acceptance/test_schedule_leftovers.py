@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import syscalls_payload as payload
-from mutiny.box.box import Box
+from mutiny.box.startup import create_box
 from mutiny.syscalls.schedules import Interleaver, Outcome
 from mutiny.syscalls.starters import InBox, OnHost, Starter
 from syscalls_helpers import need_box, wait_for
@@ -33,7 +33,7 @@ def beat(place: Path) -> int:
 def test_daemons_survive_their_schedule_and_leave_nothing(tmp_path: Path, end: str) -> None:
     need_box()
     others = let_through_threads()
-    with Box.create(tmp_path / "box", doubles=False) as box:
+    with create_box(tmp_path / "box", doubles=False) as box:
         before = open_descriptors()
         places = [box.directory / "home" / name for name in ("one", "two")]
         for place in places:
@@ -63,7 +63,7 @@ def test_daemons_survive_their_schedule_and_leave_nothing(tmp_path: Path, end: s
 def test_commands_that_leave_nobody_need_no_thread(tmp_path: Path) -> None:
     need_box()
     others = let_through_threads()
-    with Box.create(tmp_path / "box", doubles=False) as box:
+    with create_box(tmp_path / "box", doubles=False) as box:
         before = open_descriptors()
         race = Interleaver(
             [("mkdir", box.inside(box.directory / "home" / name)) for name in ("a", "b")],

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 import syscalls_payload as payload
-from mutiny.box.box import Box
 from mutiny.box.errors import CommandNotStarted
 from mutiny.box.isolation import TECHNIQUES, why_not
+from mutiny.box.startup import create_box
 from mutiny.syscalls.calls import Call, difference
 from mutiny.syscalls.durability import Durability
 from mutiny.syscalls.filter import Wanted
@@ -365,7 +365,7 @@ def test_a_deadlock_is_found(tmp_path: Path) -> None:
 
 def test_two_trees_in_a_box_race_for_the_lock_of_git(tmp_path: Path) -> None:
     need_box()
-    with Box.create(tmp_path / "box", doubles=False) as box:
+    with create_box(tmp_path / "box", doubles=False) as box:
         source = box.directory / "source"
 
         def prepare() -> Starter:
@@ -502,7 +502,7 @@ def test_an_error_of_our_own_is_raised_and_not_swallowed(tmp_path: Path) -> None
 def test_in_a_box_of_any_technique(tmp_path: Path, technique: str) -> None:
     need_box(technique)
     script = "mkdir made; git add --all; git commit --quiet --allow-empty --message x"
-    with Box.create(tmp_path / "box", technique=technique, doubles=False) as box:
+    with create_box(tmp_path / "box", technique=technique, doubles=False) as box:
         source = box.directory / "source"
         with Supervisor(Record(), roots=[source]) as supervisor:
             done = supervisor.run_in(box, ["sh", "-c", script], timeout_s=LIMIT_S)
@@ -521,7 +521,7 @@ def test_a_tmux_tree_in_a_box_is_one_order(tmp_path: Path) -> None:
     need("tmux", "git")
     need_box()
     inner = "git commit --quiet --allow-empty --message x; mkdir /box/source/done; sleep 1000"
-    with Box.create(tmp_path / "box", doubles=False) as box:
+    with create_box(tmp_path / "box", doubles=False) as box:
         source = box.directory / "source"
         with Supervisor(Record(), roots=[source]) as supervisor:
             done = supervisor.run_in(
@@ -543,7 +543,7 @@ def test_a_tmux_tree_in_a_box_is_one_order(tmp_path: Path) -> None:
 
 def test_a_daemon_goes_on_when_its_command_and_its_supervisor_have_ended(tmp_path: Path) -> None:
     need_box()
-    with Box.create(tmp_path / "box", doubles=False) as box:
+    with create_box(tmp_path / "box", doubles=False) as box:
         place = box.directory / "home"
         with Supervisor(Record(), roots=[place]) as supervisor:
             argv = python(payload.DAEMON, box.inside(place))
@@ -566,7 +566,7 @@ import sys
 sys.path[:0] = [sys.argv[1], sys.argv[2]]
 import os
 from pathlib import Path
-from mutiny.box.box import Box
+from mutiny.box.startup import create_box
 from mutiny.syscalls.policies import CrashAt, Record, Selection, TearBelow
 from mutiny.syscalls.supervisor import Supervisor
 place = Path(sys.argv[3])
@@ -580,7 +580,7 @@ with Supervisor(TearBelow(Selection(str(place)), "kill"), roots=[place]) as supe
     supervisor.run([sys.executable, "-IS", "-c", text], timeout_s=30)
 assert (place / "torn").read_text() == "x" * 50
 if sys.argv[4] == "box":
-    with Box.create(place / "box", technique="bwrap", doubles=False) as box:
+    with create_box(place / "box", technique="bwrap", doubles=False) as box:
         with Supervisor(CrashAt(1), roots=[box.directory / "source"]) as supervisor:
             assert supervisor.run_in(box, argv, timeout_s=30) is None
         made = [path.name for path in (box.directory / "source").iterdir()]

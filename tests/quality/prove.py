@@ -21,9 +21,10 @@ from mutiny.engine.loop import Outcome
 from mutiny.engine.minimise import Budget
 from mutiny.engine.replay import Tries
 from mutiny.modes import experiment
-from mutiny.modes.bench import Assignment, Bench, Subject
+from mutiny.modes.bench import Assignment, Bench
 from mutiny.modes.experiment_files import library, load
 from mutiny.modes.shrinking import TRIES, Trials
+from mutiny.modes.subject import Subject
 from mutiny.modes.sweep import Sweeper, split
 from mutiny.targets.registry import find_target
 from plants import known

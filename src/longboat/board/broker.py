@@ -35,8 +35,6 @@ The end of stdin (--stdio) and SIGTERM end it.
 
 def main(arguments: list[str]) -> int:
     """Serve until told to stop."""
-    from longboat.board.cli import directory_of
-
     line = _split(arguments)
     if line.flags:
         sys.stdout.write(_HELP)
@@ -44,7 +42,7 @@ def main(arguments: list[str]) -> int:
     port = line.option("--http")
     if port is not None and not (port.isascii() and port.isdigit() and int(port) < 65536):
         raise UsageError(f"--http needs a port number, not {port}")
-    directory = directory_of(line)
+    directory = words.directory_of(line)
     try:
         files.make_directory(directory)
         lock = files.try_lock(os.path.join(directory, "broker.lock"))

@@ -57,11 +57,6 @@ def main(arguments: list[str]) -> int:
         return 70
 
 
-def directory_of(line: words.Line) -> str:
-    """Where the board is."""
-    return os.path.abspath(line.option("--dir") or os.environ.get("LONGBOAT_BOARD") or ".board")
-
-
 def _board(arguments: list[str]) -> int:
     from longboat.board import config
     from longboat.board.file_store import FileStore
@@ -71,6 +66,6 @@ def _board(arguments: list[str]) -> int:
         sys.stdout.write(words.help_text("longboat board", words.SHAPES, _BOARD_HELP) + "\n")
         return 0
     command = words.to_command(line)
-    directory = directory_of(line)
+    directory = words.directory_of(line)
     store = FileStore(directory, config.load(directory))
     return words.show(line.verb, store.execute(command), as_json="--json" in line.flags)

@@ -33,13 +33,11 @@ STANDBY_TICK_S = 0.05
 
 def main(arguments: list[str]) -> int:
     """Serve, or ask the one that serves."""
-    from longboat.board.cli import directory_of
-
     line = words.split(arguments, _SHAPES)
     if line.flags & {"--help", "-h"}:
         sys.stdout.write(words.help_text("longboat crew", _SHAPES, _HELP) + "\n")
         return 0
-    directory = directory_of(line)
+    directory = words.directory_of(line)
     settings = config.load(directory)
     if line.verb == "serve":
         return _serve(line, directory, settings)

@@ -6,6 +6,7 @@ than most commands cost to run.
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import NamedTuple
 
@@ -236,3 +237,8 @@ def _for_people(verb: str, answer: Answer) -> str:
 def one_line(text: str) -> str:
     """A text without line breaks."""
     return text.replace("\n", "\\n").replace("\r", "\\r")
+
+
+def directory_of(line: Line) -> str:
+    """Where the board is."""
+    return os.path.abspath(line.option("--dir") or os.environ.get("LONGBOAT_BOARD") or ".board")

@@ -20,9 +20,10 @@ from longboat.errors import (
 from longboat.planting import planted
 from longboat.workers import control, store
 from longboat.workers.config import Config
+from longboat.workers.opening import opened
 from longboat.workers.state import State, Worker
 from longboat.workers.store import Home
-from longboat.workers.transaction import Transaction, opened
+from longboat.workers.transaction import Transaction
 
 MESSAGEABLE = ("working", "needs_review", "rejected", "rebasing", "error", "no_changes")
 

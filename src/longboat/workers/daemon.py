@@ -18,6 +18,7 @@ from longboat.errors import LongboatError, Rejection
 from longboat.planting import planted
 from longboat.workers import control, lifecycle
 from longboat.workers.config import Config
+from longboat.workers.opening import opened
 from longboat.workers.processes import Identity, identify, is_alive, send, wait_dead
 from longboat.workers.state import Daemon
 from longboat.workers.store import (
@@ -29,7 +30,6 @@ from longboat.workers.store import (
     write_log,
 )
 from longboat.workers.tick import Memory, tick
-from longboat.workers.transaction import opened
 
 _READY_TIMEOUT_S = 30.0
 _END_TIMEOUT_S = 5.0

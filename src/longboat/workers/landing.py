@@ -16,7 +16,7 @@ from longboat.workers.checkout import (
     check_unmodified,
     find_checkout,
 )
-from longboat.workers.state import Intent, Worker
+from longboat.workers.state import Intent, Worker, idle
 from longboat.workers.transaction import Transaction
 
 _CAS_ATTEMPTS = 5
@@ -169,23 +169,6 @@ def finish(transaction: Transaction, intent: Intent) -> Worker:
     transaction.save()
     transaction.log(f"{worker.name}: accepted as {intent.commit[:10]}")
     return worker
-
-
-def idle(worker: Worker) -> Worker:
-    """The worker without its task."""
-    prompt = worker.current_prompt if planted("idle-keeps-prompt") else ""
-    return worker._replace(
-        status="idle",
-        resume="idle",
-        current_prompt=prompt,
-        commit_sha=None,
-        error_reason=None,
-        task_id=None,
-        inflight=None,
-        inbox=(),
-        rebase_wanted=False,
-        rebase_onto="",
-    )
 
 
 def merge_again(transaction: Transaction) -> None:

@@ -12,8 +12,7 @@ import time
 from longboat.errors import GitFailed, Rejection
 from longboat.planting import planted
 from longboat.workers import agents, processes, tmuxctl, worktrees
-from longboat.workers.landing import idle
-from longboat.workers.state import Intent, Worker
+from longboat.workers.state import Intent, Worker, idle
 from longboat.workers.transaction import Transaction
 
 _CTRL_C_GRACE_S = 0.4

@@ -264,3 +264,20 @@ def contradictions(state: State) -> list[str]:
         if task.state not in TASK_STATES:
             found.append(f"task '{task.id}' has the unknown state '{task.state}'")
     return found
+
+
+def idle(worker: Worker) -> Worker:
+    """The worker without its task."""
+    prompt = worker.current_prompt if planted("idle-keeps-prompt") else ""
+    return worker._replace(
+        status="idle",
+        resume="idle",
+        current_prompt=prompt,
+        commit_sha=None,
+        error_reason=None,
+        task_id=None,
+        inflight=None,
+        inbox=(),
+        rebase_wanted=False,
+        rebase_onto="",
+    )

@@ -14,10 +14,11 @@ from longboat.errors import LongboatError
 from longboat.planting import planted
 from longboat.workers import agents, delivery, landing, lifecycle, processes, spool, tmuxctl, turns
 from longboat.workers.config import Config
+from longboat.workers.opening import opened
 from longboat.workers.state import CLEARED, CLEARING, RECEIVED, TYPED, TYPING, Daemon, Task, Worker
 from longboat.workers.store import Home, sweep_leftovers, write_log
 from longboat.workers.tmuxctl import Listing
-from longboat.workers.transaction import Transaction, opened
+from longboat.workers.transaction import Transaction
 
 DELIVERABLE = ("working", "rejected", "rebasing")
 _QUICK_DEATH_S = 5.0

@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self
 
 from mutiny import stopping
 from mutiny.box import layout
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from mutiny.box.connection import Message
     from mutiny.box.isolation import Technique
     from mutiny.box.launch import Lasting
-    from mutiny.box.startup import Wishes
+    from mutiny.box.wishes import Wishes
 
 START_LIMIT_S = 20.0
 KILL_LIMIT_S = 10.0
@@ -53,7 +53,7 @@ _BOOT = (
 
 
 class Box:
-    """One run's walls. Use ``Box.create`` and leave it to a ``with`` block to close."""
+    """One run's walls. Use ``startup.create_box`` and leave it to a ``with`` block to close."""
 
     def __init__(self, walls: Walls, technique: Technique, environment: Mapping[str, str]) -> None:
         self._walls = walls
@@ -69,17 +69,6 @@ class Box:
         self._closed = False
         self._endings: dict[tuple[int, int], Ending] = {}
         self._ending_arrived = threading.Condition()
-
-    @classmethod
-    def create(cls, directory: Path, **wishes: Unpack[Wishes]) -> Box:
-        """Make the directories of a box in ``directory``, raise the walls and start the agent.
-
-        What is already in ``directory`` is kept, so that a box can continue from a copy of another
-        one's files.
-        """
-        from mutiny.box.startup import begin
-
-        return begin(directory, **wishes).stand()
 
     def start(self, wishes: Wishes) -> None:
         """Make the directories and start the agent behind the walls, without waiting for it."""

@@ -8,7 +8,7 @@ technique takes their place.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from mutiny.box import layout
 from mutiny.box.box import Box
@@ -16,31 +16,23 @@ from mutiny.box.errors import BoxError
 from mutiny.box.isolation import Walls, choose, proved_by_start, why_not
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable
     from pathlib import Path
 
-    from mutiny.box.isolation import Network, Technique
+    from mutiny.box.isolation import Technique
+    from mutiny.box.wishes import Wishes
 
-    class Wishes(TypedDict, total=False):
-        """What a box may be asked to be."""
 
-        technique: str | None
-        """One of ``isolation.TECHNIQUES``; without it the strongest is taken."""
-        network: Network
-        read_only: Sequence[Path]
-        """Host paths that must be visible inside even if their surroundings are not."""
-        hidden: Sequence[Path]
-        """Host directories that must not be visible."""
-        environment: Mapping[str, str]
-        """Added to the box's own."""
-        doubles: bool
-        """Install the doubles of the agents (yes, unless said otherwise)."""
-        source: bool
-        """Make a repository in it (yes, unless said otherwise)."""
+def create_box(directory: Path, **wishes: Unpack[Wishes]) -> Box:
+    """Make the directories of a box in ``directory``, raise the walls and start the agent.
+
+    What is already in ``directory`` is kept, so that a box can continue from a copy of another one's files.
+    """
+    return begin(directory, **wishes).stand()
 
 
 def begin(directory: Path, **wishes: Unpack[Wishes]) -> Startup:
-    """``Box.create`` without waiting until the walls stand."""
+    """``create_box`` without waiting until the walls stand."""
     directory = directory.absolute()
     directory.mkdir(parents=True, exist_ok=True)
     walls = Walls(

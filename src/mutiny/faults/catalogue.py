@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from mutiny.box.box import Box
+from mutiny.box.startup import create_box
 from mutiny.doubles.model_api.script import FAULTS as MODEL_API_FAULTS
 from mutiny.faults import clock, content, disk, network, process, resources
 from mutiny.faults.base import Availability, Fault
@@ -106,7 +107,7 @@ def survey_machine(
             return survey_without_box()
     with (
         tempfile.TemporaryDirectory(prefix="mutiny-doctor-") as directory,
-        Box.create(Path(directory) / "boxes" / "box", technique=isolation, doubles=False) as box,
+        create_box(Path(directory) / "boxes" / "box", technique=isolation, doubles=False) as box,
     ):
         return survey(box, only)
 

@@ -11,7 +11,7 @@ import sys
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from mutiny import __version__, stopping
 from mutiny.engine.loop import Engine
@@ -26,9 +26,8 @@ if TYPE_CHECKING:
     from mutiny.engine.loop import Listener, Outcome
     from mutiny.engine.minimise import Budget, Progress
     from mutiny.engine.replay import Replay
-    from mutiny.kit.contract import AnyContract, Live
+    from mutiny.modes.subject import Subject
     from mutiny.report.origin import Origin
-    from mutiny.targets.kit.options import LiveOptions
 
 
 @dataclass(frozen=True)
@@ -43,51 +42,6 @@ class Assignment:
     """Runs at the end in any case."""
     repeats: bool = False
     """A failure is tried again: it may end with a fault."""
-
-
-class Subject(Protocol):
-    """A target that can be brought to life, as the bench needs it."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def spec(self) -> Any: ...
-
-    @property
-    def program(self) -> Path: ...
-
-    @property
-    def origin(self) -> str: ...
-
-    @property
-    def options(self) -> LiveOptions: ...
-
-    def contract(self) -> AnyContract: ...
-
-    def make_live(self, directory: Path) -> Live: ...
-
-    def apart(self) -> Subject:
-        """The same target for trials: whatever they do, this one has seen nothing of it."""
-
-    def healthy(self) -> Subject | None:
-        """The same target without its plant; None when it has none."""
-
-
-def ability(target: Subject, name: str) -> Any:
-    """What the target's contract brings for a mode that not every contract can be used in; UsageError when
-    it has no such ability.
-    """
-    from mutiny.contracts.catalogue import contract_named, contracts
-    from mutiny.errors import UsageError
-
-    contract = contract_named(target.spec.contract)
-    if name not in contract.abilities:
-        able = [one.noun for one in contracts().values() if name in one.abilities]
-        raise UsageError(
-            f"target {target.name} is {contract.noun}; `mutiny {name}` needs {' or '.join(able)}"
-        )
-    return contract.abilities[name].load()(target.spec)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ from mutiny.engine.loading import Loaded, LoadReport
 from mutiny.engine.loop import Outcome
 from mutiny.engine.rundir import RunDirectory
 from mutiny.kit.abilities import LoadPlan, Loads, Sizes
-from mutiny.modes.bench import Assignment, Bench, ability
+from mutiny.modes.bench import Assignment, Bench
+from mutiny.modes.subject import ability
 from mutiny.system.files import BoxPath
 
 SHAPES = ("cost", "cycles", "dag", "payloads", "long", "burst")

@@ -18,7 +18,8 @@ from mutiny.kit.abilities import Contest, Races
 from mutiny.kit.operations import MOST_AT_ONCE, Parallel
 from mutiny.model.operation import Operation
 from mutiny.model.verdict import Verdict, first_of_worst, worst
-from mutiny.modes.bench import Assignment, Bench, ability
+from mutiny.modes.bench import Assignment, Bench
+from mutiny.modes.subject import ability
 from mutiny.modes.sweep import Sweeper
 
 KINDS = ("claims", "update", "lock", "toctou")

@@ -24,7 +24,7 @@ from mutiny.model.operation import Operation
 
 if TYPE_CHECKING:
     from mutiny.kit.contract import AnyContract
-    from mutiny.modes.bench import Subject
+    from mutiny.modes.subject import Subject
 
 TRIES = 3
 """So often is a sequence tried before it is believed that it does not fail again, and afterwards."""

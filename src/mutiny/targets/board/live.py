@@ -18,6 +18,7 @@ from typing import Any
 from mutiny import stopping
 from mutiny.box.box import Box
 from mutiny.box.results import Command
+from mutiny.box.startup import create_box
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.judge import UNDER_ENGINE
 from mutiny.contracts.board.observation import BoardObservation
@@ -103,7 +104,7 @@ class BoardLive(LiveTarget):
 
     def _raise_walls(self) -> Box:
         options = self.options
-        return Box.create(
+        return create_box(
             self._directory,
             technique=options.technique,
             network=options.network,

@@ -18,6 +18,7 @@ from typing import Any
 from mutiny import stopping
 from mutiny.box.box import Box
 from mutiny.box.results import Command, Spawned
+from mutiny.box.startup import create_box
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.observation import Observation, ProcessView
 from mutiny.contracts.workers.profile import Limits
@@ -79,7 +80,7 @@ class WorkersLive(LiveTarget):
 
     def _raise_walls(self) -> Box:
         options = self.options
-        return Box.create(
+        return create_box(
             self._directory,
             technique=options.technique,
             network=options.network,
