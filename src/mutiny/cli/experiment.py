@@ -77,12 +77,13 @@ def run_command(
     All files are checked before the first one touches anything. Exit code 0 only when every steady
     state held before, during and after, every fault fired and every verification could be made.
     """
-    from mutiny.modes.experiment import bare_contract, load_ahead, plain_bench
+    from mutiny.modes.experiment import bare_contract, load_ahead, nothing_to_show, plain_bench
 
     alone = len(experiments) == 1 and target is None
     ahead = load_ahead(Path(experiments[0]), root, isolation) if alone else None
     loaded = _load_all(experiments, target) if ahead is None else [ahead[0]]
     ran: list[Ran] = []
+    left_out: dict[str, str] = {}
     for experiment in loaded:
         for name in experiment.targets:
             if ahead is not None:
@@ -96,6 +97,10 @@ def run_command(
                 bench = make_bench(name, program, plant, "double", isolation, root, budget)
             if stopping.asked():
                 break
+            why = nothing_to_show(bench, experiment) if ahead is None else ""
+            if why:
+                left_out[f"{Path(experiment.path).stem} on {name}"] = why
+                continue
             chosen = choose_seed(experiment.seed if seed is None else seed)
             ran.append(_one(bench, experiment, chosen, quiet=as_json))
     reports = [item.report for item in ran]
@@ -103,13 +108,16 @@ def run_command(
     if junit is not None:
         _write_junit(junit, reports)
     if as_json:
-        _tell_run(ran, code, plant)
-    elif len(ran) > 1:
-        _table(reports)
+        _tell_run(ran, code, plant, left_out)
+    else:
+        if len(ran) > 1:
+            _table(reports)
+        for which, why in left_out.items():
+            echo(f"Left out, nothing to show: {which}: {why}")
     return code
 
 
-def _tell_run(ran: list[Ran], code: int, plant: str) -> None:
+def _tell_run(ran: list[Ran], code: int, plant: str, left_out: dict[str, str]) -> None:
     from mutiny.cli.envelope import tell
 
     reports = [item.report for item in ran]
@@ -117,7 +125,7 @@ def _tell_run(ran: list[Ran], code: int, plant: str) -> None:
     tell(
         "experiment run",
         code,
-        {"experiments": [report.as_json() for report in reports]},
+        {"experiments": [report.as_json() for report in reports], "left_out": left_out},
         verdict=_verdict(ran).value,
         target=first.target if first else None,
         plant=plant,
@@ -161,6 +169,8 @@ def _print(report: ExperimentReport) -> None:
     echo(f"{VERDICT_WORDS[report.verdict]}: {report.name}")
     if report.reason:
         echo(f"  {report.reason}")
+    if report.changes:
+        echo(f"  Adapted to the target: {'; '.join(report.changes)}")
     for number, finding in enumerate(report.findings, 1):
         echo(f"  Finding {number} ({finding.severity}, {finding.rule}): {finding.title}")
         echo(f"    Symptom:        {finding.symptom}")
@@ -183,9 +193,9 @@ def _print(report: ExperimentReport) -> None:
 
 
 def _verdict(ran: list[Ran]) -> Verdict:
-    from mutiny.model.verdict import worst
+    from mutiny.model.verdict import Verdict, worst
 
-    return worst(item.outcome.verdict for item in ran)
+    return worst(item.outcome.verdict for item in ran) if ran else Verdict.INCONCLUSIVE
 
 
 def _table(reports: list[ExperimentReport]) -> None:

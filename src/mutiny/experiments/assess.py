@@ -87,6 +87,7 @@ def assess(
         directory=str(outcome.directory.path),
         replay="" if outcome.replay is None else outcome.replay.of(len(outcome.steps)),
         not_applicable=dict(contract.not_applicable),
+        changes=plan.changes,
     )
 
 

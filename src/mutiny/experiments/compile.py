@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mutiny.experiments.experiment import CHAOS_TOOLKIT
@@ -12,6 +12,7 @@ from mutiny.model.operation import Operation
 
 if TYPE_CHECKING:
     from mutiny.experiments.experiment import Experiment, PlannedStep
+    from mutiny.kit.contract import Contract
 
 AFTER_WITHIN_S = 30.0
 PHASES = ("setup", "before", "method", "recovery", "after", "rollback")
@@ -33,6 +34,8 @@ class Plan:
 
     steps: tuple[Placed, ...]
     rollback: tuple[Placed, ...]
+    changes: tuple[str, ...] = ()
+    """What is said otherwise or left out, because the target has no word for it."""
 
     @property
     def operations(self) -> tuple[Operation, ...]:
@@ -65,6 +68,18 @@ def compile_experiment(experiment: Experiment) -> Plan:
         for item in _placed(experiment.rollback, "rollback")
     )
     return Plan(tuple(steps), tuple(undoing))
+
+
+def fit_plan(plan: Plan, contract: Contract) -> tuple[Plan, str]:
+    """The plan in the words of a target, and why nothing of it is left to show (empty: something is)."""
+    fitted = contract.fit((*plan.operations, *plan.undoing))
+    made = [
+        None if operation is None else replace(step, operation=operation)
+        for step, operation in zip((*plan.steps, *plan.rollback), fitted.operations, strict=True)
+    ]
+    steps = tuple(step for step in made[: len(plan.steps)] if step is not None)
+    rollback = tuple(step for step in made[len(plan.steps) :] if step is not None)
+    return Plan(steps, rollback, fitted.changes), fitted.nothing_left
 
 
 def _placed(steps: tuple[PlannedStep, ...], phase: str) -> list[Placed]:

@@ -260,6 +260,8 @@ class InstrumentedLive:
         recorder: Recorder,
         run_directory: Path,
         deadline_s: float | None,
+        *,
+        adapted: bool = False,
     ) -> None:
         self._inner = inner
         self._contract = contract
@@ -270,6 +272,9 @@ class InstrumentedLive:
         self._sampler: Sampler | None = None
         self._runner: Any = None
         self._watched_since = 0.0
+        self._adapted = adapted
+        self._verified: list[bool] = []
+        """Of an adapted method: which of its sentences were shown."""
 
     def prepare(self, operations: Sequence[Operation]) -> None:
         """As the target does, for what it knows; what stands in a `during` counts too."""
@@ -318,12 +323,15 @@ class InstrumentedLive:
         if isinstance(operation, Undo):
             return self._carry_out(operation.operation, context)
         if isinstance(operation, VerifySentence):
-            return self._ask((operation.sentence,), operation.within_s, context, patient=True)
+            asked = self._ask((operation.sentence,), operation.within_s, context, patient=True)
+            self._verified.append(not asked.details.get("unasked"))
+            return asked
         if isinstance(operation, SteadyState):
             patient = operation.when == "after"
             if patient:
                 self._recorder.chaos_until = min(self._recorder.chaos_until, time.time())
-            return self._ask(operation.sentences, operation.within_s, context, patient=patient)
+            asked = self._ask(operation.sentences, operation.within_s, context, patient=patient)
+            return self._shown(asked) if patient and self._adapted else asked
         if isinstance(operation, Watch):
             return self._watch(operation, context)
         if isinstance(operation, Unwatch):
@@ -382,6 +390,12 @@ class InstrumentedLive:
     ) -> OperationResult:
         shown = {line: f"{finding.truth.value}: {finding.why}" for line, _, finding in found}
         details: dict[str, object] = {"sentences": shown}
+        if self._adapted and patient:
+            # What did not come need not have come: a step that was to bring it was left out.
+            settled = (Truth.HOLDS, Truth.BROKEN)
+            kept = [one for one in found if one[2].truth in settled]
+            details |= {} if kept else {"unasked": True}
+            found = kept
         for line, spoken, finding in found:
             # Before the method what is on its way counts as steady; afterwards it is overdue.
             if finding.truth is Truth.BROKEN or (finding.truth is Truth.PENDING and patient):
@@ -398,6 +412,14 @@ class InstrumentedLive:
                 text = f"{line!r} could not be checked: {finding.why}"
                 return OperationResult(1, stderr=text, harness_error=text, details=details)
         return OperationResult(stdout="; ".join(shown.values()), details=details)
+
+    def _shown(self, asked: OperationResult) -> OperationResult:
+        """Inconclusive when nothing of what an adapted experiment asks could be shown."""
+        held = any(self._verified) if self._verified else not asked.details.get("unasked")
+        if held or not asked.succeeded:
+            return asked
+        text = "nothing of what it asks could be shown: steps were left out for this target"
+        return replace(asked, exit_code=1, stderr=text, harness_error=text)
 
     # --- the probe -----------------------------------------------------------------------------------
 
@@ -458,6 +480,8 @@ class InstrumentedTarget:
     inner: Target
     deadline_s: float | None = None
     recorder: Recorder = field(default_factory=Recorder)
+    adapted: bool = False
+    """Steps were left out or said otherwise for this target."""
 
     @property
     def name(self) -> str:
@@ -508,6 +532,7 @@ class InstrumentedTarget:
             self.recorder,
             directory.parent,
             self.deadline_s,
+            adapted=self.adapted,
         )
 
 

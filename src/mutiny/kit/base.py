@@ -18,6 +18,7 @@ from mutiny.kit.contract import Answered, Checked, Observation
 from mutiny.kit.judging import Judge, Judged, Moment
 from mutiny.kit.operations import Choice, Reset
 from mutiny.kit.outcome import Outcome
+from mutiny.kit.supported import Fitted
 from mutiny.model.operation import Kind, Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
@@ -128,6 +129,10 @@ class ContractBase(Generic[Model, Seen]):
     ) -> tuple[Operation, ...]:
         """What follows a sweep's point: the target comes back by its own means, and settles."""
         return (broken,)
+
+    def fit(self, sequence: Sequence[Operation]) -> Fitted:
+        """The sequence in the words of this target; unless told, it lacks none."""
+        return Fitted(tuple(sequence))
 
     def generate(self, seed: int, length: int) -> tuple[Operation, ...]:
         """An explored sequence: chaos, then recovery."""

@@ -17,6 +17,7 @@ from mutiny.model.violation import Violation
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from mutiny.kit.supported import Fitted
     from mutiny.model.operation import Operation
     from mutiny.model.pace import Pace
     from mutiny.model.result import OperationResult
@@ -192,6 +193,9 @@ class Contract(Protocol[Model, Seen]):
 
         `damaged`: the disk lied about a write, so that a repair may be needed.
         """
+
+    def fit(self, sequence: Sequence[Operation]) -> Fitted:
+        """The sequence in the words of this target: what it lacks is replaced or left out."""
 
     def generate(self, seed: int, length: int) -> tuple[Operation, ...]: ...
 

@@ -115,26 +115,33 @@ def _load_the_rest() -> None:
         bare.bare_target.load()
 
 
-def instrumented(bench: Bench, deadline_s: float | None = None) -> Bench:
-    """The same bench, whose runs can be experiments."""
+def nothing_to_show(bench: Bench, experiment: Experiment) -> str:
+    """Why a target lacks all that an experiment is about; empty when it does not."""
+    from mutiny.experiments.compile import compile_experiment, fit_plan
+
+    return fit_plan(compile_experiment(experiment), bench.target.contract())[1]
+
+
+def instrumented(bench: Bench, deadline_s: float | None = None, *, adapted: bool = False) -> Bench:
+    """The same bench, whose runs can be experiments; `adapted`: steps were left out for the target."""
     from mutiny.experiments.instrumented import InstrumentedTarget
 
     target: Any = bench.target
-    return replace(bench, target=InstrumentedTarget(target, deadline_s))
+    return replace(bench, target=InstrumentedTarget(target, deadline_s, adapted=adapted))
 
 
 def run(
     bench: Bench, experiment: Experiment, seed: int, listeners: Sequence[Any] = (), **more: Any
 ) -> Ran:
     """Run one experiment and write everything that is told about it."""
-    from mutiny.experiments.compile import compile_experiment
+    from mutiny.experiments.compile import compile_experiment, fit_plan
     from mutiny.experiments.instrumented import InstrumentedTarget
     from mutiny.modes.bench import Assignment
 
-    seeing = instrumented(bench, experiment.timeout_s)
+    plan, _ = fit_plan(compile_experiment(experiment), bench.target.contract())
+    seeing = instrumented(bench, experiment.timeout_s, adapted=bool(plan.changes))
     target = seeing.target
     assert isinstance(target, InstrumentedTarget)
-    plan = compile_experiment(experiment)
     assignment = Assignment(
         plan.operations, experiment.name, seed, "experiment", rollback=plan.undoing
     )

@@ -132,6 +132,8 @@ class ExperimentReport:
     """How short the replay is, and how often it failed again."""
     not_applicable: Mapping[str, str] = field(default_factory=dict)
     """Rules that the target does not promise, and why: they were not checked."""
+    changes: tuple[str, ...] = ()
+    """Steps that were left out or said otherwise, because the target has no word for them."""
     format: int = FORMAT
 
     def __post_init__(self) -> None:

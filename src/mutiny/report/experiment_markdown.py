@@ -69,6 +69,8 @@ def _lines(report: ExperimentReport) -> Iterator[str]:
     yield f"- **Failures Found**: {len(report.findings)}"
     yield f"- **Severity**: {report.severity}"
     yield f"- **Blast Radius**: {report.blast_radius or 'not declared'}"
+    if report.changes:
+        yield f"- **Adapted to the Target**: {'; '.join(report.changes)}"
     if report.not_applicable:
         yield f"- **Not Checked** (not promised by the target): {', '.join(report.not_applicable)}"
     yield ""

@@ -37,6 +37,7 @@ def page(report: ExperimentReport, links: Mapping[str, str] | None = None) -> st
         "Failures found": str(len(report.findings)),
         "Severity": report.severity,
         "Blast radius": escape(report.blast_radius or "not declared"),
+        "Adapted to the target": escape("; ".join(report.changes) or "nothing: it has every word"),
         "Not checked": escape(", ".join(report.not_applicable) or "nothing: every rule was asked"),
         "Seed": str(report.seed),
         "Started": started,

@@ -13,13 +13,17 @@ from mutiny.contracts.board.observation import BoardObservation
 from mutiny.contracts.board.profile import BoardProfile
 from mutiny.contracts.board.rules import RULES
 from mutiny.contracts.board.scenarios import scenarios_of
-from mutiny.contracts.board.supported import supported
+from mutiny.contracts.board.supported import fit, supported
 from mutiny.kit.answer import Answer, Words, answer_of
 from mutiny.kit.base import ContractBase
 from mutiny.kit.checking import StateRule
 from mutiny.kit.judging import Moment
+from mutiny.kit.supported import Fitted
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
+
+_TRIED_AGAIN = (operations.AddTask, operations.AddBatch, operations.Claim, operations.Cancel)
+"""Commands that whoever saw them fail gives again: they need nothing that a dead process knew."""
 
 
 @dataclass(frozen=True)
@@ -109,10 +113,14 @@ class BoardContract(ContractBase[BoardModel, BoardObservation]):
     def recovery(
         self, broken: Operation, *, world_ended: bool, damaged: bool = False
     ) -> tuple[Operation, ...]:
-        """What follows a sweep's point: the board comes back, and serves again."""
+        """What follows a sweep's point: the board comes back, and serves the command that was broken and
+        the next one of its kind.
+        """
+        again = (broken,) if isinstance(broken, _TRIED_AGAIN) else ()
         serving: tuple[Operation, ...] = (
             operations.List(),
             operations.Recover(),
+            *again,
             operations.AddTask("afterwards", priority=1),
             operations.Claim("rescuer"),
             operations.Status(),
@@ -126,6 +134,10 @@ class BoardContract(ContractBase[BoardModel, BoardObservation]):
             serving = (operations.Repair(), *serving)
         whole = (operations.Up(), *serving) if world_ended else serving
         return tuple(one for one in whole if supported(self.profile, one))
+
+    def fit(self, sequence: Sequence[Operation]) -> Fitted:
+        """The sequence in the words of this target."""
+        return fit(self.profile, sequence)
 
     def generate(self, seed: int, length: int) -> tuple[Operation, ...]:
         """An explored sequence: chaos, then recovery."""

@@ -68,6 +68,8 @@ class BoardProfile(TargetProfile):
     """Claims go through a circuit breaker."""
     works: bool = False
     """The board has agents of its own that claim and complete."""
+    settable: tuple[str, ...] | None = None
+    """Figures that can be configured; None: all of them."""
     names_tasks: bool = True
     """A claim may name its task."""
     fences: bool = True

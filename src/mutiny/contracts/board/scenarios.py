@@ -45,7 +45,7 @@ from mutiny.contracts.board.operations import (
     WriteAsLeader,
 )
 from mutiny.contracts.board.profile import LONGEST_WAIT_S, BoardProfile
-from mutiny.contracts.board.supported import in_words_of
+from mutiny.contracts.board.supported import fit
 from mutiny.kit.faults import SkewClock
 from mutiny.kit.operations import ExpectError, Parallel, Reset, Sleep
 
@@ -502,11 +502,11 @@ def scenarios_of(profile: BoardProfile) -> Mapping[str, Sequence]:
     timed = {} if profile.works else {name: make(profile) for name, make in _TIMED.items()}
     listed = CREW if profile.works else {**_FIXED, **timed, **DRILLS}
     found = {
-        name: in_words_of(profile, sequence)
+        name: fit(profile, sequence)
         for name, sequence in listed.items()
         if (profile.works or name not in (NEEDS_FILES if profile.server else NEEDS_SERVER))
         and (profile.breaker or name not in _NEEDS_BREAKER)
         and (not profile.leases or _soon_over(profile) or name not in _NEEDS_LEASE)
         and name not in profile.skips
     }
-    return {name: sequence for name, sequence in found.items() if sequence is not None}
+    return {name: one.sequence for name, one in found.items() if not one.nothing_left}

@@ -1,13 +1,25 @@
-"""What can be said to a target at all: a board without epochs has no old ones to show."""
+"""What can be said to a board at all: one without epochs has no old ones to show."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from mutiny.contracts.board import operations as op
-from mutiny.contracts.board.profile import BoardProfile
+from mutiny.contracts.board.profile import LONGEST_WAIT_S, BoardProfile
+from mutiny.kit.experiment import VerifySentence
 from mutiny.kit.operations import ExpectError
+from mutiny.kit.supported import Fitted, TargetWords, fitted
 from mutiny.model.operation import Operation, walk
+
+HARMLESS = (
+    *("Configure", "Status", "List", "Recover", "Start", "Heartbeat", "Cancel", "Release"),
+    *("Init", "Up", "Down", "Verify", "VerifySentence", "WaitForStatus"),
+)
+_NEEDS_LEASE = ("stale task", "reassigned", "was returned")
+"""In sentences: somebody's claim has to run out for them."""
+_OFF_BY_DEFAULT = ("rate_limit", "breaker_failures")
+"""Figures of what a board may not have at all; of the others every board has one of its own."""
 
 
 def supported(profile: BoardProfile, operation: Operation) -> bool:
@@ -18,40 +30,74 @@ def supported(profile: BoardProfile, operation: Operation) -> bool:
 def _has_words(profile: BoardProfile, part: Operation) -> bool:
     if part.type in profile.lacks:
         return False
+    if isinstance(part, op.Configure):
+        return profile.settable is None or part.name in profile.settable
     if isinstance(part, op.WaitForStatus) and part.status == "in_progress":
         return "Start" not in profile.lacks
     if isinstance(part, op.Claim) and part.task is not None:
         return profile.names_tasks
     if isinstance(part, op.OwnerCommand) and part.stale:
         return profile.fences
-    if isinstance(part, op.Verify) and "completed twice" in part.sentence:
-        return profile.counts_completions
+    if isinstance(part, op.Verify | VerifySentence):
+        return _shows(profile, part.sentence.lower())
     if isinstance(part, ExpectError) and isinstance(part.inner, op.AddBatch):
         return profile.batches
     return True
 
 
-def in_words_of(
-    profile: BoardProfile, sequence: Sequence[Operation]
-) -> tuple[Operation, ...] | None:
-    """A sequence as the target can be told it: without sentences about what it does not show. None when
-    a command cannot be said.
-    """
-    said = tuple(
-        item for item in sequence if not isinstance(item, op.Verify) or supported(profile, item)
-    )
-    if not all(supported(profile, item) for item in said):
-        return None
-    return None if _adds_twice(said) and not profile.names_new_tasks else said
+def _shows(profile: BoardProfile, sentence: str) -> bool:
+    """Can what a sentence says be seen of this board within a run?"""
+    if "completed twice" in sentence:
+        return profile.counts_completions
+    if any(words in sentence for words in _NEEDS_LEASE):
+        return profile.leases and profile.figures.lease_s <= LONGEST_WAIT_S
+    return True
 
 
-def _adds_twice(sequence: Sequence[Operation]) -> bool:
-    """Is a task added that is there already? A board that gives ids cannot be told that."""
-    names: list[str] = []
+def _instead(operation: Operation) -> Operation | None:
+    """An unnamed claim for a named one: whatever it gets, the model knows."""
+    if isinstance(operation, op.Claim) and operation.task is not None:
+        return op.Claim(operation.worker)
+    return None
+
+
+def fit(profile: BoardProfile, sequence: Sequence[Operation]) -> Fitted:
+    """A sequence as this board can be told it."""
+    again = set() if profile.names_new_tasks else _added_again(sequence)
+
+    def has(profile: BoardProfile, part: Operation) -> bool:
+        return id(part) not in again and _has_words(profile, part)
+
+    words = TargetWords(partial(has, profile), _instead, HARMLESS, op.Settle())
+    made = fitted(words, sequence)
+    off = [
+        part.name
+        for part in sequence
+        if isinstance(part, op.Configure)
+        and part.name in _OFF_BY_DEFAULT
+        and not (_has_words(profile, part) or _is_on(profile, part.name))
+    ]
+    if off and not made.nothing_left:
+        return Fitted(made.operations, made.changes, f"the target has no {off[0]}")
+    return made
+
+
+def _is_on(profile: BoardProfile, figure: str) -> bool:
+    return profile.breaker if figure == "breaker_failures" else profile.figures.rate_limit > 0
+
+
+def _added_again(sequence: Sequence[Operation]) -> set[int]:
+    """Tasks that are there already are added: a board that gives ids cannot be told that."""
+    names: set[str] = set()
+    found: set[int] = set()
     for item in sequence:
         for part in walk(item):
+            new: tuple[str, ...] = ()
             if isinstance(part, op.AddTask):
-                names.append(part.task)
+                new = (part.task,)
             elif isinstance(part, op.AddBatch):
-                names += [op.split_new_task(text)[0] for text in part.tasks]
-    return len(set(names)) < len(names)
+                new = tuple(part.named)
+            if names & set(new):
+                found.add(id(part))
+            names |= set(new)
+    return found

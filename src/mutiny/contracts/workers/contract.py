@@ -13,14 +13,18 @@ from mutiny.contracts.workers.observation import Observation
 from mutiny.contracts.workers.profile import Profile
 from mutiny.contracts.workers.rules import RULES
 from mutiny.contracts.workers.scenarios import SCENARIOS
+from mutiny.contracts.workers.supported import fit, supported
 from mutiny.kit import faults
 from mutiny.kit.contract import Answered, Checked
 from mutiny.kit.operations import competes
+from mutiny.kit.supported import Fitted
 from mutiny.model.operation import Kind, Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
 from mutiny.model.violation import Rule, Violation
 
+_TRIED_AGAIN = (operations.Add, operations.Nuke, operations.Accept, operations.ResetWorker)
+"""Commands that whoever saw them fail gives again; none of them brings a new prompt."""
 MOST_ALTERNATIVES = 64
 TOO_MANY = f"there were more than {MOST_ALTERNATIVES} possible courses, and some were given up"
 
@@ -36,7 +40,16 @@ class WorkersContract:
     name = "workers"
     operations: Mapping[str, type[Operation]] = field(default_factory=lambda: operations.OPERATIONS)
     rules: Mapping[str, Rule] = field(default_factory=lambda: RULES)
-    scenarios: Mapping[str, tuple[Operation, ...]] = field(default_factory=lambda: SCENARIOS)
+
+    @property
+    def scenarios(self) -> Mapping[str, tuple[Operation, ...]]:
+        """Those that make sense for this target, in its words."""
+        found = {name: self.fit(sequence) for name, sequence in SCENARIOS.items()}
+        return {
+            name: one.sequence
+            for name, one in found.items()
+            if not one.nothing_left and name not in self.profile.skips
+        }
 
     @property
     def lag_s(self) -> float:
@@ -192,16 +205,26 @@ class WorkersContract:
     def recovery(
         self, broken: Operation, *, world_ended: bool, damaged: bool = False
     ) -> tuple[Operation, ...]:
-        """What follows a sweep's point: the target comes back by its own means, and settles."""
+        """What follows a sweep's point: the target comes back by its own means, serves the command that
+        was broken once more, and settles.
+        """
+        again = (broken, operations.Settle()) if isinstance(broken, _TRIED_AGAIN) else ()
         recovering: tuple[Operation, ...] = (
             operations.Settle(),
+            *again,
             *((operations.Doctor(repair=True, yes=True),) if damaged else ()),
             operations.Doctor(),
             operations.Down(),
         )
         if isinstance(broken, operations.Init):  # whoever saw it fail does it again
-            return (broken, operations.Up(), *recovering)
-        return (operations.Up(), *recovering) if world_ended else recovering
+            whole: tuple[Operation, ...] = (broken, operations.Up(), *recovering)
+        else:
+            whole = (operations.Up(), *recovering) if world_ended else recovering
+        return tuple(one for one in whole if supported(self.profile, one))
+
+    def fit(self, sequence: Sequence[Operation]) -> Fitted:
+        """The sequence in the words of this target."""
+        return fit(self.profile, sequence)
 
     def generate(self, seed: int, length: int) -> tuple[Operation, ...]:
         """An explored sequence: chaos, then recovery."""

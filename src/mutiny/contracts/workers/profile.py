@@ -68,6 +68,8 @@ class Profile(TargetProfile):
     old file that came back, is noticed and put right. Where it is not, nothing is known of the state
     after a damage that still reads as a state.
     """
+    repairs: bool = True
+    """The doctor has a cure, too."""
     has_lock: bool = True
     """The target has a lock that somebody else can hold."""
     limits: Limits = field(default_factory=Limits)

@@ -441,9 +441,9 @@ class BoardLive(LiveTarget):
 
     def _spoken(self, operation: Operation) -> Command | OperationResult:
         name = _COMMAND_OF.get(operation.type, "")
-        if isinstance(operation, op.Init) and self.spec.server is not None:
-            return OperationResult(stdout="the board is made by its server")
         template = self.spec.template(name)
+        if isinstance(operation, op.Init) and (self.spec.server is not None or template is None):
+            return OperationResult(stdout="the board needs no command to be made")
         if template is None or not supported(self.spec.profile, operation):
             return unable(f"target {self.spec.name} has no command for {operation}")
         argv = board_speech.spoken(template, self._operation_values(operation))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from mutiny.contracts.board.contract import BoardContract
@@ -156,7 +156,17 @@ class BoardSpec(TargetFile):
 
     def make_profile(self) -> BoardProfile:
         """The contract's profile of this target."""
-        return self.profile
+        lacks = self.lacks
+        if self.server is None:
+            lacks += ("KillServer", "RestartServer", "StartSecondServer")
+        if self.agents is None:
+            lacks += ("Behave", "KillAgent", "WaitForAgent")
+        if "lock" not in self.places:
+            lacks += ("HoldBoardLock", "HoldLock")
+        if not self.client and not self.parties:  # nobody speaks to it over a network
+            lacks += ("Partition", "SlowLink")
+        lacks = tuple(dict.fromkeys(lacks))
+        return replace(self.profile, lacks=lacks, settable=tuple(self.configure))
 
     def own_problems(self) -> Iterator[str]:
         """What is wrong beyond what files of all contracts are checked for."""

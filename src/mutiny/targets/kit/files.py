@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self, get_args, get_origin, get_type_hints
@@ -134,7 +134,11 @@ class TargetFile:
             problems = list(error.problems)
         if problems:
             raise FormatError(str(path), [with_line(text, problem) for problem in problems])
-        return made
+        return replace(made, profile=made.make_profile())
+
+    def make_profile(self) -> Any:
+        """The contract's profile of this target, with what only the rest of the file tells."""
+        return replace(self.profile, lacks=self.lacks)
 
     def own_problems(self) -> Iterator[str]:
         """What is wrong beyond what files of all contracts are checked for."""
@@ -148,6 +152,13 @@ class TargetFile:
         """How a command is spoken; None when the target has none."""
         spec = self.commands.get(command)
         return None if spec is None else spec.template(self.client)
+
+    @property
+    def lacks(self) -> tuple[str, ...]:
+        """Operations that no command carries out; a target that needs no `init` has one all the same."""
+        spoken = {self.vocabulary.commands[name] for name in self.commands}
+        lacking = (one for one in self.vocabulary.commands.values() if one not in (*spoken, "Init"))
+        return tuple(dict.fromkeys((*self.profile.lacks, *lacking)))
 
     @property
     def missing(self) -> tuple[str, ...]:

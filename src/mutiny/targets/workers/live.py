@@ -217,6 +217,8 @@ class WorkersLive(LiveTarget):
 
     def _command(self, operation: Operation, context: StepContext) -> OperationResult:
         command = self.spec.commands.get(_command_name(operation))
+        if command is None and isinstance(operation, op.Init):
+            return OperationResult(stdout="the target needs no command to be made")
         if command is None:
             return unable(f"target {self.spec.name} has no command for {operation.type}")
         values, tokens = self._operation_values(operation, context)

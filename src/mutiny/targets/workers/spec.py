@@ -48,7 +48,7 @@ VOCABULARY = Vocabulary(
         "repair": "Doctor",
         "status": "Status",
     },
-    required=("init", "up", "down", "add", "nuke", "start", "review", "accept", "reject"),
+    required=("add", "start"),
     placeholders=("worker", "prompt", "message", "model"),
     statuses=STATUSES,
     refusals=REJECTIONS,
@@ -152,7 +152,12 @@ class TargetSpec(TargetFile):
 
     def make_profile(self) -> Profile:
         """The contract's profile of this target."""
-        return replace(self.profile, has_lock="lock" in self.places)
+        return replace(
+            self.profile,
+            has_lock="lock" in self.places,
+            lacks=self.lacks,
+            repairs="repair" in self.commands,
+        )
 
     def own_problems(self) -> Iterator[str]:
         """What is wrong beyond what files of all contracts are checked for."""

@@ -1,0 +1,33 @@
+"""What can be said to a workers target at all: not every orchestrator has a doctor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from mutiny.contracts.workers import operations as op
+from mutiny.contracts.workers.profile import Profile
+from mutiny.kit.supported import Fitted, TargetWords, fitted
+from mutiny.model.operation import Operation, walk
+
+HARMLESS = (
+    *("Doctor", "Status", "Attach", "Message", "Init", "Up", "Down"),
+    *("Review", "Nuke", "VerifySentence"),
+)
+
+
+def supported(profile: Profile, operation: Operation) -> bool:
+    """Has the target words for an operation and for all of its parts?"""
+    return all(_has_words(profile, part) for part in walk(operation))
+
+
+def _has_words(profile: Profile, part: Operation) -> bool:
+    if isinstance(part, op.Doctor) and part.repair:
+        return profile.repairs and "Doctor" not in profile.lacks
+    return part.type not in profile.lacks
+
+
+def fit(profile: Profile, sequence: Sequence[Operation]) -> Fitted:
+    """A sequence as this target can be told it."""
+    words = TargetWords(partial(_has_words, profile), harmless=HARMLESS, settle=op.Settle())
+    return fitted(words, sequence)

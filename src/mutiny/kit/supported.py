@@ -1,0 +1,153 @@
+"""A sequence as one target can be told it: only what the target has is asked for.
+
+A word that the target lacks is replaced by one that means nearly the same, or its step is left out. The
+model judges every answer by what was really done, so the rest of the sequence stays a fair question. What
+the sequence itself had expected (a refusal, a status to wait for, an assertion) is not asked any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from mutiny.kit.experiment import EXPERIMENT_OPERATIONS, SteadyState, VerifySentence, Watch
+from mutiny.kit.operations import Choice, ExpectError, Interleave, Parallel, disturbs
+from mutiny.model.operation import Kind, Operation, walk
+
+
+@dataclass(frozen=True)
+class TargetWords:
+    """What can be said to a target."""
+
+    has: Callable[[Operation], bool]
+    """Has it a word for this operation? Asked for each part of a combination."""
+    instead: Callable[[Operation], Operation | None] = lambda _operation: None
+    """Another operation for one that it has no word for; None: nothing comes close."""
+    harmless: Collection[str] = ()
+    """Operations without which a sequence still shows what it is about: looks, settings, preparations."""
+    settle: Operation | None = None
+    """Waits for whatever is due; takes the place of a wait for what the whole sequence had made due."""
+
+    def say(self, operation: Operation) -> bool:
+        """Can an operation be said with all of its parts?"""
+        return all(self.has(part) for part in walk(operation))
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What became of a sequence."""
+
+    operations: tuple[Operation | None, ...]
+    """For each operation itself, another one, or None: it is left out."""
+    changes: tuple[str, ...] = ()
+    """What is done otherwise, in words."""
+    nothing_left: str = ""
+    """Why there is nothing left to show; empty when there is."""
+
+    @property
+    def sequence(self) -> tuple[Operation, ...]:
+        """What can be run."""
+        return tuple(one for one in self.operations if one is not None)
+
+
+def fitted(words: TargetWords, sequence: Sequence[Operation]) -> Fitted:
+    """The sequence in the words of a target."""
+    made: list[Operation | None] = []
+    changes: list[str] = []
+    lost: list[str] = []
+    doubtful = False
+    for operation in sequence:
+        one = _said(words, operation)
+        if one != operation:
+            told = "left out" if one is None else f"said as {one.short()}"
+            changes.append(f"{operation.short()}: {told}")
+            if one is None and _subject(operation).type not in words.harmless:
+                lost.append(operation.short())
+            doubtful = doubtful or not _only_looks(operation)
+        made.append(_undemanding(words, one) if doubtful and one is not None else one)
+    return Fitted(tuple(made), tuple(changes), _nothing_left(sequence, made, lost))
+
+
+def _subject(operation: Operation) -> Operation:
+    return operation.inner if isinstance(operation, ExpectError) else operation
+
+
+def _only_looks(operation: Operation) -> bool:
+    if isinstance(operation, VerifySentence):
+        return False  # what it would have shown the next steps may rely on
+    return operation.looks or operation.kind is Kind.ASSERTION or isinstance(operation, Watch)
+
+
+def _said(words: TargetWords, operation: Operation) -> Operation | None:
+    """One operation with all of its parts, as far as they can be said."""
+    if not words.has(operation):
+        other = words.instead(operation)
+        return other if other is not None and words.say(other) else None
+    if isinstance(operation, SteadyState | Watch):
+        return _asked(words, operation)
+    if isinstance(operation, Parallel | Interleave | Choice):
+        return _of_several(words, operation)
+    changes: dict[str, Any] = {}
+    for item in fields(operation):
+        value = getattr(operation, item.name)
+        if isinstance(value, Operation):
+            part = _said(words, value)
+            if part is None:
+                return None
+            changes[item.name] = part
+    if isinstance(operation, ExpectError) and changes["inner"] != operation.inner:
+        return operation.inner if words.say(operation.inner) else None
+    return replace(operation, **changes) if changes else operation
+
+
+def _asked(words: TargetWords, operation: SteadyState | Watch) -> Operation:
+    """Without sentences about what the target does not show, and without a probe that it lacks."""
+    lines = tuple(line for line in operation.sentences if words.has(VerifySentence(line)))
+    if isinstance(operation, SteadyState):
+        return replace(operation, sentences=lines)
+    probe = operation.probe
+    kept = probe if probe is None or words.say(probe) else None
+    return replace(operation, sentences=lines, probe=kept)
+
+
+def _of_several(words: TargetWords, operation: Parallel | Interleave | Choice) -> Operation | None:
+    """Those of several operations that can be said; an exact order of calls fits only all of them."""
+    whole = operation.children()
+    parts = tuple(one for one in (_said(words, part) for part in whole) if one is not None)
+    if parts == whole:
+        return operation
+    if len(parts) < 2:
+        return parts[0] if parts else None
+    return Choice(parts) if isinstance(operation, Choice) else Parallel(parts)
+
+
+def _undemanding(words: TargetWords, operation: Operation) -> Operation | None:
+    """The same without what only the whole sequence could expect."""
+    if isinstance(operation, ExpectError):
+        return operation.inner  # whether it is to be refused the model knows
+    if operation.type in EXPERIMENT_OPERATIONS:
+        return operation  # sentences know what is only not so yet
+    if operation.kind is Kind.ASSERTION:
+        return None
+    if operation.kind is Kind.WAIT and words.settle is not None:
+        return words.settle
+    return operation
+
+
+def _nothing_left(
+    sequence: Sequence[Operation], made: Sequence[Operation | None], lost: Sequence[str]
+) -> str:
+    """Why what is left says nothing of what the sequence is about."""
+    left = [part for one in made if one is not None for part in walk(one)]
+    if not any(part.asks for part in left) and any(one.asks for one in sequence):
+        return "the target has none of its commands"
+    before = [part for one in sequence for part in walk(one) if disturbs(part)]
+    if before and not any(disturbs(part) for part in left):
+        return f"the target cannot have its faults: {before[0].short()}"
+    verified = [one for one in sequence if isinstance(one, VerifySentence)]
+    if verified and not any(isinstance(part, VerifySentence) for part in left):
+        return f"nothing that it verifies can be seen of the target: {verified[0].sentence}"
+    if lost and not before:
+        return f"the target cannot be told what it is about: {lost[0]}"
+    return ""
