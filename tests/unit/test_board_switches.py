@@ -20,7 +20,7 @@ from mutiny.contracts.board.limits import breaker_outcomes
 from mutiny.contracts.board.observation import BoardObservation
 from mutiny.contracts.board.outcomes import outcomes
 from mutiny.contracts.board.profile import BoardLimits, BoardProfile, Figures
-from mutiny.contracts.board.supported import in_words_of, supported
+from mutiny.contracts.board.supported import fit, supported
 from mutiny.contracts.board.tasks import Breaker, Leader, Task
 from mutiny.history.checker import Limits, Verdict, check
 from mutiny.history.events import Entry
@@ -158,11 +158,11 @@ SWITCHES: dict[str, dict[str, tuple[object, Allowed]]] = {
         "words": (False, lambda one: not supported(one, op.Complete("w", "a", stale=True))),
     },
     "names_new_tasks": {
-        "words": (False, lambda one: in_words_of(one, (op.AddTask("a"), op.AddTask("a"))) is None),
+        "words": (False, lambda one: bool(fit(one, (op.AddTask("a"), op.AddTask("a"))).nothing_left)),
         "exploration": (False, lambda one: not _adds_known(one)),
     },
     "counts_completions": {
-        "words": (False, lambda one: in_words_of(one, (op.Verify("no task is completed twice"),)) == ()),
+        "words": (False, lambda one: fit(one, (op.Verify("no task is completed twice"),)).sequence == ()),
         "exploration": (False, lambda one: "no task is completed twice" not in explored(one)),
     },
     "breaker": {
@@ -182,6 +182,9 @@ SWITCHES: dict[str, dict[str, tuple[object, Allowed]]] = {
     "lacks": {
         "words": (("Cancel",), lambda one: not supported(one, op.Cancel("a"))),
         "exploration": (("Cancel",), lambda one: "Cancel" not in explored(one)),
+    },
+    "settable": {
+        "words": (("jitter",), lambda one: not supported(one, op.Configure("lease_s", 1.0))),
     },
     "skips": {"words": ({"priority": "why"}, lambda one: "priority" not in BoardContract(one).scenarios)},
     "not_applicable": {

@@ -12,7 +12,7 @@ from mutiny.model.operation import Operation
 
 if TYPE_CHECKING:
     from mutiny.experiments.experiment import Experiment, PlannedStep
-    from mutiny.kit.contract import Contract
+    from mutiny.kit.contract import AnyContract
 
 AFTER_WITHIN_S = 30.0
 PHASES = ("setup", "before", "method", "recovery", "after", "rollback")
@@ -70,7 +70,7 @@ def compile_experiment(experiment: Experiment) -> Plan:
     return Plan(tuple(steps), tuple(undoing))
 
 
-def fit_plan(plan: Plan, contract: Contract) -> tuple[Plan, str]:
+def fit_plan(plan: Plan, contract: AnyContract) -> tuple[Plan, str]:
     """The plan in the words of a target, and why nothing of it is left to show (empty: something is)."""
     fitted = contract.fit((*plan.operations, *plan.undoing))
     made = [

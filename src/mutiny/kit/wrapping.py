@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Generic
 from mutiny.kit.contract import Answered, Checked, Contract, Model, Seen
 
 if TYPE_CHECKING:
+    from mutiny.kit.supported import Fitted
     from mutiny.model.operation import Operation
     from mutiny.model.result import OperationResult
     from mutiny.model.verdict import Verdict
@@ -95,6 +96,10 @@ class WrappedContract(Generic[Model, Seen]):
         self, broken: Operation, *, world_ended: bool, damaged: bool = False
     ) -> tuple[Operation, ...]:
         return self._inner.recovery(broken, world_ended=world_ended, damaged=damaged)
+
+    def fit(self, sequence: Sequence[Operation]) -> Fitted:
+        """As the contract says."""
+        return self._inner.fit(sequence)
 
     def generate(self, seed: int, length: int) -> tuple[Operation, ...]:
         return self._inner.generate(seed, length)
