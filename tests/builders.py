@@ -16,19 +16,12 @@ from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.contract import Beliefs, WorkersContract
 from mutiny.contracts.workers.invariants import Check
 from mutiny.contracts.workers.model import Work, WorkerBelief, WorkersModel
-from mutiny.contracts.workers.observation import (
-    AgentView,
-    Commit,
-    Observation,
-    ProcessView,
-    Receipt,
-    WorkerView,
-    WorktreeView,
-)
+from mutiny.contracts.workers.observation import Observation, WorkerView
 from mutiny.engine.journal import Step
 from mutiny.engine.loop import Outcome
 from mutiny.engine.rundir import RunDirectory
 from mutiny.kit.contract import Evidence
+from mutiny.kit.views import AgentView, Commit, ProcessView, Receipt, WorktreeView
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict

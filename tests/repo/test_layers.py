@@ -157,3 +157,45 @@ def test_longboat_is_a_program_of_its_own() -> None:
         else:
             used = {name for name in imports(module) if name.split(".")[0] == "longboat"}
             assert used <= {"longboat.plants"}, module
+
+
+def cycles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """The groups of modules that import each other, directly or by way of others (Tarjan's algorithm)."""
+    order: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[list[str]] = []
+
+    def visit(module: str) -> None:
+        order[module] = lowest[module] = len(order)
+        stack.append(module)
+        for used in sorted(graph[module]):
+            if used not in order:
+                visit(used)
+                lowest[module] = min(lowest[module], lowest[used])
+            elif used in stack:
+                lowest[module] = min(lowest[module], order[used])
+        if lowest[module] == order[module]:
+            group = stack[stack.index(module) :]
+            del stack[stack.index(module) :]
+            if len(group) > 1:
+                found.append(sorted(group))
+
+    for module in graph:
+        if module not in order:
+            visit(module)
+    return found
+
+
+def test_cycles_are_found() -> None:
+    assert cycles({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == [["b", "c"]]
+    assert cycles({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    """Neither late, inside a function, nor for its types alone."""
+    known = modules()
+    graph = {module: set(imports(module)) & set(known) - {module} for module in known}
+    assert [
+        group for group in cycles(graph) if not group[0].startswith("mutiny.targets.board")
+    ] == []

@@ -11,8 +11,8 @@ import pytest
 
 from mutiny.doubles.install import Earlier, Received
 from mutiny.probes import doubles, git
-from mutiny.probes.state import StateReading, StateWords, read_state
 from mutiny.system.files import BoxPath
+from mutiny.targets.workers.state_file import StateReading, StateWords, read_state
 
 WORDS = StateWords(
     "data.workers",

@@ -69,19 +69,7 @@ def tell_tried(
     )
 
 
-def tell_error(line: list[str], exit_code: int, message: str) -> None:
+def tell_error(verb: str, exit_code: int, message: str) -> None:
     """Print why a command gave no answer."""
     verdict = "inconclusive" if exit_code == 3 else None
-    tell(verb_of(line), exit_code, {}, verdict=verdict, error=message.removeprefix("mutiny: "))
-
-
-def verb_of(line: list[str]) -> str:
-    """The verb of a command line, with its second word where it is a group."""
-    from mutiny.cli.main import mutiny
-
-    command = mutiny.load(line[0]) if line else None
-    if command is None:
-        return ""
-    name = mutiny.aliases.get(line[0], line[0])
-    second = line[1] if len(line) > 1 else ""
-    return f"{name} {second}" if second in getattr(command, "commands", ()) else name
+    tell(verb, exit_code, {}, verdict=verdict, error=message.removeprefix("mutiny: "))

@@ -101,8 +101,18 @@ def _outcome(words: list[str]) -> int:
     if told and "--json" in words and Documents.printed == before:
         from mutiny.cli.envelope import tell_error
 
-        tell_error(words, code, told[-1])
+        tell_error(_verb_of(words), code, told[-1])
     return code
+
+
+def _verb_of(line: list[str]) -> str:
+    """The verb of a command line, with its second word where it is a group."""
+    command = mutiny.load(line[0]) if line else None
+    if command is None:
+        return ""
+    name = mutiny.aliases.get(line[0], line[0])
+    second = line[1] if len(line) > 1 else ""
+    return f"{name} {second}" if second in getattr(command, "commands", ()) else name
 
 
 def _result(words: list[str], say: Callable[[str], None], told: list[str]) -> int:

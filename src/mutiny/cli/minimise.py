@@ -120,7 +120,7 @@ def command(
         if as_json:
             from mutiny.cli.envelope import tell_error
 
-            tell_error(["minimise"], 3, f"{source}: {told}")
+            tell_error("minimise", 3, f"{source}: {told}")
         return 3
     shortest = replace(replay, expect=wanted, target=name, plant=planted, **found.told())
     place = output or (source if source.is_dir() else source.parent) / "minimal_replay.json"

@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mutiny.box.box import Box
-from mutiny.contracts.workers.observation import AgentView, ProcessView
 from mutiny.faults.namespaces import host_pid
+from mutiny.kit.views import AgentView, ProcessView
 from mutiny.model.result import OperationResult
 
 TECHNIQUE = "SIGKILL by handle"

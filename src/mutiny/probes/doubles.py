@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from mutiny.contracts.workers.observation import AgentView, Receipt
 from mutiny.doubles.install import Received, read_received
+from mutiny.kit.views import AgentView, Receipt
 from mutiny.system.files import BoxPath
 
 Identity = tuple[int, int]

@@ -12,7 +12,7 @@ import hashlib
 import re
 from collections.abc import Callable
 
-from mutiny.contracts.workers.observation import Commit, WorktreeView
+from mutiny.kit.views import Commit, WorktreeView
 from mutiny.system.files import BoxPath
 
 TOKEN = re.compile(r"MT-[0-9a-z]+-[0-9]+")

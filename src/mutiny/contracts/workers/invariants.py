@@ -11,14 +11,10 @@ from dataclasses import dataclass, field
 
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.model import WorkersModel, unwell
-from mutiny.contracts.workers.observation import (
-    AgentView,
-    Observation,
-    WorkerView,
-    WorktreeView,
-)
+from mutiny.contracts.workers.observation import Observation, WorkerView
 from mutiny.kit import faults
 from mutiny.kit.git_rules import stays_clean
+from mutiny.kit.views import AgentView, WorktreeView
 from mutiny.model.operation import Kind, Operation, walk
 from mutiny.model.violation import Violation
 

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.invariants import Check, Unreadable
 from mutiny.contracts.workers.model import Work, WorkerBelief
-from mutiny.contracts.workers.observation import Commit, Receipt
 from mutiny.kit.git_rules import Branch, only_forward
+from mutiny.kit.views import Commit, Receipt
 from mutiny.model.violation import Violation
 
 

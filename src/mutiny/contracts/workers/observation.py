@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 
+from mutiny.kit.views import AgentView, Commit, ProcessView, Receipt, WorktreeView
 from mutiny.model.pace import Pace
 
 
@@ -25,74 +26,6 @@ class WorkerView:
     pending_prompt: str = ""
     commit_sha: str | None = None
     error_reason: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ProcessView:
-    """A process of the box; pid and start time together are its identity."""
-
-    pid: int
-    start: int
-    parent: int
-    argv: tuple[str, ...]
-    state: str = "S"
-
-    @property
-    def identity(self) -> tuple[int, int]:
-        return (self.pid, self.start)
-
-
-@dataclass(frozen=True, slots=True)
-class WorktreeView:
-    """What git says about a worker's worktree."""
-
-    exists: bool
-    branch: str | None = None
-    """Checked-out branch; None when HEAD is detached, as in a rebase."""
-    head: str | None = None
-    rebasing: bool = False
-    dirty: tuple[str, ...] | None = None
-    """Paths with uncommitted changes; None when it was not asked or git failed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Commit:
-    """A commit that some ref reaches."""
-
-    sha: str
-    tokens: tuple[str, ...]
-    on_default: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Receipt:
-    """An agent received a prompt: one line of the double's record."""
-
-    token: str | None
-    tokens: tuple[str, ...]
-    worker: str
-    agent: tuple[int, int]
-    kind: str
-    earlier_alive: bool
-    """An agent that had received the same token before was still alive at this moment."""
-    same_agent: bool
-    finished: bool = False
-    """The turn has ended in the record."""
-    committed: bool = False
-    """The agent wrote down a commit for it."""
-
-
-@dataclass(frozen=True, slots=True)
-class AgentView:
-    """An agent process that announced itself in the double's record."""
-
-    worker: str
-    identity: tuple[int, int]
-    alive: bool
-    busy: bool
-    """It has received a prompt whose turn has not ended."""
-    left: bool = False
-    """It wrote down its own exit."""
 
 
 @dataclass(frozen=True, slots=True)

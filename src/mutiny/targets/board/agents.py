@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mutiny.contracts.board.observation import AgentRun
-from mutiny.contracts.workers.observation import ProcessView
 from mutiny.doubles.install import write_script
+from mutiny.kit.views import ProcessView
 from mutiny.probes.doubles import ReceivedLog, identity
 from mutiny.system.files import BoxPath
 from mutiny.targets.board.spec import AgentsSpec

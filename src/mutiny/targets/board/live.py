@@ -26,7 +26,6 @@ from mutiny.contracts.board.outcomes import output_of
 from mutiny.contracts.board.profile import BoardProfile, Figures
 from mutiny.contracts.board.supported import supported
 from mutiny.contracts.board.tasks import number_used
-from mutiny.contracts.workers.observation import ProcessView
 from mutiny.doubles.boards import speech as board_speech
 from mutiny.errors import TargetMissing
 from mutiny.faults import process as process_faults
@@ -34,6 +33,7 @@ from mutiny.kit import faults
 from mutiny.kit import operations as common
 from mutiny.kit.answer import Answer, answer_of
 from mutiny.kit.contract import Evidence, StepContext
+from mutiny.kit.views import ProcessView
 from mutiny.model.operation import Operation, walk
 from mutiny.model.result import OperationResult
 from mutiny.system.files import KEPT_LIMIT, BoxPath

@@ -9,9 +9,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mutiny.contracts.workers.observation import ProcessView
 from mutiny.doubles.boards import speech as board_speech
 from mutiny.faults import process as process_faults
+from mutiny.kit.views import ProcessView
 from mutiny.model.result import OperationResult
 from mutiny.system.files import BoxPath
 from mutiny.system.keepsakes import Keepsake, last_words

@@ -10,10 +10,10 @@ from mutiny import stopping
 from mutiny.box.results import Spawned
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.background import named
-from mutiny.contracts.workers.observation import ProcessView
 from mutiny.doubles.boards import worker as board_worker
 from mutiny.faults import process as process_faults
 from mutiny.kit.faults import SkewClock
+from mutiny.kit.views import ProcessView
 from mutiny.model.result import OperationResult
 from mutiny.system.files import BoxPath
 from mutiny.targets.kit.live import unable

@@ -21,13 +21,13 @@ from typing import Any, Literal, Protocol, cast
 from mutiny import stopping
 from mutiny.box.box import Box
 from mutiny.box.results import Command, CommandResult
-from mutiny.contracts.workers.observation import ProcessView
 from mutiny.errors import BoxError
 from mutiny.faults import clock, content, disk, namespaces, network, resources
 from mutiny.faults.base import Fault, FaultUnavailable
 from mutiny.faults.process import paused, views
 from mutiny.kit import faults as op
 from mutiny.kit.contract import StepContext
+from mutiny.kit.views import ProcessView
 from mutiny.model.operation import Operation, walk
 from mutiny.model.result import OperationResult
 from mutiny.syscalls import policies

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 from mutiny import stopping
 from mutiny.box.box import Box
 from mutiny.box.results import Command, CommandResult
-from mutiny.contracts.workers.observation import ProcessView
 from mutiny.faults import process as process_faults
 from mutiny.kit import faults as fault_op
 from mutiny.kit import operations as op
 from mutiny.kit.contract import StepContext
+from mutiny.kit.views import ProcessView
 from mutiny.model.operation import Operation, walk
 from mutiny.model.result import OperationResult
 from mutiny.system.files import BoxPath

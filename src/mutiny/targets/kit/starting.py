@@ -17,13 +17,13 @@ from mutiny.errors import TargetMissing, TechniqueMissing
 from mutiny.kit.crash import crash_in
 from mutiny.model.operation import Kind, Operation
 from mutiny.model.result import OperationResult
-from mutiny.targets.board import drivers
 
 LEVELS_UP = 6
 """So far above a program its package may begin."""
 PACKAGES = {"bwrap": "bubblewrap", "setpriv": "util-linux", "unshare": "util-linux"}
 """Debian's package of a program, where it has another name."""
-_DRIVERS = str(Path(drivers.__file__).parent)
+_TARGETS = Path(__file__).parents[1]
+"""Drivers that speak for a target lie in a folder `drivers` of its contract's targets."""
 _SYSTEM = ("/usr", "/bin", "/lib", "/lib64", "/opt", "/etc", "/sbin")
 _MARKS = (
     "pyvenv.cfg",
@@ -62,9 +62,10 @@ def why_not_started(result: OperationResult) -> str | None:
 def broke_in_driver(result: OperationResult) -> str | None:
     """What went wrong in one of Mutiny's own drivers: that is not the target's crash."""
     crash = crash_in(result.stderr)
-    if crash is None or not crash.frames or not crash.frames[-1].file.startswith(_DRIVERS):
+    if crash is None or not crash.frames:
         return None
-    return crash.line
+    file = Path(crash.frames[-1].file)
+    return crash.line if file.is_relative_to(_TARGETS) and "drivers" in file.parts else None
 
 
 class Starting:

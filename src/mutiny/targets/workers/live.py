@@ -20,13 +20,14 @@ from mutiny.box.box import Box
 from mutiny.box.results import Command, Spawned
 from mutiny.box.startup import create_box
 from mutiny.contracts.workers import operations as op
-from mutiny.contracts.workers.observation import Observation, ProcessView
+from mutiny.contracts.workers.observation import Observation
 from mutiny.contracts.workers.profile import Limits
 from mutiny.doubles.install import write_script
 from mutiny.errors import TargetMissing
 from mutiny.faults import files as file_faults
 from mutiny.faults import process as process_faults
 from mutiny.kit.contract import Evidence, StepContext
+from mutiny.kit.views import ProcessView
 from mutiny.model.operation import Operation, walk
 from mutiny.model.result import OperationResult
 from mutiny.system.files import KEPT_LIMIT, BoxPath

@@ -15,24 +15,17 @@ from mutiny import stopping
 from mutiny.box.box import Box
 from mutiny.box.errors import CommandNotStarted
 from mutiny.box.results import Command, CommandResult, ProcessInfo
-from mutiny.contracts.workers.observation import (
-    AgentView,
-    Commit,
-    Observation,
-    ProcessView,
-    Receipt,
-    WorkerView,
-    WorktreeView,
-)
+from mutiny.contracts.workers.observation import Observation, WorkerView
 from mutiny.doubles.install import Received
+from mutiny.kit.views import AgentView, Commit, ProcessView, Receipt, WorktreeView
 from mutiny.probes import doubles, git
-from mutiny.probes.state import StateReading, StateWords, read_state
 from mutiny.system.files import BoxPath
 from mutiny.system.inotify import DirectoryWatch, Event
 from mutiny.targets.kit.files import fill
 from mutiny.targets.kit.pacing import Pacing
 from mutiny.targets.workers.daemons import Daemons
 from mutiny.targets.workers.spec import TargetSpec
+from mutiny.targets.workers.state_file import StateReading, StateWords, read_state
 
 _TMUX_ARGV = ("tmux", "list-panes", "-a", "-F", "#{session_name}\t#{pane_pid}")
 _NO_SERVER = re.compile(r"no server running|No such file or directory|Connection refused")

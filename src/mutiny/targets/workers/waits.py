@@ -11,9 +11,9 @@ from mutiny.contracts.workers.profile import Limits
 from mutiny.kit.contract import StepContext
 from mutiny.model.pace import BOUND, Patience
 from mutiny.model.result import OperationResult
-from mutiny.probes.state import StateReading
 from mutiny.targets.kit.live import unable
 from mutiny.targets.workers.observer import Observer
+from mutiny.targets.workers.state_file import StateReading
 
 LOOK_EVERY_S = 1.0
 """How often a wait that watches only the state file looks at everything, to see whether it moves."""
