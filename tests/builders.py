@@ -8,21 +8,27 @@ that matters.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from mutiny.contracts.workers import operations as op
-from mutiny.contracts.workers.contract import Beliefs, WorkersContract
+from mutiny.contracts.workers import outcomes
+from mutiny.contracts.workers.contract import WorkersContract
 from mutiny.contracts.workers.invariants import Check
+from mutiny.contracts.workers.judge import WorkersJudge
 from mutiny.contracts.workers.model import Work, WorkerBelief, WorkersModel
 from mutiny.contracts.workers.observation import Observation, WorkerView
+from mutiny.contracts.workers.steps import follows
 from mutiny.engine.journal import Step
 from mutiny.engine.loop import Outcome
 from mutiny.engine.rundir import RunDirectory
+from mutiny.kit import checking
+from mutiny.kit.beliefs import Beliefs
 from mutiny.kit.contract import Evidence
+from mutiny.kit.judging import Judged, Moment
 from mutiny.kit.views import AgentView, Commit, ProcessView, Receipt, WorktreeView
-from mutiny.model.operation import Operation
+from mutiny.model.operation import Kind, Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
 from mutiny.model.violation import Violation
@@ -77,9 +83,80 @@ def model(*beliefs: WorkerBelief, work: tuple[Work, ...] = (), **changes: Any) -
     return replace(plain, **changes)
 
 
-def beliefs(*models: WorkersModel) -> Beliefs:
+def beliefs(*models: WorkersModel) -> Beliefs[WorkersModel]:
     """What may be the case, as the engine passes it around."""
     return Beliefs(models)
+
+
+# --- judging --------------------------------------------------------------------------------------
+
+OK, REFUSED, UNKNOWN = "ok", "refused", "unknown"
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A violation, and whether the target's lag may still heal it."""
+
+    violation: Violation
+    eventual: bool
+
+
+def judge_answer(
+    believed: WorkersModel,
+    operation: Operation,
+    result: OperationResult,
+    before: Observation,
+    seen: Observation,
+    patterns: Mapping[str, Any],
+    now: float,
+) -> Judged[WorkersModel]:
+    """What an answer means under one model."""
+    contract = WorkersContract(believed.profile, patterns)
+    judge = WorkersJudge(contract, before.believable(), seen.believable(), now)
+    return judge.judge(believed, operation, result)
+
+
+def check_state(
+    believed: WorkersModel,
+    operation: Operation,
+    succeeded: bool,
+    before: Observation,
+    seen: Observation,
+    skips: Mapping[str, str],
+) -> tuple[tuple[Broken, ...], tuple[str, ...]]:
+    """All rules about state under one model: what is broken, and what could not be read."""
+    contract = WorkersContract(replace(believed.profile, not_applicable=dict(skips)), PATTERNS)
+    check = contract.check_of(believed, operation, succeeded, before, seen)
+    found, _ = checking.ask(contract.state_rules(check), check, skips)
+    checked = contract.arranged(found)
+    broken = (
+        *(Broken(one, eventual=False) for one in checked.broken),
+        *(Broken(one, eventual=True) for one in checked.settling),
+    )
+    return broken, checked.unreadable
+
+
+def advance(
+    believed: WorkersModel,
+    operation: Operation,
+    outcome: str,
+    *,
+    tokens: tuple[str, ...] = (),
+    now: float = 0.0,
+    seen: Observation | None = None,
+) -> WorkersModel:
+    """The beliefs after a step that went like this; unknown: nobody can explain its answer."""
+    moment: Moment[Observation] = Moment(None, seen, now, tokens=tokens)
+    if outcome == UNKNOWN:
+        judge = WorkersJudge(CONTRACT, Observation(), seen or Observation(), now)
+        after = judge.after_wrong_answer(believed, operation, moment)[-1]
+    elif outcome == REFUSED:
+        after = outcomes.refused(believed, operation, moment)
+    elif operation.kind is Kind.COMMAND:
+        after = outcomes.served(believed, operation, moment)
+    else:
+        after = follows(believed, operation, moment)
+    return after if seen is None else after.see(seen)
 
 
 # --- pictures -------------------------------------------------------------------------------------

@@ -8,15 +8,25 @@ from dataclasses import replace
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from builders import CONTRACT, belief, model, picture, view
+from builders import (
+    CONTRACT,
+    OK,
+    REFUSED,
+    UNKNOWN,
+    advance,
+    belief,
+    check_state,
+    judge_answer,
+    model,
+    picture,
+    view,
+)
 from mutiny.codec import decode_operation
 from mutiny.contracts.workers import operations as op
-from mutiny.contracts.workers.advance import OK, REFUSED, UNKNOWN, advance
-from mutiny.contracts.workers.expect import expect
-from mutiny.contracts.workers.judge import check_state, judge_answer
 from mutiny.contracts.workers.model import WorkerBelief, WorkersModel
 from mutiny.contracts.workers.observation import Observation, WorkerView
 from mutiny.contracts.workers.operations import CORRUPTIONS, OPERATIONS, STATUSES
+from mutiny.contracts.workers.outcomes import expect
 from mutiny.contracts.workers.profile import Profile
 from mutiny.engine.minimise import Budget, minimise
 from mutiny.errors import FormatError
@@ -342,7 +352,7 @@ def test_every_answer_gets_a_verdict(
     parts = max(len(operation.children()), 1)
     whole = replace(result, inner=(result,) * parts)
     answer = judge_answer(believed, operation, whole, before, seen, CONTRACT.patterns, 5.0)
-    verdict, violation = answer.judgement.verdict, answer.judgement.violation
+    verdict, violation = answer.verdict, answer.violation
     if violation is not None:
         assert violation.rule in CONTRACT.rules
         assert verdict.stops_run

@@ -7,12 +7,11 @@ from dataclasses import replace
 import pytest
 from test_operations import SAMPLES
 
-from builders import TOKEN, agent, belief, model, picture, view
+from builders import OK, REFUSED, TOKEN, UNKNOWN, advance, agent, belief, model, picture, view
 from mutiny.contracts.workers import operations as op
-from mutiny.contracts.workers.advance import OK, REFUSED, UNKNOWN, advance
-from mutiny.contracts.workers.expect import expect
 from mutiny.contracts.workers.model import Work, WorkersModel
 from mutiny.contracts.workers.operations import STATUSES
+from mutiny.contracts.workers.outcomes import expect
 from mutiny.contracts.workers.profile import Profile
 from mutiny.model.operation import Operation
 

@@ -24,10 +24,11 @@ from builders import (
     view,
 )
 from mutiny.contracts.workers import operations as op
-from mutiny.contracts.workers.contract import Beliefs, WorkersContract
+from mutiny.contracts.workers.contract import WorkersContract
 from mutiny.contracts.workers.model import WorkersModel
 from mutiny.contracts.workers.observation import Observation
 from mutiny.contracts.workers.profile import Profile
+from mutiny.kit.beliefs import Beliefs
 from mutiny.kit.contract import Answered
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult

@@ -9,8 +9,8 @@ from test_operations import SAMPLES
 
 from builders import belief, model, picture, view
 from mutiny.contracts.workers import operations as op
-from mutiny.contracts.workers.expect import REJECTIONS, expect
 from mutiny.contracts.workers.operations import STATUSES
+from mutiny.contracts.workers.outcomes import REJECTIONS, expect
 from mutiny.contracts.workers.profile import Profile
 from mutiny.model.expectation import Expectation
 from mutiny.model.operation import Kind, Operation

@@ -14,10 +14,14 @@ from builders import (
     AT,
     CONTRACT,
     DAEMON,
+    OK,
+    REFUSED,
     TOKEN,
+    advance,
     agent,
     belief,
     beliefs,
+    check_state,
     model,
     ok,
     picture,
@@ -26,17 +30,15 @@ from builders import (
     worktree,
 )
 from mutiny.box.results import ProcessInfo
-from mutiny.contracts.workers import contract as workers_contract
 from mutiny.contracts.workers import operations as op
-from mutiny.contracts.workers.advance import OK, REFUSED, advance
 from mutiny.contracts.workers.applicability import KEEPERS, Keeper, is_kept
 from mutiny.contracts.workers.invariants import INVARIANTS
-from mutiny.contracts.workers.judge import check_state
 from mutiny.contracts.workers.model import Work, WorkersModel, unwell
 from mutiny.contracts.workers.observation import Observation
 from mutiny.contracts.workers.profile import Profile
 from mutiny.contracts.workers.rules import RULES
-from mutiny.kit import faults
+from mutiny.kit import base, faults
+from mutiny.kit.beliefs import GIVEN_UP, distinct
 from mutiny.model.pace import MOST_CROWDING, MOST_LAG, Pace, Patience
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
@@ -245,7 +247,7 @@ def test_parallel_commands_leave_every_order_possible() -> None:
 
 
 def test_worlds_that_were_dropped_mean_inconclusive(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers_contract, "MOST_ALTERNATIVES", 1)
+    monkeypatch.setattr(base, "distinct", lambda models: distinct(models, 1))
     start = op.Start("alpha", "Create a.txt")
     both = op.Parallel((start, op.ResetWorker("alpha")))
     before = picture(view())
@@ -258,10 +260,10 @@ def test_worlds_that_were_dropped_mean_inconclusive(monkeypatch: pytest.MonkeyPa
         picture(view("alpha", "idle")),
         AT,
     )
-    assert answered.model.dropped
+    assert answered.model.guessed
     checked = CONTRACT.check(answered.model, op.Sleep(), True, before, kept_idle)
     assert (checked.broken, checked.settling) == ((), ())
-    assert "more than" in checked.unreadable[0]
+    assert GIVEN_UP in checked.unreadable[0]
     refusal = refused("Worker 'alpha' is not idle")
     judged = CONTRACT.judge(answered.model, start, refusal, before, before, AT)
     assert (judged.verdict, judged.violation) == (Verdict.INCONCLUSIVE, None)

@@ -11,11 +11,22 @@ from typing import Any
 import pytest
 from mutiny.contracts.workers.hazards import settles
 
-from builders import CONTRACT, PATTERNS, TOKEN, TRACEBACK, belief, model, picture, view
+from builders import (
+    CONTRACT,
+    OK,
+    PATTERNS,
+    TOKEN,
+    TRACEBACK,
+    advance,
+    belief,
+    check_state,
+    judge_answer,
+    model,
+    picture,
+    view,
+)
 from mutiny.contracts.workers import operations as op
-from mutiny.contracts.workers.advance import OK, advance
 from mutiny.contracts.workers.generate import generate
-from mutiny.contracts.workers.judge import Answer, check_state, judge_answer
 from mutiny.contracts.workers.model import WorkersModel
 from mutiny.contracts.workers.observation import Observation
 from mutiny.contracts.workers.profile import Profile
@@ -24,6 +35,7 @@ from mutiny.errors import TechniqueMissing
 from mutiny.faults import catalogue
 from mutiny.faults.base import Availability
 from mutiny.kit import faults
+from mutiny.kit.judging import Judged
 from mutiny.model.operation import Operation, walk
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
@@ -74,7 +86,7 @@ def judge(
     operation: Operation,
     answer: OperationResult,
     seen: Observation = IDLE,
-) -> Answer:
+) -> Judged[WorkersModel]:
     result = answer
     if operation.kind is not op.Kind.COMMAND:
         result = OperationResult(fired=True, technique="x", inner=(answer,), tokens=answer.tokens)
@@ -94,8 +106,8 @@ def test_under_a_fault_a_command_may_fail_in_its_own_words(
     operation: Operation, believed: WorkersModel
 ) -> None:
     answer = judge(believed, operation, FULL)
-    assert answer.judgement.verdict is Verdict.EXPECTED
-    both = (answer.model, *answer.others)
+    assert answer.verdict is Verdict.EXPECTED
+    both = answer.models
     assert [set(one.workers["alpha"].statuses) for one in both] == [{"idle"}, {"working"}]
     assert [TOKEN in one.work for one in both] == [False, True]
 
@@ -103,8 +115,8 @@ def test_under_a_fault_a_command_may_fail_in_its_own_words(
 @pytest.mark.parametrize(("operation", "believed"), UNDER)
 def test_what_it_acknowledges_has_happened(operation: Operation, believed: WorkersModel) -> None:
     answer = judge(believed, operation, OperationResult(tokens=(TOKEN,)), WORKING)
-    assert (answer.judgement.verdict, answer.others) == (Verdict.SUCCESS, ())
-    assert answer.model.work[TOKEN].fate == "open"
+    assert (answer.verdict, answer.models[1:]) == (Verdict.SUCCESS, ())
+    assert answer.models[0].work[TOKEN].fate == "open"
 
 
 @pytest.mark.parametrize(("operation", "believed"), UNDER)
@@ -120,7 +132,7 @@ def test_what_it_acknowledges_has_happened(operation: Operation, believed: Worke
 def test_it_may_neither_hang_nor_crash_nor_fail_silently(
     operation: Operation, believed: WorkersModel, answer: OperationResult, rule: str
 ) -> None:
-    violation = judge(believed, operation, answer).judgement.violation
+    violation = judge(believed, operation, answer).violation
     assert violation is not None
     assert violation.rule == rule
 
@@ -136,10 +148,10 @@ def test_under_a_fault_what_is_illegal_is_still_refused() -> None:
         PATTERNS,
         NOW,
     )
-    assert refused.judgement.verdict is Verdict.EXPECTED
+    assert refused.verdict is Verdict.EXPECTED
     served = judge_answer(believed, START, OperationResult(), WORKING, WORKING, PATTERNS, NOW)
-    assert served.judgement.violation is not None
-    assert served.judgement.violation.rule == "workers.rejects_illegal"
+    assert served.violation is not None
+    assert served.violation.rule == "workers.rejects_illegal"
 
 
 def test_a_fault_that_did_not_fire_proves_nothing() -> None:
@@ -147,7 +159,7 @@ def test_a_fault_that_did_not_fire_proves_nothing() -> None:
     answer = judge_answer(
         model(belief()), faults.FillDisk(during=START), result, IDLE, IDLE, PATTERNS, NOW
     )
-    assert answer.judgement.verdict is Verdict.INCONCLUSIVE
+    assert answer.verdict is Verdict.INCONCLUSIVE
 
 
 def test_nothing_is_due_while_a_fault_lasts_and_all_deadlines_begin_anew_after_it() -> None:
@@ -173,7 +185,7 @@ def test_a_wait_that_runs_out_under_a_fault_proves_nothing() -> None:
     wait = judge_answer(
         believed, op.WaitForNeedsReview("alpha"), late, WORKING, WORKING, PATTERNS, NOW
     )
-    assert wait.judgement.verdict is Verdict.INCONCLUSIVE
+    assert wait.verdict is Verdict.INCONCLUSIVE
 
 
 def test_settle_ends_every_lasting_fault() -> None:
@@ -183,11 +195,11 @@ def test_settle_ends_every_lasting_fault() -> None:
 def test_a_kill_leaves_both_open_and_ends_the_world() -> None:
     killed = OperationResult(None, signal=9, tokens=(TOKEN,))
     answer = judge(model(belief()), faults.KillDuring(START, 5), killed, picture(daemons=()))
-    assert answer.judgement.verdict is Verdict.SUCCESS
-    assert len(answer.others) == 1
+    assert answer.verdict is Verdict.SUCCESS
+    assert len(answer.models[1:]) == 1
     served = judge(model(belief()), faults.KillDuring(START, 5), OperationResult(tokens=(TOKEN,)))
-    assert TOKEN in served.model.work
-    assert served.others == ()
+    assert TOKEN in served.models[0].work
+    assert served.models[1:] == ()
 
 
 # --- exploration and minimisation ---------------------------------------------------------------

@@ -11,9 +11,9 @@ from builders import CONTRACT
 from mutiny.codec import decode_operation
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.contract import WorkersContract
-from mutiny.contracts.workers.expect import expect
 from mutiny.contracts.workers.model import completing
 from mutiny.contracts.workers.operations import OPERATIONS
+from mutiny.contracts.workers.outcomes import expect
 from mutiny.contracts.workers.profile import Profile
 from mutiny.contracts.workers.symbolic import Walk
 from mutiny.model.operation import Kind, Operation, walk

@@ -14,10 +14,9 @@ import pytest
 from ledger_cases import LEDGER_CASES
 from rule_cases import MAY_BE_AWAY, ONE, STATE_CASES, Case, task
 
-from builders import AT, DAEMON, agent, belief, model, picture, view
+from builders import AT, DAEMON, agent, belief, check_state, model, picture, view
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.invariants import INVARIANTS, Check, Unreadable, touched_workers
-from mutiny.contracts.workers.judge import check_state
 from mutiny.contracts.workers.ledger import audit
 from mutiny.contracts.workers.operations import STATUSES
 from mutiny.contracts.workers.rules import RULES

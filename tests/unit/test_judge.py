@@ -10,6 +10,7 @@ from builders import (
     PATTERNS,
     TOKEN,
     belief,
+    judge_answer,
     model,
     ok,
     picture,
@@ -17,9 +18,9 @@ from builders import (
     view,
 )
 from mutiny.contracts.workers import operations as op
-from mutiny.contracts.workers.judge import Answer, judge_answer
 from mutiny.contracts.workers.model import Work, WorkersModel
 from mutiny.contracts.workers.observation import Observation
+from mutiny.kit.judging import Judged
 from mutiny.kit.operations import CrashAt
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
@@ -35,19 +36,19 @@ def judge(
     result: OperationResult,
     seen: Observation = HEALTHY,
     before: Observation | None = None,
-) -> Answer:
+) -> Judged[WorkersModel]:
     looked = seen if before is None else before
     return judge_answer(believed, operation, result, looked, seen, PATTERNS, NOW)
 
 
-def verdict(answer: Answer) -> tuple[Verdict, str | None]:
-    violation = answer.judgement.violation
-    return answer.judgement.verdict, violation.rule if violation else None
+def verdict(answer: Judged[WorkersModel]) -> tuple[Verdict, str | None]:
+    violation = answer.violation
+    return answer.verdict, violation.rule if violation else None
 
 
-def message(answer: Answer) -> str:
-    assert answer.judgement.violation is not None
-    return answer.judgement.violation.message
+def message(answer: Judged[WorkersModel]) -> str:
+    assert answer.violation is not None
+    return answer.violation.message
 
 
 def timed_out(text: str = "alpha is working") -> OperationResult:
@@ -70,8 +71,8 @@ def test_a_command_that_works_moves_the_beliefs() -> None:
     seen = picture(view("alpha", "working"))
     answer = judge(model(belief()), op.Start("alpha", "x"), ok(tokens=(TOKEN,)), seen, HEALTHY)
     assert verdict(answer) == SUCCESS
-    assert answer.model.work[TOKEN] == Work(TOKEN, "task", "alpha")
-    assert answer.model.workers["alpha"].statuses == {"working"}
+    assert answer.models[0].work[TOKEN] == Work(TOKEN, "task", "alpha")
+    assert answer.models[0].workers["alpha"].statuses == {"working"}
 
 
 def test_a_point_that_was_not_reached_leaves_a_command_that_ran() -> None:
@@ -80,7 +81,7 @@ def test_a_point_that_was_not_reached_leaves_a_command_that_ran() -> None:
     point = CrashAt(op.Start("alpha", "x"), 99)
     answer = judge(model(belief()), point, ran, seen, HEALTHY)
     assert verdict(answer) == INCONCLUSIVE
-    assert answer.model.workers["alpha"].statuses == {"working"}
+    assert answer.models[0].workers["alpha"].statuses == {"working"}
 
 
 def test_a_refused_task_is_no_work() -> None:
@@ -90,7 +91,7 @@ def test_a_refused_task_is_no_work() -> None:
         before, op.Start("alpha", "x"), refused("Worker 'alpha' is not idle", tokens=(TOKEN,)), seen
     )
     assert verdict(answer) == EXPECTED
-    assert answer.model.work == {}
+    assert answer.models[0].work == {}
 
 
 @pytest.mark.parametrize(
@@ -127,8 +128,7 @@ def test_what_was_seen_before_the_command_counts() -> None:
 
 def test_the_answer_names_what_was_expected() -> None:
     answer = judge(model(belief()), op.Accept("alpha"), ok())
-    assert answer.expectation.rejection_due
-    assert "idle" in answer.expectation.reason
+    assert "idle" in answer.reason
 
 
 # --- waits ----------------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ def test_a_wait_that_is_over_is_believed() -> None:
     seen = picture(view("alpha", "needs_review"))
     answer = judge(waiting("working", due_at=1.0), op.WaitForNeedsReview("alpha"), ok(), seen)
     assert verdict(answer) == SUCCESS
-    assert answer.model.workers["alpha"].statuses == {"needs_review"}
+    assert answer.models[0].workers["alpha"].statuses == {"needs_review"}
 
 
 def test_work_that_was_due_and_does_not_come_is_a_bug() -> None:
@@ -244,8 +244,8 @@ def test_a_system_that_settles_is_well() -> None:
     seen = picture(view("alpha", "needs_review"))
     answer = judge(believed, op.Settle(), ok(), seen)
     assert verdict(answer) == SUCCESS
-    assert answer.model.faults == ()
-    assert answer.model.allowed("alpha") == {"needs_review"}
+    assert answer.models[0].faults == ()
+    assert answer.models[0].allowed("alpha") == {"needs_review"}
 
 
 def test_a_system_that_does_not_settle_is_a_bug_and_says_what_is_missing() -> None:
@@ -275,7 +275,9 @@ def test_an_assertion_that_does_not_hold_is_a_bug(operation: Operation, text: st
 # --- refusals that a scenario asks for ------------------------------------------------------------
 
 
-def expected_error(believed: WorkersModel, inner: Operation, result: OperationResult) -> Answer:
+def expected_error(
+    believed: WorkersModel, inner: Operation, result: OperationResult
+) -> Judged[WorkersModel]:
     return judge(believed, op.ExpectError(inner), replace(result, inner=(result,)))
 
 
@@ -333,7 +335,7 @@ ACCEPTS = op.Parallel((op.Accept("alpha"), op.Accept("alpha")))
 
 def accepted_at_once(
     *answers: OperationResult, stale: bool = False, status: str = "idle"
-) -> Answer:
+) -> Judged[WorkersModel]:
     worker = belief("alpha", "needs_review", tokens=(TOKEN,), stale_base=stale)
     believed = model(worker, work=(Work(TOKEN, "task", "alpha"),))
     return judge(
@@ -349,7 +351,7 @@ def accepted_at_once(
 def test_exactly_one_of_two_accepts_may_win(answers: tuple[OperationResult, ...]) -> None:
     answer = accepted_at_once(*answers)
     assert verdict(answer) == SUCCESS
-    assert answer.model.work[TOKEN].fate == "merged"
+    assert answer.models[0].work[TOKEN].fate == "merged"
 
 
 def test_both_accepts_cannot_win() -> None:
@@ -366,7 +368,7 @@ def test_a_conflict_merges_nothing_also_when_two_accepts_met_it() -> None:
     busy = refused("Worker 'alpha' is not in needs_review state (status: rebasing)")
     answer = accepted_at_once(ok(), busy, stale=True, status="rebasing")
     assert verdict(answer) == SUCCESS
-    assert answer.model.work[TOKEN].fate == "open"
+    assert answer.models[0].work[TOKEN].fate == "open"
     merged = accepted_at_once(ok(), NOT_READY, stale=True, status="idle")
     assert merged.model.work[TOKEN].fate == "merged"
 
@@ -383,7 +385,7 @@ def test_the_order_is_found_wherever_it_is() -> None:
         picture(view("alpha", "needs_review")),
     )
     assert verdict(answer) == SUCCESS
-    assert answer.model.workers["alpha"].tokens == (TOKEN,)
+    assert answer.models[0].workers["alpha"].tokens == (TOKEN,)
 
 
 def test_two_starts_give_one_task() -> None:
@@ -397,7 +399,7 @@ def test_two_starts_give_one_task() -> None:
         HEALTHY,
     )
     assert verdict(answer) == SUCCESS
-    assert set(answer.model.work) == {TOKEN}
+    assert set(answer.models[0].work) == {TOKEN}
 
 
 def test_down_and_up_at_once_have_an_order() -> None:
@@ -437,7 +439,9 @@ def test_a_part_without_an_answer_is_inconclusive() -> None:
 # --- a command while something hangs --------------------------------------------------------------
 
 
-def paused(result: OperationResult, *, fired: bool = True, inner: bool = True) -> Answer:
+def paused(
+    result: OperationResult, *, fired: bool = True, inner: bool = True
+) -> Judged[WorkersModel]:
     operation = op.PauseProcess("daemon", 0.4, during=op.Message("alpha", "x"))
     whole = replace(result, inner=(result,) if inner else (), fired=fired)
     seen = picture(view("alpha", "working"))
@@ -470,7 +474,9 @@ DEAD = picture(view(), daemons=(), daemon_flag=True)
 DOWN = picture(view("alpha", "offline"), daemons=(), daemon_flag=False)
 
 
-def status(claim: object, seen: Observation, before: Observation | None = None) -> Answer:
+def status(
+    claim: object, seen: Observation, before: Observation | None = None
+) -> Judged[WorkersModel]:
     believed = model(belief(offline_allowed=True), daemon=frozenset({True, False}))
     return judge(believed, op.Status(), ok(details={"daemon_running": claim}), seen, before)
 
@@ -499,7 +505,9 @@ def test_status_is_not_blamed_when_the_processes_could_not_be_seen(claim: bool) 
     assert verdict(status(claim, HEALTHY, blind)) == SUCCESS
 
 
-def doctor(seen: Observation, before: Observation | None = None, *, repair: bool = False) -> Answer:
+def doctor(
+    seen: Observation, before: Observation | None = None, *, repair: bool = False
+) -> Judged[WorkersModel]:
     believed = model(belief(), faults=("KillDaemon()",), daemon=frozenset({False}))
     return judge(believed, op.Doctor(repair=repair, yes=repair), ok(), seen, before)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mutiny.contracts.workers.expect import REJECTIONS
+from mutiny.contracts.workers.outcomes import REJECTIONS
 from mutiny.contracts.workers.profile import LEGAL, NEEDS_DAEMON
 from mutiny.errors import FormatError, TargetMissing, UsageError
 from mutiny.kit.classify import matched_rejections

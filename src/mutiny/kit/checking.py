@@ -56,11 +56,12 @@ class StateRule:
     """One rule about state, as it is asked now."""
 
     name: str
-    ask: Callable[[Any], Iterable[Violation]]
+    ask: Callable[[Any], Iterable[Violation | tuple[Violation, bool]]]
+    """Gives violations; with each of them whether it is eventual, where that differs."""
     eventual: bool = False
     """It may be broken for the length of the target's lag."""
-    certain: bool = False
-    """It holds whatever is believed."""
+    certain: Callable[[str], bool] = lambda _rule: False
+    """Does what it says with this id hold whatever is believed?"""
 
 
 def inner_of(operation: Operation) -> Operation:
@@ -72,22 +73,22 @@ def inner_of(operation: Operation) -> Operation:
 def ask(
     rules: Iterable[StateRule], check: Any, excused: Collection[str]
 ) -> tuple[Checked[Any], frozenset[str]]:
-    """All of these rules about one alternative, and the keys of those that hold whatever is believed."""
+    """All of these rules about one alternative, and the ids of what holds whatever is believed."""
     broken: list[Violation] = []
     settling: list[Violation] = []
     unreadable: list[str] = []
     certain: set[str] = set()
     for rule in rules:
         try:
-            found = [one for one in rule.ask(check) if one.rule not in excused]
+            for found in rule.ask(check):
+                one, late = found if isinstance(found, tuple) else (found, rule.eventual)
+                if one.rule not in excused:
+                    (settling if late else broken).append(one)
+                    certain |= {one.rule} if rule.certain(one.rule) else set()
         except Unreadable as error:
             unreadable.append(f"{rule.name}: could not read {error}")
-            continue
         except Exception as error:  # noqa: BLE001  a broken rule is inconclusive, never a dead run
             unreadable.append(f"{rule.name}: the rule itself failed with {error!r}")
-            continue
-        (settling if rule.eventual else broken).extend(found)
-        certain |= {one.rule for one in found if rule.certain}
     return Checked(tuple(broken), tuple(settling), tuple(unreadable)), frozenset(certain)
 
 

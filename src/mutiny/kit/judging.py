@@ -154,18 +154,19 @@ class Judge(Generic[Model, Seen]):
         self,
         model: Model,
         operation: Operation,
-        answer: Answer,
+        result: OperationResult,
         right: Sequence[Outcome[Model]],
         moment: Moment[Seen],
     ) -> Violation:
         """The promise that an answer breaks that is on no right outcome."""
-        due = reasons(right)
+        answer, due = self.contract.read(result), reasons(right)
+        evidence = {"exit_code": result.exit_code, "stderr": result.stderr[-2000:]}
         if answer.ok:
             text = f"{operation} succeeded but was due to be refused: {due}."
-            return self.violation("rejects_illegal", text)
-        said, evidence = answer.message or answer.shown, {"answer": answer.shown, "right": due}
+            return self.violation("rejects_illegal", text, "", evidence)
+        said = answer.message or answer.shown
         if not answer.classes:
-            text = f"{operation} failed with an unknown error: {said}"
+            text = f"{operation} failed with an unknown error (exit {result.exit_code}): {said}"
             return self.violation("fails_clearly", text, "", evidence)
         if all(one.success for one in right):
             text = f"{operation} was refused but was due to succeed ({due}): {said}"
@@ -188,9 +189,18 @@ class Judge(Generic[Model, Seen]):
     def unknown(
         self, model: Model, operation: Operation, moment: Moment[Seen]
     ) -> tuple[Model, ...]:
-        """It has happened or it has not: every model afterwards, and the one before."""
-        found = (one.after for one in self.contract.outcomes(model, operation, moment))
-        return distinct((model, *found))
+        """It has happened or it has not: every model afterwards, and the one before.
+
+        What is seen now does not tell: it may still be finished or taken back.
+        """
+        right = self.contract.outcomes(model, operation, replace(moment, seen=None))
+        return distinct((model, *(one.after for one in right)))
+
+    def after_wrong_answer(
+        self, model: Model, operation: Operation, moment: Moment[Seen]
+    ) -> tuple[Model, ...]:
+        """What may be the case after a crash, or an answer that nobody can explain."""
+        return self.unknown(model, operation, moment)
 
     def failed(
         self, model: Model, operation: Operation, answer: Answer, moment: Moment[Seen]
@@ -331,7 +341,7 @@ class Judge(Generic[Model, Seen]):
         trouble = self._trouble(operation, result)
         if trouble is not None:
             verdict = Verdict.TIMEOUT if result.timed_out else Verdict.BUG
-            return Judged(verdict, self.unknown(model, operation, moment), trouble)
+            return Judged(verdict, self.after_wrong_answer(model, operation, moment), trouble)
         answer = self.contract.read(result)
         told = self.unclear(model, operation, answer, moment)
         if told is not None:
@@ -352,7 +362,7 @@ class Judge(Generic[Model, Seen]):
             half_done = any(one.success for one in right)
             models = self.failed(model, operation, answer, moment)
             return Judged(Verdict.EXPECTED, models, None, reason, half_done=half_done)
-        return self._wrong(model, operation, answer, right, moment)
+        return self._wrong(model, operation, result, right, moment)
 
     def _trouble(self, operation: Operation, result: OperationResult) -> Violation | None:
         """What no outcome can explain: no end, a signal, a crash in whatever language."""
@@ -368,7 +378,7 @@ class Judge(Generic[Model, Seen]):
         self,
         model: Model,
         operation: Operation,
-        answer: Answer,
+        result: OperationResult,
         right: Sequence[Outcome[Model]],
         moment: Moment[Seen],
     ) -> Judged[Model]:
@@ -377,20 +387,22 @@ class Judge(Generic[Model, Seen]):
         Who does not promise to refuse may serve, and whose refusals are unclear or untrue has refused all
         the same.
         """
-        reason = reasons(right)
+        answer, reason = self.contract.read(result), reasons(right)
         if answer.ok:
             served = self.forced(model, operation, moment)
             if served is not None and self.excused("rejects_illegal"):
                 return Judged(Verdict.SUCCESS, (served,), None, reason)
-            models = self.unknown(model, operation, moment) if served is None else (served,)
+            models = (
+                self.after_wrong_answer(model, operation, moment) if served is None else (served,)
+            )
         else:
             refused = tuple(one.after for one in right if not one.success)
             if refused and self.excused(
                 "rejects_truthfully" if answer.classes else "fails_clearly"
             ):
                 return Judged(Verdict.EXPECTED, refused, None, reason)
-            models, served = self.unknown(model, operation, moment), None
-        found = self.explain(model, operation, answer, right, moment)
+            models, served = self.after_wrong_answer(model, operation, moment), None
+        found = self.explain(model, operation, result, right, moment)
         if self.depends_on_beliefs(found) and any(one.after.guessed for one in right):
             return Judged(Verdict.INCONCLUSIVE, (model,), None, GIVEN_UP)
         return Judged(Verdict.BUG, models, found, reason, followed=served is not None)

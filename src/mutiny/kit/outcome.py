@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from mutiny.kit.answer import Answer
+from mutiny.kit.domains import BAD_INPUT
 from mutiny.model.expectation import Expectation
 
 Model = TypeVar("Model")
@@ -36,7 +37,9 @@ class Outcome(Generic[Model]):
         """Is this the answer that the outcome gives?"""
         if answer.ok:
             return self.success and (self.task is None or answer.task in (None, self.task))
-        return bool(answer.classes & self.refusals)
+        # A value that a program does not take may be refused in any words.
+        strange = BAD_INPUT in self.refusals and answer.clear and not answer.classes
+        return strange or bool(answer.classes & self.refusals)
 
 
 def ok(after: Model, reason: str, task: str | None = None) -> Outcome[Model]:

@@ -99,8 +99,8 @@ class BoardContract(ContractBase[BoardModel, BoardObservation]):
         """Those that can be asked now."""
         late = healing(check)
         for rule in rules_for(check):
-            certain = rule not in OF_BELIEFS
-            yield StateRule(rule.__name__, rule, eventual=rule in late, certain=certain)
+            certain = _never if rule in OF_BELIEFS else _always
+            yield StateRule(rule.__name__, rule, rule in late, certain)
 
     def subject_of(self, operation: Operation, model: BoardModel) -> str | None:
         """The task that a command is about."""
@@ -150,3 +150,11 @@ class BoardContract(ContractBase[BoardModel, BoardObservation]):
     def simpler(self, sequence: Sequence[Operation]) -> Iterator[tuple[str, tuple[Operation, ...]]]:
         """Simpler forms of a sequence: fewer workers and tasks, smaller payloads and waits."""
         return simplify.simpler(sequence)
+
+
+def _always(rule: str) -> bool:
+    return True
+
+
+def _never(rule: str) -> bool:
+    return False

@@ -138,12 +138,12 @@ class BoardJudge(Judge[BoardModel, BoardObservation]):
         self,
         model: BoardModel,
         operation: Operation,
-        answer: Answer,
+        result: OperationResult,
         right: Sequence[BoardOutcome],
         moment: When,
     ) -> Violation:
         """The most telling promise that the answer breaks."""
-        return explain(model, operation, answer, right, moment.span)
+        return explain(model, operation, self.contract.read(result), right, moment.span)
 
     def unordered(
         self,

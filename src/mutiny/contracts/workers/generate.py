@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 
 from mutiny.contracts.workers import operations as op
-from mutiny.contracts.workers.expect import REJECTIONS
 from mutiny.contracts.workers.model import WorkerBelief, WorkersModel
+from mutiny.contracts.workers.outcomes import REJECTIONS
 from mutiny.contracts.workers.profile import Profile
 from mutiny.contracts.workers.symbolic import Walk, ends_world
 from mutiny.kit import exploring, faults, hazards

@@ -13,14 +13,11 @@ from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.model import WorkersModel, unwell
 from mutiny.contracts.workers.observation import Observation, WorkerView
 from mutiny.kit import faults
+from mutiny.kit.checking import Unreadable
 from mutiny.kit.git_rules import stays_clean
 from mutiny.kit.views import AgentView, WorktreeView
 from mutiny.model.operation import Kind, Operation, walk
 from mutiny.model.violation import Violation
-
-
-class Unreadable(Exception):
-    """A fact that the rule needs could not be read."""
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from mutiny.contracts.workers import operations as op
-from mutiny.contracts.workers.invariants import Check, Unreadable
+from mutiny.contracts.workers.invariants import Check
 from mutiny.contracts.workers.model import Work, WorkerBelief
+from mutiny.kit.checking import Unreadable
 from mutiny.kit.git_rules import Branch, only_forward
 from mutiny.kit.views import Commit, Receipt
 from mutiny.model.violation import Violation

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from mutiny.contracts.workers.observation import Observation
 from mutiny.contracts.workers.profile import Profile
-from mutiny.kit.faults import LibraryFault
+from mutiny.kit.beliefs import ModelBase
 
 AGENT_MOVES: Mapping[str, tuple[str, ...]] = {
     "working": ("needs_review", "no_changes"),
@@ -78,6 +78,11 @@ class WorkerBelief:
         return replace(self, standings=known | {standing}, moved_at=seen.at)
 
     @property
+    def in_turn(self) -> bool:
+        """May its agent be in the middle of a turn?"""
+        return bool(self.statuses & set(AGENT_MOVES))
+
+    @property
     def will_complete(self) -> bool:
         """Every turn of the script ends; which turn comes next is not known after a redelivery."""
         return all(completing(turn) for turn in self.behaviours)
@@ -97,7 +102,7 @@ class Work:
 
 
 @dataclass(frozen=True)
-class WorkersModel:
+class WorkersModel(ModelBase):
     """All beliefs."""
 
     profile: Profile = field(default_factory=Profile)
@@ -121,11 +126,12 @@ class WorkersModel:
     """The damage reads as a state and the target cannot notice it: what it does from here on may come
     from what Mutiny wrote, until the next workspace.
     """
-    faults: tuple[str, ...] = ()
-    """Faults since the system was last seen settled."""
-    lasting: tuple[LibraryFault, ...] = ()
-    """Faults that are on now: commands may fail, and nothing has to happen by itself."""
     work: Mapping[str, Work] = field(default_factory=dict)
+
+    @property
+    def doubted(self) -> bool:
+        """What the state says may be what a fault wrote."""
+        return self.doubtful
 
     # --- reading -----------------------------------------------------------------------------
 
@@ -176,6 +182,19 @@ class WorkersModel:
         belief = self.workers[worker]
         offline = frozenset({"offline"}) if belief.offline_allowed else frozenset()
         return self.closure(frozenset({seen}) | offline, belief) & allowed
+
+    def agrees(self, seen: Observation) -> bool:
+        """Are the same workers there?"""
+        return set(self.workers) == set(seen.workers)
+
+    def excludes(self, subject: str, status: str) -> bool:
+        """Can nothing explain that a worker has this status?"""
+        return (
+            subject in self.workers
+            and not self.doubtful
+            and not self.state_damaged  # an old copy tells of old statuses until it is noticed
+            and status not in self.allowed(subject)
+        )
 
     # --- writing -----------------------------------------------------------------------------
 

@@ -10,13 +10,16 @@ import itertools
 from dataclasses import replace
 
 from mutiny.contracts.workers import operations as op
-from mutiny.contracts.workers.advance import OK, REFUSED, advance
-from mutiny.contracts.workers.expect import expect
+from mutiny.contracts.workers import outcomes
 from mutiny.contracts.workers.model import WorkersModel
+from mutiny.contracts.workers.observation import Observation
+from mutiny.contracts.workers.outcomes import expect
 from mutiny.contracts.workers.profile import Profile
+from mutiny.contracts.workers.steps import follows
 from mutiny.kit import faults
 from mutiny.kit.domains import plain_name
-from mutiny.model.operation import Operation
+from mutiny.kit.judging import Moment
+from mutiny.model.operation import Kind, Operation
 
 CALM = ("obey", "slow", "stray", "garbage", "dirty")
 """Behaviours under which an agent does as it is told."""
@@ -24,7 +27,7 @@ CALM = ("obey", "slow", "stray", "garbage", "dirty")
 
 def served(model: WorkersModel, command: Operation) -> bool | None:
     """Is a command sure to be served (True), or sure to be refused (False)?"""
-    expectation = expect(model, command, None)
+    expectation = expect(model, command)
     return True if expectation.success_due else False if expectation.rejection_due else None
 
 
@@ -32,10 +35,11 @@ def outcome_taken(
     model: WorkersModel, operation: Operation, tokens: tuple[str, ...]
 ) -> WorkersModel:
     """The beliefs when it succeeds if it can, and is refused otherwise."""
-    success = expect(model, operation, None).success
-    if success and isinstance(operation, op.Reject) and model.last_reviewed not in model.workers:
-        return model
-    return advance(model, operation, OK if success else REFUSED, tokens=tokens)
+    moment: Moment[Observation] = Moment(tokens=tokens)
+    if operation.kind is not Kind.COMMAND:
+        return follows(model, operation, moment)
+    possible = expect(model, operation).success
+    return (outcomes.served if possible else outcomes.refused)(model, operation, moment)
 
 
 class Walk:
@@ -58,7 +62,7 @@ class Walk:
 
     def refusals(self, command: Operation) -> frozenset[str]:
         """The refusals that would be true now."""
-        return expect(self.model, command, None).rejections
+        return expect(self.model, command).rejections
 
     def situation(self, command: Operation) -> str:
         """The state that a command meets, in a word."""
@@ -106,7 +110,7 @@ class Walk:
             return model  # whether a target takes such a name, nobody knows
         said = hasattr(operation, "prompt") or hasattr(operation, "message")
         after = outcome_taken(model, operation, (f"t{len(model.work)}",) if said else ())
-        expectation = expect(model, operation, None)
+        expectation = expect(model, operation)
         if expectation.success and (expectation.rejections or model.lasting):
             return _both(after, model, op.worker_of(operation))
         return after

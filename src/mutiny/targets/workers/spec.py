@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from mutiny.contracts.workers.contract import WorkersContract
-from mutiny.contracts.workers.expect import REJECTIONS
 from mutiny.contracts.workers.operations import OPERATIONS, STATUSES
+from mutiny.contracts.workers.outcomes import REJECTIONS
 from mutiny.contracts.workers.profile import LEGAL, Profile
 from mutiny.contracts.workers.rules import BINDING, BY_RECORD, RULES
 from mutiny.errors import nearest

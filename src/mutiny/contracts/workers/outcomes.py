@@ -1,0 +1,465 @@
+"""Every right outcome of a command: what it answers, and what is believed afterwards.
+
+Each command has one row in a table: when it is due to be served or refused, and what follows when it is
+served. A success where a refusal was due is a bug; so is a refusal where success was due. Where the agents'
+own pace decides, both are right. The model never guesses: it names the refusals that would be true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from mutiny.contracts.workers import operations as op
+from mutiny.contracts.workers.model import WorkerBelief, WorkersModel
+from mutiny.contracts.workers.observation import Observation
+from mutiny.kit.domains import BAD_INPUT, strange
+from mutiny.kit.judging import Moment
+from mutiny.kit.outcome import Outcome, expected, no, ok
+from mutiny.model.expectation import Expectation
+from mutiny.model.operation import Operation
+
+When = Moment[Observation]
+REJECTIONS = {
+    "no_such_worker": "the worker does not exist",
+    "not_idle": "the worker is not idle",
+    "not_needs_review": "the worker has nothing to review",
+    "already_exists": "the worker exists already",
+    "nothing_reviewed": "no worker has been reviewed",
+    "daemon_running": "the daemon runs already",
+    "daemon_down": "the daemon does not run",
+    "wrong_state": "the worker's status does not allow it",
+    "source_dirty": "the user's checkout has uncommitted changes",
+    "not_initialised": "there is no workspace yet",
+    "already_initialised": "there is a workspace already",
+    "unhealthy": "the health check found problems",
+    "state_unreadable": "the state file cannot be read",
+    "busy": "another command holds the lock",
+    "session_missing": "the worker's session is not there",
+    BAD_INPUT: "the target does not take such a value",
+}
+"""Classes of refusals; a target's profile maps its own texts to them."""
+
+
+def outcomes(
+    model: WorkersModel, operation: Operation, moment: When
+) -> tuple[Outcome[WorkersModel], ...]:
+    """All right outcomes of one command."""
+    due = _due(model, operation, moment.before)
+    found: list[Outcome[WorkersModel]] = []
+    if due.success:
+        found += [ok(after, due.reason) for after in _ends(model, operation, moment)]
+    if due.rejections:
+        found.append(no(refused(model, operation, moment), due.reason, *due.rejections))
+    return tuple(found)
+
+
+def _ends(model: WorkersModel, operation: Operation, moment: When) -> tuple[WorkersModel, ...]:
+    """How a command that was served can have ended: an accept that nobody saw end has merged, or a
+    conflict is with the agent.
+    """
+    done = served(model, operation, moment)
+    belief = model.workers.get(op.worker_of(operation) or "")
+    if not isinstance(operation, op.Accept) or moment.seen or belief is None:
+        return (done,)
+    if not belief.stale_base:
+        return (done,)
+    merged = done.with_worker(replace(done.workers[belief.name], statuses=frozenset({"idle"})))
+    return merged, _rebased(model, belief.name, moment, frozenset({"rebasing"}))
+
+
+def expect(
+    model: WorkersModel, operation: Operation, seen: Observation | None = None
+) -> Expectation:
+    """What is expected of a command, without what follows."""
+    return expected(outcomes(model, operation, Moment(seen)))
+
+
+def served(model: WorkersModel, operation: Operation, moment: When) -> WorkersModel:
+    """What is believed after a command that was served, whether that was due or not."""
+    model = refused(model, operation, moment)
+    row = _TABLE.get(type(operation))
+    if row is None or not _about_somebody_known(model, operation):
+        return model
+    return row[1](model, operation, moment)
+
+
+def refused(model: WorkersModel, operation: Operation, moment: When) -> WorkersModel:
+    """What is believed after a command was given and did nothing.
+
+    A target is due to look after its own state when it is told to come up or to repair itself.
+    """
+    repairs = isinstance(operation, op.Up) or (
+        isinstance(operation, op.Doctor) and operation.repair
+    )
+    return replace(model, repair_asked=True) if model.state_damaged and repairs else model
+
+
+def _about_somebody_known(model: WorkersModel, operation: Operation) -> bool:
+    """A target that claims to have served a worker that does not exist has changed nothing."""
+    if isinstance(operation, op.Reject):
+        return model.last_reviewed in model.workers
+    return isinstance(operation, op.Add) or op.worker_of(operation) in (None, *model.workers)
+
+
+# --- what is due ----------------------------------------------------------------------------------
+
+
+def _must(reason: str) -> Expectation:
+    return Expectation(True, frozenset(), reason)
+
+
+def _refuse(reason: str, *classes: str) -> Expectation:
+    return Expectation(False, frozenset(classes), reason)
+
+
+def _either(reason: str, *classes: str) -> Expectation:
+    return Expectation(True, frozenset(classes), reason)
+
+
+def _both(first: Expectation, second: Expectation) -> Expectation:
+    """Both conditions must let the command pass; either may refuse it."""
+    return Expectation(
+        first.success and second.success,
+        first.rejections | second.rejections,
+        "; ".join(part.reason for part in (first, second) if part.rejections or not part.success)
+        or second.reason,
+    )
+
+
+def _due(model: WorkersModel, operation: Operation, seen: Observation | None) -> Expectation:
+    if isinstance(operation, op.Init):
+        return _due_init(model)
+    row = _TABLE.get(type(operation))
+    if row is None:
+        return _must("it is Mutiny's own step")
+    if not model.initialised:
+        return _due_uninitialised(operation)
+    if model.doubtful:
+        return _either("what the state says may be what a fault wrote", *REJECTIONS)
+    base = row[0](model, operation, seen)
+    if strange(operation, model.profile.names):
+        base = replace(base, rejections=base.rejections | {BAD_INPUT})
+    if not model.state_damaged:
+        return base
+    # It may refuse with a true word, but it may not invent success.
+    reason = f"{base.reason}; the state was damaged"
+    return Expectation(base.success, base.rejections | {"state_unreadable"}, reason)
+
+
+def _due_uninitialised(operation: Operation) -> Expectation:
+    """Some commands may do without a workspace, but none can find a worker there."""
+    classes = ("not_initialised", "no_such_worker", "daemon_down")
+    if isinstance(operation, op.Up | op.Down | op.Add | op.Doctor | op.Status):
+        return _either("there is no workspace", *classes)
+    return _refuse("there is no workspace", *classes, "nothing_reviewed")
+
+
+def _due_init(model: WorkersModel, *_: object) -> Expectation:
+    if model.initialised:
+        return _refuse("there is a workspace already", "already_initialised")
+    return _must("nothing is there yet")
+
+
+def _due_up(model: WorkersModel, *_: object) -> Expectation:
+    if model.daemon_certain is True:
+        return _refuse("the daemon runs already", "daemon_running")
+    if model.daemon_certain is False:
+        return _must("no daemon runs")
+    return _either("it is not known whether the daemon runs", "daemon_running")
+
+
+def _due_down(model: WorkersModel, *_: object) -> Expectation:
+    if model.daemon_certain is True:
+        return _must("the daemon runs")
+    return _either("nothing may be running", "daemon_down")
+
+
+def _due_status(model: WorkersModel, *_: object) -> Expectation:
+    return _must("status is always answered")
+
+
+def _due_doctor(model: WorkersModel, *_: object) -> Expectation:
+    away = (one.offline_allowed or "error" in one.statuses for one in model.workers.values())
+    troubled = model.daemon_certain is not True or model.faults or model.state_damaged
+    if troubled or any(away):
+        return _either("something may be wrong", "unhealthy")
+    return _must("everything is well")
+
+
+def _due_add(model: WorkersModel, operation: op.Add, seen: object) -> Expectation:
+    if operation.worker in model.workers:
+        return _refuse(f"worker {operation.worker} exists", "already_exists")
+    return _must(f"worker {operation.worker} is new")
+
+
+def _due_reject(model: WorkersModel, operation: op.Reject, seen: Observation | None) -> Expectation:
+    daemon = _due_by_daemon(model, operation)
+    name = model.last_reviewed
+    if name is None:
+        return _refuse("no worker was reviewed", "nothing_reviewed", *daemon.rejections)
+    if name not in model.workers:
+        gone = ("nothing_reviewed", "no_such_worker", *daemon.rejections)
+        return _refuse(f"the reviewed worker {name} is gone", *gone)
+    status = _due_by_status(model, operation, name, seen)
+    # A target may forget the review once the worker has left needs_review: then both are true.
+    if status.rejections or model.review_used:
+        rejections = status.rejections | {"nothing_reviewed"}
+        status = Expectation(status.success, rejections, status.reason)
+    return _both(daemon, status)
+
+
+def _due_by_worker(
+    model: WorkersModel, operation: Operation, seen: Observation | None
+) -> Expectation:
+    """A command about one worker: the daemon and the worker's status decide."""
+    name = op.worker_of(operation)
+    assert name is not None, operation
+    daemon = _due_by_daemon(model, operation)
+    if name not in model.workers:
+        return _refuse(f"worker {name} does not exist", "no_such_worker", *daemon.rejections)
+    if isinstance(operation, op.Attach):
+        return _either("the session may be away", "session_missing")
+    return _both(daemon, _due_by_status(model, operation, name, seen))
+
+
+def _due_by_daemon(model: WorkersModel, operation: Operation) -> Expectation:
+    """What the daemon alone says about a command."""
+    if operation.type not in model.profile.needs_daemon:
+        return _must("it does not need the daemon")
+    if model.daemon_certain is True:
+        return _must("the daemon runs")
+    if model.daemon_certain is False:
+        return _refuse("the daemon does not run", "daemon_down")
+    return _either("the daemon may be down", "daemon_down")
+
+
+_STATUS_CLASS = {
+    "Start": ("not_idle",),
+    "Review": ("not_needs_review",),
+    "Accept": ("not_needs_review",),
+    "Reject": ("not_needs_review",),
+    "Rebase": ("wrong_state",),
+    "Message": ("wrong_state",),
+}
+
+
+def _due_by_status(
+    model: WorkersModel, operation: Operation, worker: str, seen: Observation | None
+) -> Expectation:
+    serves = model.profile.serves(operation.type)
+    if serves is None:
+        return _must("any status will do")
+    possible = model.possible(worker, seen.status_of(worker) if seen else None)
+    legal = possible & frozenset(serves)
+    classes = _STATUS_CLASS[operation.type]
+    shown = ", ".join(sorted(possible))
+    if isinstance(operation, op.Accept) and model.source_dirty:
+        refusal = ("source_dirty", *classes) if possible - legal else ("source_dirty",)
+        if model.profile.dirty_source == "refuse" or not legal:
+            return _refuse(f"the user's checkout is dirty, worker {worker} is {shown}", *refusal)
+        return _either("the user's checkout is dirty", *refusal)
+    if legal == possible:
+        return _must(f"worker {worker} is {shown}")
+    if not legal:
+        return _refuse(f"worker {worker} is {shown}", *classes)
+    return _either(f"worker {worker} is one of {shown}", *classes)
+
+
+# --- what follows ---------------------------------------------------------------------------------
+
+
+def _same(model: WorkersModel, *_: object) -> WorkersModel:
+    return model
+
+
+def _init(model: WorkersModel, *_: object) -> WorkersModel:
+    return WorkersModel(
+        model.profile, initialised=True, scripts=model.scripts, source_dirty=model.source_dirty
+    )
+
+
+def _up(model: WorkersModel, operation: Operation, moment: When) -> WorkersModel:
+    after = replace(model, daemon=frozenset({True}), state_damaged=False, daemon_killed=False)
+    restarted = 1 if model.profile.restarts_agents_on_up else 0
+    for belief in model.workers.values():
+        due = belief.tokens and belief.will_complete and belief.in_turn
+        after = after.with_worker(
+            replace(
+                belief,
+                offline_allowed=True,
+                disturbed=belief.disturbed or "Up",
+                disturbed_at=moment.now,
+                due_at=moment.now if due else None,
+                hits=belief.hits + restarted,
+            )
+        )
+    return after
+
+
+def _down(model: WorkersModel, operation: Operation, moment: When) -> WorkersModel:
+    after = replace(model, daemon=frozenset({False}), daemon_killed=False)
+    for belief in model.workers.values():
+        after = after.with_worker(
+            replace(
+                belief,
+                offline_allowed=True,
+                disturbed="Down",
+                disturbed_at=moment.now,
+                due_at=None,
+                hits=belief.hits + 1,
+            )
+        )
+    return after
+
+
+def _add(model: WorkersModel, operation: op.Add, moment: When) -> WorkersModel:
+    return model.with_worker(
+        WorkerBelief(
+            operation.worker,
+            frozenset({"idle"}),
+            offline_allowed=True,
+            disturbed="Add",
+            disturbed_at=moment.now,
+            behaviours=model.scripts.get(operation.worker, ("obey",)),
+        )
+    )
+
+
+def _discard(model: WorkersModel, name: str) -> WorkersModel:
+    open_tokens = tuple(
+        token for token, work in model.work.items() if work.worker == name and work.fate != "merged"
+    )
+    return _review_over(model.with_fate(open_tokens, "discarded"), name)
+
+
+def _review_over(model: WorkersModel, name: str) -> WorkersModel:
+    """The task that was reviewed is merged or given up."""
+    return replace(model, review_used=True) if model.last_reviewed == name else model
+
+
+def _nuke(model: WorkersModel, operation: op.Nuke, moment: When) -> WorkersModel:
+    return _discard(model, operation.worker).without_worker(operation.worker)
+
+
+def _reset_worker(model: WorkersModel, operation: op.ResetWorker, moment: When) -> WorkersModel:
+    belief = model.workers[operation.worker]
+    return _discard(model, operation.worker).with_worker(
+        replace(
+            belief,
+            statuses=frozenset({"idle"}),
+            offline_allowed=True,
+            disturbed="ResetWorker",
+            disturbed_at=moment.now,
+            tokens=(),
+            due_at=None,
+            stale_base=False,
+        )
+    )
+
+
+def _start(model: WorkersModel, operation: op.Start, moment: When) -> WorkersModel:
+    belief = model.workers[operation.worker]
+    before = frozenset({"idle"}) if not model.profile.start_is_immediate else frozenset()
+    for token in moment.tokens:
+        model = model.with_work(token, "task", operation.worker, sure=True)
+    return model.with_worker(
+        replace(
+            belief,
+            statuses=frozenset({"working"}) | before,
+            tokens=moment.tokens,
+            hits=0,
+            received=False,
+            stale_base=False,
+            due_at=moment.now if belief.will_complete else None,
+        )
+    )
+
+
+def _told(
+    model: WorkersModel, name: str, kind: str, statuses: frozenset[str], moment: When
+) -> WorkersModel:
+    """A worker with a task was told something more."""
+    belief = model.workers[name]
+    for token in moment.tokens:
+        model = model.with_work(token, kind, name, sure=True)
+    return model.with_worker(
+        replace(
+            belief,
+            statuses=statuses,
+            tokens=(*belief.tokens, *moment.tokens),
+            received=False,
+            due_at=moment.now if belief.will_complete else None,
+        )
+    )
+
+
+def _message(model: WorkersModel, operation: op.Message, moment: When) -> WorkersModel:
+    statuses = model.workers[operation.worker].statuses | {"working"}
+    return _told(model, operation.worker, "message", statuses, moment)
+
+
+def _reject(model: WorkersModel, operation: op.Reject, moment: When) -> WorkersModel:
+    assert model.last_reviewed is not None
+    return _told(model, model.last_reviewed, "reject", frozenset({"rejected"}), moment)
+
+
+def _rebased(
+    model: WorkersModel, name: str, moment: When, statuses: frozenset[str]
+) -> WorkersModel:
+    """A rebase was asked for or may happen: with a stale base it can end in a conflict."""
+    belief = model.workers[name]
+    conflict = frozenset({"rebasing"}) if belief.stale_base else frozenset()
+    due = moment.now if conflict and belief.will_complete else belief.due_at
+    return model.with_worker(replace(belief, statuses=statuses | conflict, due_at=due))
+
+
+def _review(model: WorkersModel, operation: op.Review, moment: When) -> WorkersModel:
+    after = replace(model, last_reviewed=operation.worker, review_used=False)
+    return _rebased(after, operation.worker, moment, frozenset({"needs_review"}))
+
+
+def _rebase(model: WorkersModel, operation: op.Rebase, moment: When) -> WorkersModel:
+    return _rebased(model, operation.worker, moment, model.workers[operation.worker].statuses)
+
+
+def _accept(model: WorkersModel, operation: op.Accept, moment: When) -> WorkersModel:
+    name, seen = operation.worker, moment.seen
+    belief = model.workers[name]
+    status = seen.status_of(name) if seen is not None else None
+    if belief.stale_base and status not in ("idle", "offline", None):
+        return _rebased(model, name, moment, frozenset({"rebasing"}))
+    merged = _review_over(model.with_fate(belief.tokens, "merged"), name)
+    statuses = frozenset({"idle", "rebasing"} if belief.stale_base and seen is None else {"idle"})
+    for other in model.workers.values():
+        if other.name != name and other.tokens:
+            merged = merged.with_worker(replace(other, stale_base=True))
+    return merged.with_worker(
+        replace(belief, statuses=statuses, tokens=(), due_at=None, stale_base=False, hits=0)
+    )
+
+
+def _doctor(model: WorkersModel, operation: op.Doctor, moment: When) -> WorkersModel:
+    return replace(model, state_damaged=False) if operation.repair else model
+
+
+Due = Callable[[WorkersModel, Any, Observation | None], Expectation]
+After = Callable[[WorkersModel, Any, When], WorkersModel]
+_TABLE: dict[type[Operation], tuple[Due, After]] = {
+    op.Init: (_due_init, _init),
+    op.Up: (_due_up, _up),
+    op.Down: (_due_down, _down),
+    op.Add: (_due_add, _add),
+    op.Status: (_due_status, _same),
+    op.Doctor: (_due_doctor, _doctor),
+    op.Reject: (_due_reject, _reject),
+    op.Start: (_due_by_worker, _start),
+    op.Message: (_due_by_worker, _message),
+    op.Review: (_due_by_worker, _review),
+    op.Accept: (_due_by_worker, _accept),
+    op.Rebase: (_due_by_worker, _rebase),
+    op.ResetWorker: (_due_by_worker, _reset_worker),
+    op.Nuke: (_due_by_worker, _nuke),
+    op.Attach: (_due_by_worker, _same),
+}

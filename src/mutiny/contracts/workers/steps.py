@@ -1,0 +1,161 @@
+"""What is believed after a step that is not said to the target: a wait, a fault, a change by the user."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from mutiny.contracts.workers import operations as op
+from mutiny.contracts.workers.model import AGENT_MOVES, WorkersModel
+from mutiny.contracts.workers.observation import Observation
+from mutiny.kit import faults
+from mutiny.kit.judging import Moment
+from mutiny.model.operation import Operation
+
+When = Moment[Observation]
+
+
+def follows(model: WorkersModel, operation: Operation, moment: When) -> WorkersModel:
+    """The beliefs after a step that was done."""
+    if isinstance(operation, faults.LibraryFault):
+        return injured(model, operation, moment.now)
+    handler = _TABLE.get(type(operation))
+    return model if handler is None else handler(model, operation, moment)
+
+
+def _behave(model: WorkersModel, operation: op.Behave, moment: When) -> WorkersModel:
+    model = replace(model, scripts={**model.scripts, operation.worker: operation.turns})
+    belief = model.workers.get(operation.worker)
+    if belief is None:
+        return model
+    return model.with_worker(replace(belief, behaviours=operation.turns))
+
+
+# --- waits ----------------------------------------------------------------------------------------
+
+
+def _waited(model: WorkersModel, operation: Operation, moment: When) -> WorkersModel:
+    name, status = op.worker_of(operation), op.awaited_status(operation)
+    if name is None or name not in model.workers or status is None:
+        return model
+    belief = model.workers[name]
+    if status == "offline":  # it is away, and may come back as what it was
+        return model.with_worker(replace(belief, offline_allowed=True))
+    done = status not in AGENT_MOVES
+    # The state may say so before the agent is there; whether the worker is well, `see` decides.
+    blind = moment.seen is None
+    return model.with_worker(
+        replace(
+            belief,
+            statuses=frozenset({status}),
+            offline_allowed=belief.offline_allowed and not blind,
+            disturbed=None if done and blind else belief.disturbed,
+            due_at=None if done else belief.due_at,
+        )
+    )
+
+
+def _received(model: WorkersModel, operation: op.WaitForPrompt, moment: When) -> WorkersModel:
+    belief = model.workers.get(operation.worker)
+    return model if belief is None else model.with_worker(replace(belief, received=True))
+
+
+def _settle(model: WorkersModel, operation: Operation, moment: When) -> WorkersModel:
+    if model.daemon_certain is not True:  # nobody was there who could have put anything right
+        return replace(model, lasting=())
+    after = replace(model, faults=(), state_damaged=False, lasting=())
+    for belief in model.workers.values():
+        reached = model.closure(belief.statuses, belief)
+        ended = frozenset(status for status in reached if status not in AGENT_MOVES)
+        statuses = ended if belief.due_at is not None and ended else belief.statuses
+        after = after.with_worker(
+            replace(belief, statuses=statuses, offline_allowed=False, disturbed=None, due_at=None)
+        )
+    return after
+
+
+# --- faults ---------------------------------------------------------------------------------------
+
+
+def _kill_daemon(model: WorkersModel, operation: Operation, moment: When) -> WorkersModel:
+    hit = model.fault(str(operation))
+    return replace(hit, daemon=frozenset({False}), daemon_killed=True)
+
+
+def _hit_worker(model: WorkersModel, operation: Operation, moment: When) -> WorkersModel:
+    name = op.worker_of(operation)
+    return model.disturb(str(operation), (name,) if name else (), moment.now)
+
+
+def _hit_all(model: WorkersModel, operation: Operation, moment: When) -> WorkersModel:
+    return model.disturb(str(operation), tuple(model.workers), moment.now)
+
+
+def _fault(model: WorkersModel, operation: Operation, moment: When) -> WorkersModel:
+    return model.fault(str(operation))
+
+
+def _corrupt(model: WorkersModel, operation: Operation, moment: When) -> WorkersModel:
+    return replace(model.fault(str(operation)), state_damaged=True, repair_asked=False)
+
+
+def _dirty(model: WorkersModel, operation: op.DirtySource, moment: When) -> WorkersModel:
+    return replace(model, source_dirty=not operation.undo)
+
+
+def _move_source(model: WorkersModel, operation: Operation, moment: When) -> WorkersModel:
+    for belief in model.workers.values():
+        if belief.tokens:
+            model = model.with_worker(replace(belief, stale_base=True))
+    return model
+
+
+def injured(model: WorkersModel, operation: faults.LibraryFault, now: float) -> WorkersModel:
+    """A fault was on, or is on from now on: those who feel it may be away for a while."""
+    name = op.worker_of(operation.during) if operation.during is not None else None
+    alone = operation.spares_others and name is not None
+    after = model.disturb(str(operation), (name,) if alone and name else tuple(model.workers), now)
+    if isinstance(operation, faults.DamageFile) and operation.file == "state":
+        after = replace(after, state_damaged=True, repair_asked=False)
+    killing = isinstance(operation, faults.LowerLimit) and operation.may_kill
+    if killing or isinstance(operation.during, op.Up | op.Down):
+        after = replace(after, daemon_killed=True)  # its flag may not have been written
+    return replace(after, lasting=(*after.lasting, operation)) if operation.lasting else after
+
+
+def _heal(model: WorkersModel, operation: Operation, moment: When) -> WorkersModel:
+    """All deadlines begin anew: until now nothing had to happen by itself."""
+    if not model.lasting:
+        return model
+    after = replace(model, lasting=())
+    for belief in model.workers.values():
+        after = after.with_worker(
+            replace(
+                belief,
+                offline_allowed=True,
+                disturbed="Heal",
+                disturbed_at=moment.now,
+                due_at=None if belief.due_at is None else moment.now,
+            )
+        )
+    return after
+
+
+_TABLE: dict[type[Operation], Callable[[WorkersModel, Any, When], WorkersModel]] = {
+    op.Behave: _behave,
+    op.WaitForIdle: _waited,
+    op.WaitForNeedsReview: _waited,
+    op.WaitForState: _waited,
+    op.Settle: _settle,
+    op.WaitForPrompt: _received,
+    op.KillDaemon: _kill_daemon,
+    op.KillTmuxSession: _hit_worker,
+    op.KillAgent: _hit_worker,
+    op.KillTmuxServer: _hit_all,
+    op.PauseProcess: _fault,
+    op.CorruptState: _corrupt,
+    op.DirtySource: _dirty,
+    op.MoveSource: _move_source,
+    faults.Heal: _heal,
+}
