@@ -289,7 +289,7 @@ def test_the_refusal_that_was_asked_for() -> None:
         refused("Worker 'alpha' is not in needs_review state (status: idle)"),
     )
     assert verdict(answer) == EXPECTED
-    assert answer.model == believed.see(HEALTHY)
+    assert answer.models[0] == believed.see(HEALTHY)
 
 
 def test_success_is_not_what_was_asked_for() -> None:
@@ -370,7 +370,7 @@ def test_a_conflict_merges_nothing_also_when_two_accepts_met_it() -> None:
     assert verdict(answer) == SUCCESS
     assert answer.models[0].work[TOKEN].fate == "open"
     merged = accepted_at_once(ok(), NOT_READY, stale=True, status="idle")
-    assert merged.model.work[TOKEN].fate == "merged"
+    assert merged.models[0].work[TOKEN].fate == "merged"
 
 
 def test_the_order_is_found_wherever_it_is() -> None:
@@ -465,7 +465,7 @@ def test_a_pause_that_did_not_happen_proves_nothing(fired: bool, inner: bool) ->
 
 
 def test_a_pause_is_remembered_as_a_fault() -> None:
-    assert len(paused(ok(tokens=(TOKEN,))).model.faults) == 1
+    assert len(paused(ok(tokens=(TOKEN,))).models[0].faults) == 1
 
 
 # --- honesty --------------------------------------------------------------------------------------
