@@ -194,8 +194,8 @@ def _execute(board: Simulator, operation: Operation) -> OperationResult:
     if isinstance(operation, SILENT):
         return OperationResult()
     if isinstance(operation, op.Verify):
-        finding = understand(operation.sentence).check(board.look())
-        return OperationResult(0 if finding.holds else 1, stderr=finding.text)
+        finding = understand(operation.sentence).of(board.look())
+        return OperationResult(0 if finding.so else 1, stderr=finding.why)
     if isinstance(operation, op.AssertStatus | op.AssertOwner):
         view = (board.look().tasks or {}).get(operation.task)
         wanted = getattr(operation, "status", None) or getattr(operation, "worker", None)

@@ -275,8 +275,8 @@ def test_who_still_moves_at_the_bound_is_not_stuck(operation: Operation) -> None
 def test_what_a_board_does_not_show_nobody_can_say(sentence: str) -> None:
     bare = replace(view(A), attempts=None, completions=None)
     seen = picture(bare, token=None, leader=None)
-    assert understand(sentence).check(seen).holds is None
-    assert understand(sentence).check(BoardObservation()).holds is None
+    assert understand(sentence).of(seen).so is None
+    assert understand(sentence).of(BoardObservation()).so is None
 
 
 def test_a_batch_that_is_no_batch_may_come_half_way() -> None:

@@ -131,13 +131,13 @@ def seen(**changes: object) -> BoardObservation:
     ],
 )
 def test_sentences(text: str, holds: bool | None) -> None:
-    assert understand(text).check(seen()).holds is holds
+    assert understand(text).of(seen()).so is holds
 
 
 def test_what_cannot_be_seen_is_neither_true_nor_false() -> None:
-    assert understand("all tasks are done").check(BoardObservation()).holds is None
-    empty = understand("all tasks are done").check(BoardObservation(tasks={}))
-    assert empty.holds is None, "of nothing everything is true"
+    assert understand("all tasks are done").of(BoardObservation()).so is None
+    empty = understand("all tasks are done").of(BoardObservation(tasks={}))
+    assert empty.so is None, "of nothing everything is true"
 
 
 def test_an_unknown_sentence_names_the_nearest() -> None:

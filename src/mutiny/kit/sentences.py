@@ -1,7 +1,7 @@
-"""Sentences: promises in plain words with parameters, each a pure check over what was witnessed.
+"""Sentences: promises in plain words with parameters, each a pure check over what was recorded.
 
-The one insight: a sentence has four answers, not two. *Pending* is not broken (a deadline may still
-heal it), and *unknown* is not held: what nobody could look at must never count as kept.
+`Verify`, experiments and goals ask the same sentences. A sentence has four answers, not two: *pending* is
+not broken (a deadline may still heal it), and *unknown* is not held, because nobody could look.
 """
 
 from __future__ import annotations
@@ -38,6 +38,11 @@ class Finding:
     why: str = ""
     subject: str = ""
 
+    @property
+    def so(self) -> bool | None:
+        """Is it so at this moment? None: it could not be looked at."""
+        return None if self.truth is Truth.UNKNOWN else self.truth is Truth.HOLDS
+
 
 def holds(why: str = "") -> Finding:
     """It is so."""
@@ -57,6 +62,11 @@ def broken(why: str, subject: str = "") -> Finding:
 def unknown(why: str) -> Finding:
     """It could not be looked at."""
     return Finding(Truth.UNKNOWN, why)
+
+
+def told(is_so: bool, why: str) -> Finding:
+    """It is so, or it is not so at this moment."""
+    return holds(why) if is_so else pending(why)
 
 
 @dataclass(frozen=True)
@@ -143,11 +153,15 @@ class Sentence:
     """It must hold at every moment; otherwise it must come true in the end."""
     rule: str | None = None
     """The contract's rule that promises the same, where there is one."""
+    spelling: str = ""
+    """A regular expression, where it can be written in several ways; its groups are the parameters."""
+    momentary: bool = False
+    """One look at the target tells it: `Verify` can ask it."""
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
         """The text as a regular expression."""
-        return re.compile(_expression(self.text), re.IGNORECASE)
+        return re.compile(self.spelling or _expression(self.text), re.IGNORECASE)
 
     def read(self, line: str) -> dict[str, Value] | None:
         """The parameters of a line that is this sentence; None when it is another one.
@@ -159,7 +173,7 @@ class Sentence:
             return None
         kinds = dict(_parameters(self.text))
         return {
-            name: _VALUES[kinds[name]][1](text)
+            name: _VALUES[kinds[name]][1](text) if name in kinds else text
             for name, text in found.groupdict().items()
             if text is not None
         }
@@ -228,6 +242,10 @@ class Spoken:
         except Exception as error:  # noqa: BLE001  a broken check must not end the run
             return unknown(f"the check broke down: {type(error).__name__}: {error}")
 
+    def of(self, seen: Any) -> Finding:
+        """Ask it of one look at the target; only momentary sentences can be asked so."""
+        return self.check(Record(None, seen, getattr(seen, "at", 0.0)))
+
 
 @dataclass(frozen=True)
 class Vocabulary:
@@ -242,6 +260,11 @@ class Vocabulary:
             if values is not None:
                 return Spoken(sentence, values)
         raise ValueError(f"unknown sentence {line!r}{self.nearest(line)}")
+
+    @property
+    def momentary(self) -> Vocabulary:
+        """Those that one look at the target tells."""
+        return Vocabulary(tuple(one for one in self.sentences if one.momentary))
 
     def nearest(self, line: str) -> str:
         """A hint with the sentence that is most like a line."""

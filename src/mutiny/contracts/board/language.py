@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from mutiny.contracts.board import operations as op
-from mutiny.contracts.board import sentences as plain
 from mutiny.contracts.board.observation import BoardObservation, TaskView
+from mutiny.contracts.board.sentences import MOMENTARY
 from mutiny.kit.faults import Heal
 from mutiny.kit.language import Language, RollbackLine
 from mutiny.kit.sentences import (
@@ -20,7 +18,6 @@ from mutiny.kit.sentences import (
     broken,
     holds,
     pending,
-    unknown,
 )
 from mutiny.model.operation import Operation, walk
 from mutiny.model.result import OperationResult
@@ -48,22 +45,6 @@ def _all_reach(record: Record, values: Mapping[str, Value]) -> Finding:
     if others:
         return pending(", ".join(others[:5]) + (", ..." if len(others) > 5 else ""))
     return holds(f"{len(seen.tasks)} tasks")
-
-
-def _none_stuck(record: Record, values: Mapping[str, Value]) -> Finding:
-    seen: BoardObservation = record.seen
-    if seen.tasks is None:
-        return pending(seen.state_error or "there is no board to look at")
-    statuses = plain.HELD if values["status"] == "held" else (values["status"],)
-    longest = max(
-        (one for one in seen.tasks.values() if one.status in statuses),
-        key=lambda one: one.unchanged_s,
-        default=None,
-    )
-    if longest is None:
-        return holds()
-    text = f"{longest.id} for {longest.unchanged_s:.1f} s"
-    return broken(text, longest.id) if longest.unchanged_s > values["limit"] else holds(text)
 
 
 def _returned(record: Record, values: Mapping[str, Value]) -> Finding:
@@ -199,45 +180,12 @@ def _done(kind: type[Operation], what: str, meaning: str) -> Sentence:
     return Sentence(what, check, meaning)
 
 
-@dataclass(frozen=True)
-class _Adopted(Sentence):
-    """A sentence of the contract itself, which looks at one moment only."""
-
-    own: plain.Sentence | None = None
-
-    def read(self, line: str) -> dict[str, Value] | None:
-        assert self.own is not None
-        match = self.own.pattern.fullmatch(" ".join(line.split()).rstrip("."))
-        return None if match is None else {"match": match}
-
-
-def _adopt(own: plain.Sentence) -> Sentence:
-    def check(record: Record, values: Mapping[str, Value]) -> Finding:
-        match = values["match"]
-        assert isinstance(match, re.Match)
-        found = own.test(record.seen, match)
-        if found.holds is None:
-            return unknown(found.text)
-        # At one moment it is not so; the next one may be another.
-        return holds(found.text) if found.holds else pending(found.text)
-
-    form = own.form[0].upper() + own.form[1:]
-    return _Adopted(form, check, "At the moment of asking.", own=own)
-
-
 SENTENCES: tuple[Sentence, ...] = (
     Sentence(
         "All tasks eventually reach {statuses:statuses}",
         _all_reach,
         "Every task ends in one of these statuses.",
         rule="board.all_settle",
-    ),
-    Sentence(
-        "No tasks stuck in {status:status} > {limit:duration}",
-        _none_stuck,
-        "No task was seen in this status, unchanged, for longer; HELD is claimed or in progress.",
-        always=True,
-        rule="board.no_stuck_claim",
     ),
     Sentence(
         "[stale] task detection triggered",
@@ -275,7 +223,7 @@ SENTENCES: tuple[Sentence, ...] = (
     _refused("cycle", "[The] cycle was refused"),
     _done(op.Restore, "[The] checkpoint was restored", "A restore succeeded."),
     _done(op.Repair, "[The] board was repaired", "A repair succeeded."),
-    *(_adopt(own) for own in plain.SENTENCES if not own.form.startswith("no tasks stuck")),
+    *MOMENTARY,
 )
 
 

@@ -66,7 +66,7 @@ def _agrees(model: BoardModel, operation: Operation) -> bool:
         task = model.tasks.get(operation.task)
         return task is not None and task.held and task.owner == operation.worker
     if isinstance(operation, op.Verify) and not model.loose:
-        return understand(operation.sentence).check(_pictured(model)).holds is True
+        return understand(operation.sentence).of(_pictured(model)).so is True
     return False
 
 

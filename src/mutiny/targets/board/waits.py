@@ -136,10 +136,10 @@ def _not_so(seen: BoardObservation, text: str) -> OperationResult:
 
 def verify(live: BoardLive, operation: Any, context: StepContext) -> OperationResult:
     """A registered sentence holds now."""
-    finding = understand(operation.sentence).check(live.observe())
-    if finding.holds:
-        return OperationResult(stdout=finding.text)
-    return OperationResult(1, stderr=finding.text, details={"unknown": finding.holds is None})
+    finding = understand(operation.sentence).of(live.observe())
+    if finding.so:
+        return OperationResult(stdout=finding.why)
+    return OperationResult(1, stderr=finding.why, details={"unknown": finding.so is None})
 
 
 WAITS: dict[type[Operation], Wait] = {
