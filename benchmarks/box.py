@@ -15,6 +15,7 @@ from pathlib import Path
 
 from mutiny.box.box import Box
 from mutiny.box.isolation import TECHNIQUES, why_not
+from mutiny.box.startup import create_box
 
 BOXES = 20
 COMMANDS = 200
@@ -41,7 +42,7 @@ def measure(technique: str, directory: Path) -> None:
         made: list[Box] = []
         place = directory / str(number) / "box"
         start = milliseconds(
-            lambda: made.append(Box.create(place, technique=technique, doubles=False))  # noqa: B023
+            lambda: made.append(create_box(place, technique=technique, doubles=False))  # noqa: B023
         )
         with made[0] as box:
             if number == 0:

@@ -219,11 +219,11 @@ def picture(*views: WorkerView, **changes: Any) -> Observation:
     return replace(plain, **changes)
 
 
-def receipt(token: str = TOKEN, worker: str = "alpha", **changes: Any) -> Receipt:
+def receipt(token: str | None = TOKEN, worker: str = "alpha", **changes: Any) -> Receipt:
     """An agent received a prompt and committed the work, once."""
     plain = Receipt(
         token,
-        (token,),
+        (token,) if token else (),
         worker,
         (200, 7),
         "task",

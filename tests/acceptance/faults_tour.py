@@ -13,7 +13,9 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Literal
 
 from mutiny.box.box import Box
 from mutiny.box.startup import create_box
@@ -139,12 +141,10 @@ def visit_disk(tour: Tour) -> None:
     for place in ("small", "fixed"):
         write = f"echo x > {root}/home/{place}/x && echo written"
         fault = disk.ReadOnly(tour.box, f"{root}/home/{place}")
-        tour.visit(
-            f"read-only, {place}", fault, lambda w=write: tour.shell(w), "Read-only", "written"
-        )
+        tour.visit(f"read-only, {place}", fault, partial(tour.shell, write), "Read-only", "written")
     use = f"cat {root}/home/file && echo read"
-    fault = disk.Forbid(tour.box, f"{root}/home/file")
-    tour.visit("permission", fault, lambda: tour.shell(use), "Permission denied", "read")
+    forbidden = disk.Forbid(tour.box, f"{root}/home/file")
+    tour.visit("permission", forbidden, lambda: tour.shell(use), "Permission denied", "read")
     lock = f"flock -n {root}/home/file echo locked || echo busy"
     held = disk.HoldLock(tour.box, f"{root}/home/file", "flock")
     tour.visit("lock, flock", held, lambda: tour.shell(lock), "busy", "locked")
@@ -158,13 +158,15 @@ def visit_disk(tour: Tour) -> None:
         "try:\n d.execute('create table if not exists t(a)');print('locked')\n"
         "except sqlite3.OperationalError as e: print('busy', e)"
     )
-    for kind, program, name in (("posix", posix, "file"), ("sqlite", sqlite, "base")):
+    kinds: tuple[tuple[Literal["posix", "sqlite"], str, str], ...]
+    kinds = (("posix", posix, "file"), ("sqlite", sqlite, "base"))
+    for kind, program, name in kinds:
         argv = [PYTHON, "-IS", "-c", program, f"{root}/home/{name}"]
-        holder = disk.HoldLock(tour.box, f"{root}/home/{name}", kind)  # type: ignore[arg-type]
+        holder = disk.HoldLock(tour.box, f"{root}/home/{name}", kind)
         tour.visit(
             f"lock, {kind}",
             holder,
-            lambda a=argv: tour.box.run(a, timeout_s=LIMIT_S).stdout,
+            lambda argv=argv: tour.box.run(argv, timeout_s=LIMIT_S).stdout,  # type: ignore[misc]
             "busy",
             "locked",
         )
@@ -286,12 +288,12 @@ def visit_resources(tour: Tour) -> None:
         ("file size", resources.LowerLimit(*who, "file_size", to=1500), "write", "File too large"),
         ("processes", resources.LimitProcesses(box), "fork", "Resource temporarily unavailable"),
     ):
-        tour.visit(name, fault, lambda t=text: order(t), felt, "ok")
+        tour.visit(name, fault, partial(order, text), felt, "ok")
     busy = box.spawn([PYTHON, "-IS", "-c", "while True: pass"])
     number = host_pid(box, busy.pid, busy.start)
     assert number is not None
     for way in ("cgroup", "signals"):
-        starve = resources.StarveCpu(box, 0.1, way=way)  # type: ignore[arg-type]
+        starve = resources.StarveCpu(box, 0.1, way=way)
         if starve.why_not() is not None:
             tour.seen[f"processor, {way}"] = {"unavailable": starve.why_not()}
             continue

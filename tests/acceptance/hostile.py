@@ -150,7 +150,7 @@ def attack(
     target = find_target(str(target_file), program=str(program), isolation=isolation)
     scenario = directory / "scenario.json"
     scenario.write_text(json.dumps(list(operations)))
-    planned = load(scenario, target.contract().operations).operations
+    planned = load(scenario, target.contract().operations, contract).operations
     out = io.StringIO()
     terminal = Terminal(out)
     bench = Bench(target, directory / "chaos_runs")

@@ -9,24 +9,27 @@ import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mutiny_command import longboat_spec, run_mutiny
 
+Deed = tuple[str, dict[str, Any]]
+"""An operation's name and its arguments."""
 LONGBOAT = Path(sys.executable).parent / "longboat"
 
-READY = (
+READY: tuple[Deed, ...] = (
     ("Reset", {}),
     ("Init", {}),
     ("Up", {}),
     ("Add", {"worker": "alpha"}),
     ("WaitForIdle", {"worker": "alpha"}),
 )
-END = (("Up", {}), ("Settle", {}), ("Status", {}), ("Down", {}))
+END: tuple[Deed, ...] = (("Up", {}), ("Settle", {}), ("Status", {}), ("Down", {}))
 
 
-def scenario(directory: Path, *operations: tuple[str, dict[str, object]]) -> str:
+def scenario(directory: Path, *operations: Deed) -> str:
     path = directory / "scenario.json"
     path.write_text(json.dumps([{"type": name, "args": args} for name, args in operations]))
     return str(path)
@@ -84,7 +87,7 @@ def test_a_damaged_state_that_nobody_could_repair_accuses_nobody(
     tmp_path: Path, damage: tuple[str, dict[str, object]]
 ) -> None:
     """The daemon dies before it can put the state right; the next one does."""
-    steps = (*READY, damage, ("KillDaemon", {}), ("Settle", {}), *END)
+    steps: tuple[Deed, ...] = (*READY, damage, ("KillDaemon", {}), ("Settle", {}), *END)
     ran = run_mutiny(tmp_path, "run", "--scenario", scenario(tmp_path, *steps), "--no-minimise")
     assert ran.code == 0, ran.stdout + ran.stderr
 
@@ -94,7 +97,7 @@ FLIPS = range(1, 200, 9)
 
 def test_a_flipped_bit_anywhere_accuses_nobody(tmp_path: Path) -> None:
     """In names of fields, in values, in the checksum: the daemon notices, and no step says otherwise."""
-    busy = (
+    busy: tuple[Deed, ...] = (
         ("Behave", {"worker": "alpha", "turns": ["slow:60000"]}),
         ("Start", {"worker": "alpha", "prompt": "Create a.txt"}),
         ("WaitForPrompt", {"worker": "alpha"}),
@@ -112,7 +115,7 @@ def test_a_flipped_bit_anywhere_accuses_nobody(tmp_path: Path) -> None:
 
 
 def test_an_agent_may_end_its_rebase_while_the_daemon_is_dead(tmp_path: Path) -> None:
-    steps = (
+    steps: tuple[Deed, ...] = (
         *READY,
         ("Start", {"worker": "alpha", "prompt": "Create shared.txt with 'alpha was here'"}),
         ("MoveSource", {"path": "shared.txt"}),

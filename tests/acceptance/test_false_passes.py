@@ -26,9 +26,9 @@ def summary(ran: Ran) -> dict[str, object]:
     return data
 
 
-RESET = {"type": "Reset", "args": {}}
-INIT = {"type": "Init", "args": {}}
-UP = {"type": "Up", "args": {}}
+RESET: dict[str, object] = {"type": "Reset", "args": {}}
+INIT: dict[str, object] = {"type": "Init", "args": {}}
+UP: dict[str, object] = {"type": "Up", "args": {}}
 
 
 def test_a_target_that_is_not_there_is_inconclusive(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,7 @@ from mutiny.faults import resources
 from mutiny.faults.clock import why_no_shim
 from mutiny.kit import faults
 from mutiny.model.operation import Operation
+from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
 from mutiny.modes.bench import Assignment, Bench
 from mutiny.syscalls.supervisor import why_not as why_no_engine
@@ -107,11 +109,14 @@ def test_a_full_disk_lasts_only_where_nobody_uses_it_yet(tmp_path: Path) -> None
 
 def test_ctrl_c_heals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     need(why_not("bwrap"))
-    healed = []
+    healed: list[int] = []
     original = resources.StarveCpu.heal
-    monkeypatch.setattr(
-        resources.StarveCpu, "heal", lambda fault: (healed.append(1), original(fault))[1]
-    )
+
+    def heal(fault: resources.StarveCpu) -> OperationResult:
+        healed.append(1)
+        return original(fault)
+
+    monkeypatch.setattr(resources.StarveCpu, "heal", heal)
 
     def interrupt(event: Event) -> None:
         if isinstance(event.operation, op.Sleep):
@@ -127,7 +132,7 @@ def test_ctrl_c_heals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_nothing_of_it_is_there_when_no_fault_is_planned(tmp_path: Path) -> None:
     need(why_not("bwrap"))
-    live = find_target("longboat").make_live(tmp_path / "box")
+    live: Any = find_target("longboat").make_live(tmp_path / "box")
     try:
         live.prepare((op.Reset(), op.KillDaemon()))
         assert not live.injured

@@ -227,8 +227,8 @@ def test_rejections(box: Box) -> None:
     assert box.rejected("message", "alpha", "y") == "Daemon is not running"
     assert box.run("status").returncode == 0
     assert json.loads(box.do("status", "--json"))["daemon_running"] is False
-    for words in (("start",), ("fly",), ("add",), ("add", "a b"), ("nuke", "alpha")):
-        assert box.run(*words).returncode == 2
+    for line in (["start"], ["fly"], ["add"], ["add", "a b"], ["nuke", "alpha"]):
+        assert box.run(*line).returncode == 2
 
 
 def test_dirty_source_is_refused_before_anything_changes(box: Box) -> None:

@@ -134,7 +134,7 @@ def conflict_dropped(box: Box) -> bool:
     two_in_review(box, "shared.txt", "shared.txt")
     box.do("accept", "alpha")
     box.do("accept", "beta")
-    return box.worker("beta")["status"] == "idle"
+    return bool(box.worker("beta")["status"] == "idle")
 
 
 def nuke_loses(box: Box) -> bool:
@@ -153,7 +153,7 @@ def dirty_ignored(box: Box) -> bool:
 
 def done_before_work(box: Box) -> bool:
     at_work(box)
-    return box.worker("alpha")["status"] == "needs_review"
+    return bool(box.worker("alpha")["status"] == "needs_review")
 
 
 def forgotten_on_down(box: Box) -> bool:

@@ -49,7 +49,11 @@ def test_daemons_survive_their_schedule_and_leave_nothing(tmp_path: Path, end: s
         assert [found.exit_code for found in outcome.ends] == [0, 0], outcome.ends
         for place in places:
             seen = beat(place)
-            assert wait_for(lambda place=place, seen=seen: beat(place) > seen + 20), place
+
+            def beats_on(place: Path = place, seen: int = seen) -> bool:
+                return beat(place) > seen + 20
+
+            assert wait_for(beats_on), place
         assert len(let_through_threads() - others) == 1
         if end == "the daemons stop":
             for place in places:

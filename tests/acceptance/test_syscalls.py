@@ -418,7 +418,7 @@ PROGRAMS: dict[str, Callable[[Path], list[str]]] = {
 @pytest.mark.parametrize("language", PROGRAMS)
 def test_programs_of_any_language(tmp_path: Path, language: str) -> None:
     argv = PROGRAMS[language](tmp_path)
-    seen = []
+    seen: list[Call] = []
     for name in ("record", "crash"):
         place = old_state(tmp_path / name)
         index = next((call.index for call in seen if call.name.startswith("rename")), -1)

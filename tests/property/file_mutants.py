@@ -195,7 +195,7 @@ def _socket(path: Path) -> None:
         os.chdir(here)
 
 
-NO_FILES: dict[str, Callable[[Path], None]] = {
+NO_FILES: dict[str, Callable[[Path], object]] = {
     "missing": lambda path: None,
     "empty": lambda path: path.write_bytes(b""),
     "blank": lambda path: path.write_bytes(b"\n \n\t\n"),
@@ -209,6 +209,6 @@ NO_FILES: dict[str, Callable[[Path], None]] = {
     "terminal": lambda path: path.symlink_to("/dev/tty"),
     "loop": lambda path: path.symlink_to(path),
     "nowhere": lambda path: path.symlink_to("nowhere"),
-    "unreadable": lambda path: (path.write_bytes(b"{}"), path.chmod(0))[1],
+    "unreadable": lambda path: path.touch(mode=0),
 }
 """By name: how to put it where a file is expected."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 
 from hypothesis import HealthCheck, given, settings
@@ -240,7 +241,7 @@ def test_monotone_failures_are_shrunk_to_one_minimal_sequence(causes: list[set[i
     found = minimise(ALL, fails, budget=Budget(10_000, 10_000, 1, 1))
     assert fails(found.operations)
     assert found.complete
-    rest = iter(ALL)
+    rest: Iterator[Operation] = iter(ALL)
     assert all(item in rest for item in found.operations), "a subsequence of the input"
     for index in range(len(found.operations)):
         assert not fails(found.operations[:index] + found.operations[index + 1 :])

@@ -190,7 +190,7 @@ def _prove(case: Case, scratch: Path) -> Row:
     if replay is None or replay.reproduced is None:
         return Row(case, None, 0, (0, 0), (0, 0), "no", 0.0, [], outcome.reason)
     trials = Trials(subject, 1, scratch / "trials")
-    rates = [replay.without_plant] if replay.without_plant else []
+    rates: list[Tries | None] = [replay.without_plant] if replay.without_plant else []
     rates += [trials.without_plant(replay.operations) for _ in range(TRIES - len(rates))]
     healthy = [rate for rate in rates if isinstance(rate, Tries)]
     return Row(

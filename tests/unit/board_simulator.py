@@ -173,6 +173,7 @@ def simulate(
         assert not checked.unreadable, checked.unreadable
         if checked.broken:
             return operation, checked.broken[0]
+        assert checked.model is not None
         beliefs = checked.model
     return None
 

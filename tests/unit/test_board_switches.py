@@ -259,7 +259,8 @@ def _adds_known(profile: BoardProfile) -> bool:
 )
 def test_a_switch_is_honoured_where_it_counts(switch: str, where: str) -> None:
     value, allowed = SWITCHES[switch][where]
-    assert allowed(replace(PLAIN, **{switch: value})), "a board that is so is accused"
+    changed: dict[str, Any] = {switch: value}
+    assert allowed(replace(PLAIN, **changed)), "a board that is so is accused"
     assert not allowed(PLAIN), "a board that is not so gets away with it"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -40,12 +41,12 @@ IDLE = model(belief())
 
 
 def judge(
-    believed: Beliefs,
+    believed: Beliefs[WorkersModel],
     operation: Operation,
     result: OperationResult,
     seen: Observation = HEALTHY,
     before: Observation = HEALTHY,
-) -> Answered:
+) -> Answered[Any]:
     return CONTRACT.judge(believed, operation, result, before, seen, NOW)
 
 

@@ -418,6 +418,7 @@ def test_a_command_that_was_cut_off_has_happened_or_not(happened: bool) -> None:
     assert answered.violation is None
     checked = contract.check(answered.model, point, True, of(ONE), seen)
     assert not checked.broken
+    assert checked.model is not None
     assert [("b" in one.tasks) for one in checked.model.alternatives] == [happened]
 
 
@@ -470,7 +471,9 @@ def test_a_repair_may_take_back_only_what_nobody_was_told_of() -> None:
     point = CrashAt(op.AddTask("b"), 3)
     cut = OperationResult(0, fired=True, inner=(OperationResult(None, signal=9),))
     answered = contract.judge(Beliefs((ONE,)), point, cut, of(ONE), two, NOW)
-    (happened,) = contract.check(answered.model, point, True, of(ONE), two).model.alternatives
+    left = contract.check(answered.model, point, True, of(ONE), two).model
+    assert left is not None
+    (happened,) = left.alternatives
     assert repaired(happened, "a", "b") == []
     assert repaired(happened, "a") == [], "it was seen, but never acknowledged"
     assert repaired(happened, "b") == ["board.repair_keeps_data"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from test_operations import SAMPLES
@@ -56,7 +57,7 @@ def kind(expectation: Expectation) -> str:
     return "refuse" if expectation.rejection_due else "either"
 
 
-def reviewed(*statuses: str, **changes: object) -> object:
+def reviewed(*statuses: str, **changes: Any) -> object:
     return model(belief("alpha", *statuses), last_reviewed="alpha", **changes)
 
 
@@ -288,7 +289,7 @@ def test_damage_adds_a_true_word_but_no_success(command: str) -> None:
     ],
 )
 def test_doctor_may_complain_only_when_something_may_be_wrong(
-    changes: dict[str, object], word: str
+    changes: dict[str, Any], word: str
 ) -> None:
     for operation in (op.Doctor(), op.Doctor(repair=True, yes=True)):
         assert kind(expect(model(belief(), **changes), operation, None)) == word

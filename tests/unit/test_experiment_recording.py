@@ -8,9 +8,10 @@ from pathlib import Path
 
 from mutiny.contracts.workers import operations as op
 from mutiny.experiments.instrumented import keep_watch
-from mutiny.experiments.recorder import Recorder, disturbs
+from mutiny.experiments.recorder import Recorder
 from mutiny.experiments.sampler import Sampler, lasting_processes, uptime_s
 from mutiny.kit import faults
+from mutiny.kit.operations import disturbs
 from mutiny.kit.sentences import Sample, Sentence, Vocabulary, broken
 from mutiny.model.result import OperationResult
 

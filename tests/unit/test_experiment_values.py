@@ -18,6 +18,7 @@ from mutiny.experiments.tolerance import problem, within
 from mutiny.kit import faults
 from mutiny.kit.language import COMMON, availability
 from mutiny.kit.sentences import Record, Sample, Sentence, Truth, Vocabulary, holds
+from mutiny.model.operation import Operation
 from mutiny.report.experiment import (
     ExperimentReport,
     FaultRecord,
@@ -115,7 +116,7 @@ def test_a_check_that_breaks_down_has_found_out_nothing() -> None:
         (op.Start("a", "x"), "single task"),
     ],
 )
-def test_reach_of_workers(operation: op.Operation, radius: str) -> None:
+def test_reach_of_workers(operation: Operation, radius: str) -> None:
     assert reach(operation, language_of("workers")) == radius
 
 
@@ -130,7 +131,7 @@ def test_reach_of_workers(operation: op.Operation, radius: str) -> None:
         (board.Claim("w"), "single task"),
     ],
 )
-def test_reach_of_boards(operation: op.Operation, radius: str) -> None:
+def test_reach_of_boards(operation: Operation, radius: str) -> None:
     assert reach(operation, language_of("board")) == radius
 
 

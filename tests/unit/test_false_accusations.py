@@ -5,6 +5,7 @@ mistake, class by class. Next to each stands what must still be found.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from ledger_cases import LEDGER_CASES
@@ -39,6 +40,7 @@ from mutiny.contracts.workers.profile import Profile
 from mutiny.contracts.workers.rules import RULES
 from mutiny.kit import base, faults
 from mutiny.kit.beliefs import GIVEN_UP, distinct
+from mutiny.model.operation import Operation
 from mutiny.model.pace import MOST_CROWDING, MOST_LAG, Pace, Patience
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
@@ -52,7 +54,7 @@ CASES = (*STATE_CASES, *LEDGER_CASES)
 def accused(believed: WorkersModel, seen: Observation, **how: object) -> set[str]:
     """The rules that some picture breaks."""
     operation = how.get("operation", op.Sleep())
-    assert isinstance(operation, op.Operation)
+    assert isinstance(operation, Operation)
     broken, _ = check_state(believed, operation, True, seen, seen, {})
     return {item.violation.rule for item in broken}
 
@@ -65,7 +67,7 @@ def test_every_rule_that_is_judged_by_looking_has_a_keeper() -> None:
     assert set(INVARIANTS) <= set(KEEPERS) <= set(RULES)
 
 
-DEAD = {"daemons": (), "daemon_flag": True}
+DEAD: dict[str, Any] = {"daemons": (), "daemon_flag": True}
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.rule.removeprefix("workers."))
@@ -148,7 +150,7 @@ FLIPPED = view("alpha", "working", prompt="")  # one wrong bit in the name of th
 )
 @pytest.mark.parametrize("notices", [True, False])
 def test_a_damage_accuses_nobody_whatever_follows_at_once(
-    damage: op.Operation, left: Observation, notices: bool
+    damage: Operation, left: Observation, notices: bool
 ) -> None:
     profile = Profile(notices_damage=notices)
     contract = replace(CONTRACT, profile=profile)
@@ -163,6 +165,7 @@ def test_a_damage_accuses_nobody_whatever_follows_at_once(
         answered = contract.judge(current, operation, done, was, seen, AT)
         checked = contract.check(answered.model, operation, True, was, seen)
         assert (answered.violation, checked.broken, checked.settling) == (None, (), ())
+        assert checked.model is not None
         current, was = checked.model, seen
     assert contract.pending(current, dead) == ()
 
@@ -177,7 +180,7 @@ def test_a_damage_that_the_daemon_does_not_repair_is_still_a_failure() -> None:
 
 @pytest.mark.parametrize("repair", [op.Up(), op.Doctor(repair=True, yes=True)], ids=str)
 def test_a_repair_that_was_asked_for_and_refused_is_a_failure_without_a_daemon_too(
-    repair: op.Operation,
+    repair: Operation,
 ) -> None:
     junk = picture(state_as_left=True, state_error="not valid JSON", daemon_flag=None, daemons=())
     nobody = model(belief(), daemon=frozenset({False}), daemon_killed=True)
@@ -363,7 +366,8 @@ def test_what_does_not_move_is_stuck_and_a_circle_is_no_progress(circle: int) ->
 def test_the_rules_about_time_count_from_the_last_progress(rule: str) -> None:
     hit = {"disturbed": "KillAgent", "disturbed_at": AT - 100, "offline_allowed": True}
     state = {"recovers": "offline", "completes": "working"}[rule]
-    due = {"recovers": hit, "completes": {"due_at": AT - 100}}[rule]
+    dues: dict[str, dict[str, Any]] = {"recovers": hit, "completes": {"due_at": AT - 100}}
+    due = dues[rule]
     seen = picture(view("alpha", state))
     stuck = model(belief("alpha", "idle" if rule == "recovers" else state, **due))
     assert f"workers.{rule}" in accused(stuck, seen)
@@ -379,7 +383,7 @@ def test_the_rules_about_time_count_from_the_last_progress(rule: str) -> None:
 @pytest.mark.parametrize(
     "wait", [op.WaitForNeedsReview("alpha"), op.Settle(), op.WaitForPrompt("alpha")], ids=str
 )
-def test_a_wait_that_runs_out_while_things_move_is_inconclusive(wait: op.Operation) -> None:
+def test_a_wait_that_runs_out_while_things_move_is_inconclusive(wait: Operation) -> None:
     due = model(belief("alpha", "working", tokens=(TOKEN,), due_at=0.0))
     seen = picture(view("alpha", "working"))
     late = OperationResult(None, stderr="not yet", timed_out=True)
@@ -416,7 +420,7 @@ def test_what_is_wrong_with_a_worker_is_what_was_seen(seen: Observation, said: s
 # --- the daemon is what `up` left ------------------------------------------------------------------
 
 
-def process(pid: int, *argv: str, parent: int = 1, **marks: object) -> ProcessInfo:
+def process(pid: int, *argv: str, parent: int = 1, **marks: Any) -> ProcessInfo:
     plain = ProcessInfo(pid, parent, 1, "S", argv[0], argv, pid, False, of_target=True)
     return replace(plain, **marks)
 

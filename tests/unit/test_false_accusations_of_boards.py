@@ -61,13 +61,13 @@ def said(answer: dict[str, object], at: float = NOW) -> OperationResult:
 
 
 def judged(
-    model: BoardModel | Beliefs,
+    model: BoardModel | Beliefs[BoardModel],
     operation: Operation,
     result: OperationResult,
     before: BoardObservation,
     seen: BoardObservation,
     contract: BoardContract | None = None,
-) -> tuple[Verdict, list[str], Beliefs]:
+) -> tuple[Verdict, list[str], Beliefs[BoardModel]]:
     """One step as the engine sees it: verdict, broken rules, beliefs."""
     contract = contract or BoardContract(PROFILE)
     beliefs = model if isinstance(model, Beliefs) else Beliefs((model,))
@@ -78,6 +78,7 @@ def judged(
     checked = contract.check(answered.model, operation, result.succeeded, before, seen)
     rules += [one.rule for one in (*checked.broken, *checked.settling)]
     verdict = Verdict.INCONCLUSIVE if checked.unreadable and not rules else answered.verdict
+    assert checked.model is not None
     return verdict, rules, checked.model
 
 

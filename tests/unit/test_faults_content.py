@@ -12,7 +12,7 @@ from mutiny.faults.base import Fault
 from mutiny.system.files import BoxPath
 
 STATE = b'{"workers": {"alpha": "idle"}}'
-FAULTS: dict[str, Callable[[Path, content.Way], Fault]] = {
+FAULTS: dict[str, Callable[[BoxPath, content.Way], Fault]] = {
     "truncate": lambda path, way: content.truncate(path, 0.5, way=way),
     "empty": lambda path, way: content.truncate(path, 0, way=way),
     "junk": lambda path, way: content.append_junk(path, 10, way=way),

@@ -18,6 +18,7 @@ from mutiny.contracts.workers.profile import Profile
 from mutiny.contracts.workers.symbolic import Walk
 from mutiny.model.operation import Kind, Operation, walk
 from mutiny.targets.registry import find_spec
+from mutiny.targets.workers.spec import TargetSpec
 
 SEEDS = range(200)
 LENGTH = 30
@@ -96,7 +97,11 @@ def test_at_the_end_the_daemon_runs_and_the_users_checkout_is_clean() -> None:
 
 @pytest.mark.parametrize("name", ["ideal", "longboat", "llmc"])
 def test_every_sequence_is_plausible(name: str) -> None:
-    profile = Profile() if name == "ideal" else find_spec(name)[0].make_profile()
+    profile = Profile()
+    if name != "ideal":
+        spec, _ = find_spec(name)
+        assert isinstance(spec, TargetSpec)
+        profile = spec.make_profile()
     contract = WorkersContract(profile)
     for seed in SEEDS if name == "ideal" else range(60):
         sequence = contract.generate(seed, LENGTH)

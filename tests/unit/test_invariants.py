@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from ledger_cases import LEDGER_CASES
@@ -16,10 +17,11 @@ from rule_cases import MAY_BE_AWAY, ONE, STATE_CASES, Case, task
 
 from builders import AT, DAEMON, agent, belief, check_state, model, picture, view
 from mutiny.contracts.workers import operations as op
-from mutiny.contracts.workers.invariants import INVARIANTS, Check, Unreadable, touched_workers
+from mutiny.contracts.workers.invariants import INVARIANTS, Check, touched_workers
 from mutiny.contracts.workers.ledger import audit
 from mutiny.contracts.workers.operations import STATUSES
 from mutiny.contracts.workers.rules import RULES
+from mutiny.kit.checking import Unreadable
 from mutiny.model.operation import Operation
 from mutiny.model.violation import Violation
 
@@ -51,9 +53,10 @@ def hidden(case: Check, fact: str) -> Check:
     if fact == "worktrees":
         return replace(case, seen=replace(case.seen, worktrees={}))
     if fact.startswith("before."):
-        field = fact.removeprefix("before.")
-        return replace(case, before=replace(case.before, **{field: None}))
-    return replace(case, seen=replace(case.seen, **{fact: None}))
+        unknown: dict[str, Any] = {fact.removeprefix("before."): None}
+        return replace(case, before=replace(case.before, **unknown))
+    unknown = {fact: None}
+    return replace(case, seen=replace(case.seen, **unknown))
 
 
 def numbered(case: Case) -> str:

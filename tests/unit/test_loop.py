@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -50,7 +51,7 @@ class Script:
         if isinstance(answer, Exception):
             raise answer
         tokens = (context.token(),) if isinstance(operation, op.Start) else ()
-        return OperationResult(**{**_fields(answer), "tokens": tokens})
+        return replace(answer, tokens=tokens)
 
     def observe(self) -> Observation:
         look = self.looks.pop(0) if len(self.looks) > 1 else self.looks[0]

@@ -12,7 +12,6 @@ import pytest
 from builders import CONTRACT
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.scenarios import SCENARIOS
-from mutiny.engine import minimise as module
 from mutiny.engine.minimise import Budget, Minimised, Progress, minimise
 from mutiny.model.operation import Operation
 
@@ -136,7 +135,7 @@ def test_keeps_its_budget_of_runs(runs: int) -> None:
 
 def test_keeps_its_budget_of_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [time.monotonic()]
-    monkeypatch.setattr(module.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr("mutiny.engine.minimise.time.monotonic", lambda: clock[0])
 
     def slow(candidate: Run) -> bool:
         clock[0] += 7.0

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from mutiny.doubles.install import Earlier, Received
+from mutiny.kit.views import WorktreeView
 from mutiny.probes import doubles, git
 from mutiny.system.files import BoxPath
 from mutiny.targets.workers.state_file import StateReading, StateWords, read_state
@@ -153,7 +154,7 @@ def look(repository: Path) -> object:
 
 def test_a_worktree_on_its_branch(repository: Path) -> None:
     found = look(repository)
-    assert found == git.WorktreeView(True, "longboat/alpha", SHA, False, None)
+    assert found == WorktreeView(True, "longboat/alpha", SHA, False, None)
 
 
 def test_a_branch_that_is_packed(repository: Path) -> None:
@@ -162,12 +163,12 @@ def test_a_branch_that_is_packed(repository: Path) -> None:
     (common / "packed-refs").write_text(
         f"# pack-refs with: peeled\n{OTHER} refs/heads/longboat/alphabet\n{SHA} refs/heads/longboat/alpha\n"
     )
-    assert look(repository) == git.WorktreeView(True, "longboat/alpha", SHA, False, None)
+    assert look(repository) == WorktreeView(True, "longboat/alpha", SHA, False, None)
 
 
 def test_a_branch_that_is_gone(repository: Path) -> None:
     (repository / "repo" / ".git" / "refs" / "heads" / "longboat" / "alpha").unlink()
-    assert look(repository) == git.WorktreeView(True, "longboat/alpha", None, False, None)
+    assert look(repository) == WorktreeView(True, "longboat/alpha", None, False, None)
 
 
 @pytest.mark.parametrize("name", ["rebase-merge", "rebase-apply"])
@@ -175,7 +176,7 @@ def test_a_rebase_under_way(repository: Path, name: str) -> None:
     own = repository / "repo" / ".git" / "worktrees" / "alpha"
     (own / name).mkdir()
     (own / "HEAD").write_text(OTHER + "\n")
-    assert look(repository) == git.WorktreeView(True, None, OTHER, True, None)
+    assert look(repository) == WorktreeView(True, None, OTHER, True, None)
 
 
 @pytest.mark.parametrize("gone", ["tree", "tree/.git", "repo/.git/worktrees/alpha/HEAD"])
@@ -186,7 +187,7 @@ def test_a_worktree_that_is_not_there(repository: Path, gone: str) -> None:
         path.rmdir()
     else:
         path.unlink()
-    assert look(repository) == git.WorktreeView(False)
+    assert look(repository) == WorktreeView(False)
 
 
 def test_the_fingerprint_changes_with_every_ref(repository: Path) -> None:
@@ -223,7 +224,7 @@ def test_a_token_that_is_named_twice_counts_once() -> None:
 @pytest.mark.parametrize(("name", "text"), [("HEAD", "0" * 40), ("HEAD", ""), ("commondir", "")])
 def test_a_half_made_worktree_is_none(repository: Path, name: str, text: str) -> None:
     (repository / "repo" / ".git" / "worktrees" / "alpha" / name).write_text(text)
-    assert look(repository) == git.WorktreeView(False)
+    assert look(repository) == WorktreeView(False)
 
 
 def test_a_half_made_worktree_does_not_hide_the_commits(tmp_path: Path) -> None:

@@ -25,6 +25,8 @@ from mutiny.model.verdict import Verdict
 from mutiny.model.violation import Violation
 from mutiny.modes.bench import Assignment, Bench
 from mutiny.modes.shrinking import TRIES, Shrunk, shrink
+from mutiny.modes.subject import Subject
+from mutiny.targets.kit.options import LiveOptions
 from mutiny.targets.plain.target import PlainSpec
 
 RULE = "plain.kept"
@@ -37,13 +39,6 @@ Fails = Callable[[list[float], bool], str | None]
 
 def run_of(*seconds: float) -> Run:
     return (Reset(), *(Sleep(one) for one in seconds))
-
-
-@dataclass(frozen=True)
-class Options:
-    plant: str = ""
-    technique: str | None = None
-    agents: str = "double"
 
 
 @dataclass
@@ -77,16 +72,21 @@ class Live:
 class Contract(PlainContract):
     """Whatever a live target says of itself is a broken rule."""
 
-    def judge(self, model: Any, operation: Operation, result: OperationResult, *_: Any) -> Answered:
+    def judge(
+        self, model: Any, operation: Operation, result: OperationResult, *_: Any
+    ) -> Answered[Any]:
         if result.succeeded:
             return Answered(Verdict.SUCCESS, model)
         return Answered(Verdict.BUG, model, Violation(RULE, result.stderr))
 
 
+BUGGY = LiveOptions(Path(), "bug")
+
+
 @dataclass(frozen=True)
 class Target:
     fails: Fails
-    options: Options = Options("bug")
+    options: LiveOptions = BUGGY
     runs: list[tuple[Run, bool]] = field(default_factory=list)
     name: str = "fake"
     spec: PlainSpec = SPEC
@@ -99,14 +99,14 @@ class Target:
     def make_live(self, directory: Path) -> Any:
         return Live(self)
 
-    def apart(self) -> Target:
+    def apart(self) -> Subject:
         return self
 
-    def healthy(self) -> Target | None:
-        return replace(self, options=Options()) if self.options.plant else None
+    def healthy(self) -> Subject | None:
+        return replace(self, options=LiveOptions(Path())) if self.options.plant else None
 
 
-REAL = Options()
+REAL = LiveOptions(Path())
 
 
 def shrunk(target: Target, operations: Run, scratch: Path, budget: Budget = PLENTY) -> Shrunk:
@@ -189,7 +189,7 @@ def test_trials_are_not_written_into_the_book_of_the_run(tmp_path: Path) -> None
     def remember(outcome: object) -> None:
         before.append((list(book.deeds), list(book.looks), list(book.shocks), book.watched))
 
-    bench = Bench(target, tmp_path, PLENTY)  # type: ignore[arg-type]
+    bench = Bench(target, tmp_path, PLENTY)
     whole = run_of(0.1, 0.2, 0.3)
     outcome = bench.run(Assignment(whole, "x", 1), on_minimise=remember)
     assert outcome.replay is not None
@@ -200,7 +200,7 @@ def test_trials_are_not_written_into_the_book_of_the_run(tmp_path: Path) -> None
 
 
 def test_a_replay_that_was_not_minimised_says_so(tmp_path: Path) -> None:
-    bench = Bench(Target(needs(0.2)), tmp_path)  # type: ignore[arg-type]
+    bench = Bench(Target(needs(0.2)), tmp_path)
     outcome = bench.run(Assignment(run_of(0.1, 0.2), "x", 1))
     assert outcome.replay is not None
     assert outcome.replay.standing == "it was not minimised"

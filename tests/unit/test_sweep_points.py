@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -36,12 +37,12 @@ SPARING: list[Operation] = [op.KillAt(START, 1), op.FailAt(START, 1)]
 
 def judge(
     operation: Operation, answer: OperationResult, seen: Observation = IDLE, **changes: object
-) -> Answered:
+) -> Answered[Any]:
     whole = replace(ok(fired=True, inner=(answer,)), **changes)  # type: ignore[arg-type]
     return CONTRACT.judge(beliefs(model(belief())), operation, whole, IDLE, seen, AT)
 
 
-def tokens(answered: Answered) -> list[set[str]]:
+def tokens(answered: Answered[Any]) -> list[set[str]]:
     return [set(one.work) for one in answered.model.alternatives]
 
 
@@ -90,7 +91,7 @@ def test_what_must_be_refused_has_not_happened() -> None:
 @pytest.mark.parametrize(
     "changes", [{"fired": False}, {"inner": ()}, {"harness_error": "the engine is gone"}]
 )
-def test_a_point_that_was_not_reached_proves_nothing(changes: dict[str, object]) -> None:
+def test_a_point_that_was_not_reached_proves_nothing(changes: dict[str, Any]) -> None:
     for operation in (*ENDING, *SPARING):
         assert judge(operation, DEAD, **changes).verdict is Verdict.INCONCLUSIVE
 
@@ -100,8 +101,10 @@ def test_the_next_look_decides_which_it_was() -> None:
     checked = CONTRACT.check(answered.model, op.Sleep(), True, IDLE, WORKING)
     assert checked.broken == ()
     # The other one stays possible for as long as a recovery may take, but it fits no more.
+    assert checked.model is not None
     assert [set(one.work) for one in checked.model.alternatives] == [{TOKEN}, set()]
     assert checked.model.fitting == 1
     late = replace(WORKING, at=checked.model.undecided_until + 1)
     decided = CONTRACT.check(checked.model, op.Sleep(), True, IDLE, late)
+    assert decided.model is not None
     assert [set(one.work) for one in decided.model.alternatives] == [{TOKEN}]

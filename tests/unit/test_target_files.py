@@ -25,7 +25,9 @@ def text_of(name: str) -> str:
 
 
 def form_of(name: str) -> type[TargetFile]:
-    return type(find_spec(name)[0])
+    form = type(find_spec(name)[0])
+    assert issubclass(form, TargetFile)
+    return form
 
 
 def mistakes(name: str, text: str, place: Path) -> tuple[str, ...]:
@@ -104,6 +106,7 @@ def test_every_target_may_differ_from_another_in_a_few_words(name: str, tmp_path
 @pytest.mark.parametrize("name", sorted(shipped()))
 def test_what_a_file_says_is_what_was_read(name: str) -> None:
     spec, origin = find_spec(name)
+    assert isinstance(spec, TargetFile)
     told: dict[str, Any] = tomllib.loads(Path(origin).read_text(encoding="utf-8"))
     for word, command in told.get("commands", {}).items():
         assert list(spec.commands[word].argv) == command.get("argv", [])

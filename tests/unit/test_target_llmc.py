@@ -68,11 +68,13 @@ REAL_TEXTS = [
 @pytest.mark.parametrize(("name", "text"), REAL_TEXTS, ids=lambda value: str(value)[:40])
 def test_refusal_is_recognised_as_exactly_its_class(name: str, text: str) -> None:
     spec, _ = find_spec("llmc")
+    assert isinstance(spec, TargetSpec)
     assert matched_rejections(text, spec.rejections) == {name}
 
 
 def test_every_class_of_refusals_has_a_real_text() -> None:
     spec, _ = find_spec("llmc")
+    assert isinstance(spec, TargetSpec)
     assert {name for name, _ in REAL_TEXTS} == set(spec.rejections)
 
 
@@ -86,11 +88,13 @@ def test_every_class_of_refusals_has_a_real_text() -> None:
 )
 def test_unexpected_failure_is_no_refusal(text: str) -> None:
     spec, _ = find_spec("llmc")
+    assert isinstance(spec, TargetSpec)
     assert not matched_rejections(text, spec.rejections)
 
 
 def test_sessions_and_daemon_are_recognised() -> None:
     spec, _ = find_spec("llmc")
+    assert isinstance(spec, TargetSpec)
     profile = spec.make_profile()
     assert spec.environment["LLMC_ROOT"] == "{home}/llmc", "else the sessions have another name"
     assert spec.commands["up"].background

@@ -11,7 +11,7 @@ from mutiny.contracts.workers.outcomes import REJECTIONS
 from mutiny.contracts.workers.profile import LEGAL, NEEDS_DAEMON
 from mutiny.errors import FormatError, TargetMissing, UsageError
 from mutiny.kit.classify import matched_rejections
-from mutiny.targets.kit.files import PLACEHOLDERS, fill
+from mutiny.targets.kit.files import PLACEHOLDERS, TargetFile, fill
 from mutiny.targets.registry import find_program, find_spec, shipped
 from mutiny.targets.workers.spec import VOCABULARY, TargetSpec
 
@@ -90,11 +90,13 @@ def test_every_shipped_target_loads(name: str) -> None:
     spec, origin = find_spec(name)
     assert spec.name == name
     assert Path(origin).is_file()
+    assert isinstance(spec, TargetFile)
     assert set(spec.commands) <= set(spec.vocabulary.commands)
 
 
 def test_longboat_is_complete() -> None:
     spec, _ = find_spec("longboat")
+    assert isinstance(spec, TargetSpec)
     assert set(spec.commands) == set(VOCABULARY.commands)
     assert set(spec.rejections) == set(REJECTIONS)
     profile = spec.make_profile()
@@ -105,6 +107,7 @@ def test_longboat_is_complete() -> None:
 
 def test_longboat_refuses_with_the_seeds_texts() -> None:
     spec, _ = find_spec("longboat")
+    assert isinstance(spec, TargetSpec)
     for text, name in {
         "Worker 'alpha' does not exist": "no_such_worker",
         "Worker 'alpha' is not idle (status: working)": "not_idle",

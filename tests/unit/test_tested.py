@@ -123,7 +123,7 @@ def test_faults_of_which_none_happened_have_tested_nothing() -> None:
     ]
     (reason,) = why_untested(steps)
     assert reason == f"no fault happened: {fault.short()}: the command had ended before"
-    hit = SimpleNamespace(operation=op.KillDaemon(), result=OperationResult(fired=True))
+    hit: Any = SimpleNamespace(operation=op.KillDaemon(), result=OperationResult(fired=True))
     assert why_untested([hit, *steps]) == ()
 
 

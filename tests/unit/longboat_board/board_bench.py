@@ -6,8 +6,9 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -257,3 +258,23 @@ def agent_command(directory: Path) -> str:
 def runs(directory: Path) -> list[str]:
     """Which tasks agents were given, in that order."""
     return [line.split()[0] for line in (directory / "log").read_text().splitlines()]
+
+
+@pytest.fixture
+def make_bench(monkeypatch: pytest.MonkeyPatch) -> Iterator[MakeBench]:
+    """Make a board of a kind, with settings; in memory where there is such a place."""
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as place:
+
+        def make(
+            kind: str, name: str = "board", config: Config = PATIENT, **settings: Any
+        ) -> Bench:
+            return Bench(kind, Path(place) / name, monkeypatch, config._replace(**settings))
+
+        yield make
+
+
+@pytest.fixture(params=["A", "B", "C"])
+def bench(request: pytest.FixtureRequest, make_bench: MakeBench) -> Bench:
+    """Each of the three."""
+    return make_bench(request.param)
