@@ -201,7 +201,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--count", type=int, default=60, help="how many mutants")
     parser.add_argument("--seed", type=int, default=1, help="which mutants, and which explorations")
     parser.add_argument("--jobs", type=int, default=2, help="mutants side by side")
-    parser.add_argument("--seconds", type=float, default=80, help="at most so long for a mutant")
+    parser.add_argument("--seconds", type=float, default=240, help="at most so long for a mutant")
     parser.add_argument(
         "--mutiny",
         type=Path,

@@ -144,7 +144,22 @@ STATE_CASES = (
     case("tokens_grow", HELD, picture(view(held(), epoch=0)), before=of(HELD)),
     case("tokens_grow", HELD, picture(view(held(), owner="w2")), before=of(HELD)),
     case("tokens_grow", board(top_token=3), picture(token=2), sound=picture(token=3)),
-    case("attempts_bounded", ONE, picture(view(A, attempts=3)), sound=picture(view(A, attempts=2))),
+    case(
+        "attempts_bounded",
+        board(replace(A, attempts=2)),
+        picture(view(A, attempts=3)),
+        sound=picture(view(A, attempts=2)),
+    ),
+    *(
+        case("numbers_are_true", ONE, picture(view(A, **{name: 2})))
+        for name in ("attempts", "priority", "max_attempts")
+    ),
+    case(
+        "numbers_are_true",
+        board(held(), given={("w1", "a"): (1,)}),
+        picture(view(held(), epoch=2)),
+        sound=picture(view(held(), epoch=1)),
+    ),
     case("no_double_effect", board(DONE), picture(view(DONE, completions=2))),
     case("one_server", ONE, of(ONE, servers=2), sound=of(ONE, servers=1)),
     case("checkpoint_exact", ONE, picture(), op.Restore("c")),

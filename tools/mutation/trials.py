@@ -8,10 +8,11 @@ cheapest trial comes first, and the first finding ends it.
 from __future__ import annotations
 
 import json
+import random
 import re
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,10 @@ from typing import Any
 from mutation.reach import Reach
 
 BUG, STUCK = 1, 4
-SCENARIOS_SHARE = 0.5
-"""So much of a mutant's time goes to scenarios at most; the rest is for sweep and exploration."""
-EXPLORED = 3
-SWEPT_POINTS = 16
+MOST_SCENARIOS = 8
+"""Of all that reach the line: the cheapest, and by chance as many of the others."""
+EXPLORED = 2
+SWEPT_POINTS = 12
 _FITTING = (
     ("preempt", re.compile(r"lock|LOCK_|O_EXCL")),
     ("fsync", re.compile(r"sync|durable")),
@@ -69,11 +70,10 @@ class Finding:
 
 @dataclass(frozen=True)
 class Trial:
-    """One command of a user, and how many seconds it may take."""
+    """One command of a user."""
 
     title: str
     words: tuple[str, ...]
-    seconds: float
 
 
 def try_mutant(
@@ -88,9 +88,10 @@ def try_mutant(
     """Run what reaches the changed line until something is found or the time is over."""
     started = time.monotonic()
     tried: list[str] = []
-    for trial in trials_of(places, changed, seconds, seed):
-        left = min(trial.seconds, seconds - (time.monotonic() - started))
+    for trial in trials_of(places, changed, seed):
+        left = seconds - (time.monotonic() - started)
         if left <= 0:
+            tried.append(f"{trial.title}: no time left")
             continue
         more = ("--bin", str(program), "--runs", str(runs), "--json")
         code, told = _run((str(mutiny), *trial.words, *more), left)
@@ -101,27 +102,29 @@ def try_mutant(
     return Finding("", "", round(time.monotonic() - started, 1), "; ".join(tried))
 
 
-def trials_of(places: Sequence[Reach], changed: str, seconds: float, seed: int) -> Iterator[Trial]:
-    """The scenarios that reach the line, the sweep that fits, exploration; each target's cheapest first."""
-    costs = {(place.target, place.scenario): place.seconds for place in places}
-    targets = sorted({target for target, _ in costs}, key=lambda one: _cheapest(costs, one))
+def trials_of(places: Sequence[Reach], changed: str, seed: int) -> Iterator[Trial]:
+    """Scenarios that reach the line, the sweep that fits, exploration; the cheapest first."""
+    by_target: dict[str, dict[str, float]] = {}
+    for place in places:
+        by_target.setdefault(place.target, {})[place.scenario] = place.seconds
+    targets = sorted(by_target, key=lambda target: min(by_target[target].values()))
     for target in targets:
-        names = sorted(
-            (name for other, name in costs if other == target), key=lambda n: costs[target, n]
-        )
+        names = _some(by_target[target], MOST_SCENARIOS // len(targets), seed)
         scenarios = [word for name in names for word in ("--scenario", name)]
         words = ("run", "--target", target, *scenarios, "--fail-fast", "--no-minimise")
-        share = seconds * SCENARIOS_SHARE / len(targets)
-        yield Trial("scenario", (*words, "--seed", str(seed)), share)
+        yield Trial("scenario", (*words, "--seed", str(seed)))
     sweep = _sweep(places, changed)
     if sweep is not None:
-        yield Trial(f"sweep {sweep[1]}", sweep, seconds * (1 - SCENARIOS_SHARE) / 2)
+        yield Trial(f"sweep {sweep[1]}", sweep)
     words = ("explore", "--target", targets[seed % len(targets)], "--jobs", "1", "--no-minimise")
-    yield Trial("explore", (*words, "--seeds", str(EXPLORED), "--seed", str(seed)), seconds)
+    yield Trial("explore", (*words, "--seeds", str(EXPLORED), "--seed", str(seed)))
 
 
-def _cheapest(costs: dict[tuple[str, str], float], target: str) -> float:
-    return min(cost for (other, _), cost in costs.items() if other == target)
+def _some(costs: Mapping[str, float], most: int, seed: int) -> list[str]:
+    """So many of these scenarios: half of them the cheapest, half by chance."""
+    names = sorted(costs, key=lambda name: (costs[name], name))
+    cheap, others = names[: most // 2], names[most // 2 :]
+    return cheap + random.Random(seed).sample(others, min(len(others), most - len(cheap)))
 
 
 def _sweep(places: Sequence[Reach], changed: str) -> tuple[str, ...] | None:

@@ -13,6 +13,7 @@ from mutiny.contracts.board.tasks import Task, has_cycle, hopeless
 from mutiny.kit.beliefs import Span
 from mutiny.kit.faults import KillDuring, LibraryFault
 from mutiny.kit.operations import ExpectError, SweepPoint, Trace
+from mutiny.kit.task_rules import wrong_numbers
 from mutiny.model.operation import Operation, walk
 from mutiny.model.violation import Violation
 
@@ -301,6 +302,18 @@ def status_is_honest(check: Check) -> Iterable[Violation]:
             yield _found("status_is_honest", task.id, text)
 
 
+def numbers_are_true(check: Check) -> Iterable[Violation]:
+    """What the board counts is what the acknowledged commands add up to."""
+    if not check.exact:
+        return
+    for task, view in check.pairs():
+        given = check.model.given.get((task.owner or "", task.id), ()) if task.held else ()
+        due = {"attempts": task.attempts, "priority": task.priority}
+        due |= {"max_attempts": task.max_attempts} | ({"epoch": given[-1]} if given else {})
+        for message in wrong_numbers(f"Task {task.id}", due, vars(view)):
+            yield _found("numbers_are_true", task.id, message)
+
+
 Invariant = Callable[[Check], Iterable[Violation]]
 OF_PICTURES: tuple[Invariant, ...] = (
     *(tokens_grow, no_double_effect, dependencies_respected, cycles_refused, attempts_bounded),
@@ -309,7 +322,7 @@ OF_PICTURES: tuple[Invariant, ...] = (
 """Rules about what is seen, and was seen before."""
 OF_BELIEFS: tuple[Invariant, ...] = (
     *(batch_is_atomic, add_kept, nothing_invented, checkpoint_exact, repair_keeps_data),
-    *(completion_kept, no_stuck_claim, claim_kept, status_is_honest),
+    *(completion_kept, no_stuck_claim, claim_kept, status_is_honest, numbers_are_true),
 )
 """Rules that hold what is seen against what is believed."""
 OF_PROCESSES: tuple[Invariant, ...] = (one_server, one_run)
@@ -319,7 +332,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     *(checkpoint_exact, repair_keeps_data, single_owner, one_run),
     *(tokens_grow, no_double_effect, dependencies_respected, cycles_refused, attempts_bounded),
     *(terminal_is_terminal, completion_kept, no_stuck_claim, claim_kept),
-    *(blocked_for_a_reason, status_is_honest),
+    *(blocked_for_a_reason, status_is_honest, numbers_are_true),
 )
 """All of them, the most telling first."""
 

@@ -140,10 +140,17 @@ class BoardModel(ModelBase):
         earliest = when.earliest if sure else (-math.inf if old is None else old.earliest)
         return replace(self, heard={**self.heard, worker: Span(earliest, latest)})
 
-    def all_blurred(self) -> BoardModel:
-        """The world stood still or began anew: no lease is known any more."""
+    def all_blurred(self, *, leases_kept: bool = False) -> BoardModel:
+        """The world stood still or began anew: no lease is known any more.
+
+        `leases_kept`: a lease that was promised may last longer from here on, but is not over earlier.
+        """
         owners = {task.owner for task in self.tasks.values() if task.owner} | set(self.heard)
-        leader = None if self.leader is None else replace(self.leader, renewed=ANYTIME)
+
+        def blurred(known: Span) -> Span:
+            return Span(known.earliest, math.inf) if leases_kept else ANYTIME
+
+        leader = self.leader and replace(self.leader, renewed=blurred(self.leader.renewed))
         rests = {
             name: replace(task, rest=None if task.rest is None else Span(-math.inf, math.inf))
             for name, task in self.tasks.items()
@@ -154,7 +161,7 @@ class BoardModel(ModelBase):
         }
         return replace(
             self,
-            heard=dict.fromkeys(owners, ANYTIME),
+            heard={owner: blurred(self.heard.get(owner, ANYTIME)) for owner in owners},
             leader=leader,
             tasks=rests,
             buckets=buckets,
@@ -212,7 +219,7 @@ class BoardModel(ModelBase):
         return known.all_blurred()
 
     def see(self, seen: BoardObservation) -> BoardModel:
-        """Take over what only the board knows: epochs and attempts; and, when others work on it, all."""
+        """Take over what only the board knows: epochs; and, when others work on it, everything."""
         taken = self._take_over(seen)
         return taken.without(frozenset(self.spawned) - seen.living, seen.began)
 
@@ -241,12 +248,12 @@ class BoardModel(ModelBase):
             if mine is None:
                 continue
             epoch = mine.epoch if view.epoch is None else max(mine.epoch, view.epoch)
-            attempts = mine.attempts if view.attempts is None else view.attempts
-            mine = replace(mine, epoch=epoch, attempts=attempts)
+            mine = replace(mine, epoch=epoch)
             if self.loose:
+                attempts = mine.attempts if view.attempts is None else view.attempts
                 owner = view.owner if view.status in HELD else mine.owner
                 rest = self._rest_seen(mine, view.status, attempts)
-                mine = replace(mine, status=view.status, owner=owner, rest=rest)
+                mine = replace(mine, status=view.status, owner=owner, rest=rest, attempts=attempts)
             tasks[name] = mine
         heard = self.heard
         if self.loose:

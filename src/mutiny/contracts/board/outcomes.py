@@ -111,8 +111,8 @@ def _down(model: BoardModel) -> tuple[BoardOutcome, ...]:
 
 
 def _stopped(model: BoardModel) -> BoardModel:
-    """A new server gives every claim a new lease, and may or may not remember breaker and buckets."""
-    blurred = model.all_blurred()
+    """A new server keeps every lease or gives a new one; breaker and buckets it may not remember."""
+    blurred = model.all_blurred(leases_kept=True)
     return replace(blurred, up=frozenset({False}), breaker=replace(model.breaker, unsure=True))
 
 

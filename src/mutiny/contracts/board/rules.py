@@ -56,6 +56,11 @@ RULES: dict[str, Rule] = _rules(
     ("lock_respected", _OWNERS, "While somebody holds the lock no change goes on."),
     ("linearizable", _ORDER, "Every command takes effect at one moment of its own time."),
     ("status_is_honest", _ANSWER, "What the board shows is what the commands have done."),
+    (
+        "numbers_are_true",
+        _ANSWER,
+        "Attempts, limits, priorities and epochs are those that acknowledged commands have made.",
+    ),
     ("accepts_legal", _ANSWER, "A command that is possible is served."),
     ("rejects_illegal", _ANSWER, "A command that is not possible is refused."),
     ("rejects_truthfully", _ANSWER, "A refusal is true, and has changed nothing."),

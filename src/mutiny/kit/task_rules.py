@@ -1,0 +1,20 @@
+"""Promises about tasks, as parts that any contract can take.
+
+The model counts from what was acknowledged; what the target says about itself is held against that and
+never believed instead of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+
+def wrong_numbers(
+    subject: str, due: Mapping[str, int], shown: Mapping[str, object]
+) -> Iterator[str]:
+    """Numbers that are shown and are not the acknowledged ones; what is not shown is not asked."""
+    for name, value in due.items():
+        seen = shown.get(name)
+        if seen is not None and seen != value:
+            words = name.replace("_", " ")
+            yield f"{subject} shows {words} {seen}, but {value} follows from what was acknowledged."
