@@ -11,7 +11,7 @@ import pytest
 from mutiny.contracts.workers.operations import OPERATIONS
 from mutiny.contracts.workers.rules import RULES
 from mutiny.engine.replay import load
-from mutiny.kit.classify import matched_rejections
+from mutiny.kit.answer import matched_classes
 from mutiny.targets.registry import find_spec
 from mutiny.targets.workers.spec import TargetSpec
 
@@ -69,7 +69,7 @@ REAL_TEXTS = [
 def test_refusal_is_recognised_as_exactly_its_class(name: str, text: str) -> None:
     spec, _ = find_spec("llmc")
     assert isinstance(spec, TargetSpec)
-    assert matched_rejections(text, spec.rejections) == {name}
+    assert matched_classes(text, spec.rejections) == {name}
 
 
 def test_every_class_of_refusals_has_a_real_text() -> None:
@@ -89,7 +89,7 @@ def test_every_class_of_refusals_has_a_real_text() -> None:
 def test_unexpected_failure_is_no_refusal(text: str) -> None:
     spec, _ = find_spec("llmc")
     assert isinstance(spec, TargetSpec)
-    assert not matched_rejections(text, spec.rejections)
+    assert not matched_classes(text, spec.rejections)
 
 
 def test_sessions_and_daemon_are_recognised() -> None:

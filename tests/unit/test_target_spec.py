@@ -10,7 +10,7 @@ import pytest
 from mutiny.contracts.workers.outcomes import REJECTIONS
 from mutiny.contracts.workers.profile import LEGAL, NEEDS_DAEMON
 from mutiny.errors import FormatError, TargetMissing, UsageError
-from mutiny.kit.classify import matched_rejections
+from mutiny.kit.answer import matched_classes
 from mutiny.targets.kit.files import PLACEHOLDERS, TargetFile, fill
 from mutiny.targets.registry import find_program, find_spec, shipped
 from mutiny.targets.workers.spec import VOCABULARY, TargetSpec
@@ -118,7 +118,7 @@ def test_longboat_refuses_with_the_seeds_texts() -> None:
         "Daemon is not running": "daemon_down",
         "Cannot rebase while worker is in idle state": "wrong_state",
     }.items():
-        assert matched_rejections(text, spec.rejections) == {name}
+        assert matched_classes(text, spec.rejections) == {name}
 
 
 def test_the_template_for_new_targets_loads(file: Path) -> None:

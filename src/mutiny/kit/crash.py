@@ -8,11 +8,15 @@ that a command passes on are no crashes of the target.
 from __future__ import annotations
 
 import re
+import signal
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+
+    from mutiny.model.operation import Operation
+    from mutiny.model.result import OperationResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,3 +226,21 @@ def _frames(form: _Form, text: str) -> Iterator[Frame]:
     for match in re.finditer(_FRAMES[form.frame], text, re.MULTILINE):
         parts = match.groupdict()
         yield Frame(parts["file"], int(parts["line"]), parts.get("function") or "")
+
+
+def how_it_died(operation: Operation, result: OperationResult) -> str | None:
+    """A command that was ended by a signal or by a crash of its own, in one sentence."""
+    if result.signal is not None:
+        return f"{operation} was ended by signal {result.signal} ({_signal_name(result.signal)})."
+    for text in (result.stderr, result.stdout):
+        crash = crash_of(result.exit_code, text, result.argv)
+        if crash is not None:
+            return f"{operation} crashed: {crash.line}"
+    return None
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "unknown"

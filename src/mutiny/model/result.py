@@ -36,6 +36,10 @@ class OperationResult:
     """Mutiny could not carry the operation out: the step is inconclusive, whatever the rest says.
     """
     details: Mapping[str, object] = field(default_factory=dict)
+    kept: object | None = field(default=None, compare=False, repr=False)
+    """What stays in memory for whoever asked for the operation: the states that a trace kept. It is not
+    written down.
+    """
 
     @property
     def succeeded(self) -> bool:

@@ -29,7 +29,7 @@ from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict, first_of_worst
 from mutiny.modes.bench import Assignment, Bench
 from mutiny.report.story import stops_of, turns_of
-from mutiny.targets.kit.crash_states import Keeper, take_kept
+from mutiny.targets.kit.crash_states import Keeper
 
 TRIES = 4
 KINDS = ("crash", "errno", "torn", "fsync", "preempt")
@@ -116,7 +116,8 @@ class Sweeper:
             return
         result = outcome.steps[-1].result
         sweep.calls = list(result.details["calls"])  # type: ignore[call-overload]
-        states = take_kept(directory.path)
+        states = result.kept
+        assert isinstance(states, Keeper)
         candidates = [
             point
             for index in range(len(sweep.calls) + 1)

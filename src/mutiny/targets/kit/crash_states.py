@@ -18,14 +18,6 @@ from mutiny.syscalls.snapshots import Snapshots, State
 from mutiny.system import trees
 from mutiny.system.files import BoxPath
 
-_KEPT: dict[Path, Keeper] = {}
-"""By run directory: a trace leaves its states here, and the sweep that asked for them takes them."""
-
-
-def take_kept(run: Path) -> Keeper:
-    """The states that a trace in this run directory has kept."""
-    return _KEPT.pop(run.absolute())
-
 
 class Keeper:
     """Keeps one state before each call, and one after the last."""
@@ -52,12 +44,11 @@ class Keeper:
             durable.follow(call)
 
     def finish(self) -> None:
-        """The command is over: one more state, and all of them wait to be taken."""
+        """The command is over: one more state."""
         self._states = (*self._files.states, self._files.finish())
         for root, each in self._durable.items():
             self._kept[root] = [*each.states, each.finish()]
             self._behind[root] = [*each.behind, each.finish_behind()]
-        _KEPT[self._box.parent.absolute()] = self
 
     def has_names_to_lose(self, index: int) -> bool:
         """Would a power loss before this call take names with it?"""

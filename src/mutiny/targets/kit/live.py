@@ -262,6 +262,7 @@ class LiveTarget(ABC):
             inner=(answer,),
             technique=traced.technique,
             details={"calls": traced.calls, "blind_spots": list(traced.blind_spots)},
+            kept=traced.kept,
         )
 
     def _interleave(self, operation: op.Interleave, context: StepContext) -> OperationResult:

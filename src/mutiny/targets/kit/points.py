@@ -22,7 +22,7 @@ from mutiny.syscalls.starters import CommandEnd, InBox
 from mutiny.syscalls.supervisor import Supervisor
 from mutiny.system import trees
 from mutiny.system.files import BoxPath
-from mutiny.targets.kit.crash_states import keeper_of
+from mutiny.targets.kit.crash_states import Keeper, keeper_of
 
 TECHNIQUE = "seccomp user notification"
 
@@ -126,6 +126,8 @@ class Traced:
     answer: CommandResult
     calls: list[dict[str, object]]
     blind_spots: tuple[str, ...]
+    kept: Keeper | None = None
+    """The states before its calls, when they were wanted."""
     technique: str = TECHNIQUE
 
 
@@ -147,7 +149,7 @@ def trace(operation: op.Trace, box: Box, roots: Sequence[BoxPath], command: Comm
         raise BoxDied("the box died while a command was traced")
     if keeper is not None:
         keeper.finish()
-    return Traced(answer, [describe(call) for call in calls], blind)
+    return Traced(answer, [describe(call) for call in calls], blind, keeper)
 
 
 def describe(call: Call) -> dict[str, object]:
