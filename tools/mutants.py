@@ -148,7 +148,10 @@ def run(
         with tempfile.TemporaryDirectory(prefix="mutants-", ignore_cleanup_errors=True) as runs:
             text = mutant.diff(context=0)
             seconds, seed = options.seconds, options.seed
-            return try_mutant(options.mutiny, program, Path(runs), places, text, seconds, seed)
+            return try_mutant(
+                *(options.mutiny, program, Path(runs), places, text, seconds, seed),
+                folder / "programs" / "healthy" / "bin" / "longboat",
+            )
     finally:
         shutil.rmtree(home, ignore_errors=True)
 
@@ -173,6 +176,8 @@ def main() -> int:
         f"{len(mutants)} mutants of {options.part}, {len(mutants) - len(todo)} already tried",
         flush=True,
     )
+    shutil.rmtree(folder / "programs" / "healthy", ignore_errors=True)
+    reach.program_of(options.package, folder / "programs" / "healthy")
     started = time.monotonic()
     with ThreadPoolExecutor(options.jobs) as pool, results.open("a", encoding="utf-8") as file:
         running = {

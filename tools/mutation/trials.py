@@ -84,8 +84,12 @@ def try_mutant(
     changed: str,
     seconds: float,
     seed: int,
+    healthy: Path,
 ) -> Finding:
-    """Run what reaches the changed line until something is found or the time is over."""
+    """Run what reaches the changed line until something is found or the time is over.
+
+    What is found in the healthy program, too, by the same trial and rule, is no finding.
+    """
     started = time.monotonic()
     tried: list[str] = []
     for trial in trials_of(places, changed, seed):
@@ -98,6 +102,12 @@ def try_mutant(
         tried.append(f"{trial.title}: {'out of time' if code is None else code}")
         if code in (BUG, STUCK):
             by, rule = _finder(trial, told, stuck=code == STUCK)
+            again = _again(trial, by, told)
+            more = ("--bin", str(healthy), "--runs", str(runs), "--json")
+            same, told = _run((str(mutiny), *again.words, *more), seconds)
+            if same in (BUG, STUCK) and _finder(again, told, stuck=same == STUCK)[1] == rule:
+                tried.append(f"{rule} is found in the healthy program, too")
+                continue
             return Finding(by, rule, round(time.monotonic() - started, 1), "; ".join(tried))
     return Finding("", "", round(time.monotonic() - started, 1), "; ".join(tried))
 
@@ -174,6 +184,20 @@ def _finder(trial: Trial, told: Any, *, stuck: bool) -> tuple[str, str]:
             return f"{trial.title} {run['title']}", run["error"]["rule"] or "no convergence"
     rules = (record["rule"] for record in _records(told) if record.get("rule"))
     return trial.title, str(next(rules, "no convergence" if stuck else "bug"))
+
+
+def _again(trial: Trial, by: str, told: Any) -> Trial:
+    """The part of a trial that found something."""
+    words = list(trial.words)
+    if trial.title == "scenario":
+        name = by.rpartition(" ")[2]
+        start, end = words.index("--scenario"), words.index("--fail-fast")
+        words[start:end] = ["--scenario", name]
+    failures = told.get("failures")
+    if trial.title == "explore" and isinstance(failures, list) and failures:
+        words[words.index("--seeds") + 1] = "1"
+        words[words.index("--seed") + 1] = str(failures[0]["seed"])
+    return Trial(trial.title, tuple(words))
 
 
 def _records(told: Any) -> Iterator[dict[str, Any]]:

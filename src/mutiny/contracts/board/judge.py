@@ -336,4 +336,5 @@ def _at_least_heard(model: BoardModel, operation: Operation, when: Span) -> Boar
 
 def _served_anew(model: BoardModel) -> BoardModel:
     """A new server came for one command: no lease is known, nor what the breaker remembers."""
-    return replace(model.all_blurred(), breaker=replace(model.breaker, unsure=True))
+    unsure = replace(model.breaker, unsure=True)
+    return replace(model.all_blurred(), breaker=unsure, brings_server=True)

@@ -44,6 +44,8 @@ class BoardModel(ModelBase):
     initialised: bool = False
     up: frozenset[bool] = frozenset({False})
     """Does the server run? A board without a server needs none."""
+    brings_server: bool = False
+    """Each command brings a server of its own: it may find that of another command there."""
     tasks: Tasks = field(default_factory=dict)
     heard: Mapping[str, Span] = field(default_factory=dict)
     """When each worker last showed that it lives."""
@@ -220,7 +222,7 @@ class BoardModel(ModelBase):
 
     def see(self, seen: BoardObservation) -> BoardModel:
         """Take over what only the board knows: epochs; and, when others work on it, everything."""
-        taken = self._take_over(seen)
+        taken = replace(self._take_over(seen), brings_server=False)
         return taken.without(frozenset(self.spawned) - seen.living, seen.began)
 
     def _rest_seen(self, mine: Task, status: str, attempts: int) -> Span | None:

@@ -40,6 +40,8 @@ def outcomes(model: BoardModel, operation: Operation, when: Span) -> tuple[Board
     found = _served(model, operation, when)
     if model.damaged and not isinstance(operation, op.Repair | op.Up | op.Down):
         found = (*found, no(model, "the state was damaged", "unreadable"))
+    if model.brings_server:
+        found = (*found, no(model, "another command's server is there", "server_running", "busy"))
     return found
 
 
