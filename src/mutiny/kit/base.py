@@ -15,10 +15,13 @@ from mutiny.kit.answer import Answer, Words, answer_of
 from mutiny.kit.beliefs import GIVEN_UP, Beliefs, ModelBase, distinct
 from mutiny.kit.checking import Check, StateRule
 from mutiny.kit.contract import Answered, Checked, Observation
+from mutiny.kit.exploring import Explored, generate
 from mutiny.kit.judging import Judge, Judged, Moment
 from mutiny.kit.operations import Choice, Reset
 from mutiny.kit.outcome import Outcome
+from mutiny.kit.profile import TargetProfile
 from mutiny.kit.supported import Fitted
+from mutiny.kit.walking import ModelWalk
 from mutiny.model.operation import Kind, Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
@@ -32,6 +35,8 @@ class ContractBase(Generic[Model, Seen]):
     """Operations, model, rules and scenarios of a contract, as the engine sees them."""
 
     name: ClassVar[str]
+    profile: Any = TargetProfile()
+    """How the target differs from the contract's ideal."""
     judge_class: ClassVar[type[Judge[Any, Any]]] = Judge
     """A contract's own judge, where it differs from that of the kit."""
 
@@ -75,7 +80,8 @@ class ContractBase(Generic[Model, Seen]):
     @property
     def lag_s(self) -> float:
         """How long what is seen may lag behind the truth."""
-        return 1.0
+        lag_s: float = self.profile.limits.lag_s
+        return lag_s
 
     @property
     def recover_s(self) -> float:
@@ -85,7 +91,8 @@ class ContractBase(Generic[Model, Seen]):
     @property
     def not_applicable(self) -> Mapping[str, str]:
         """Rules that the target does not promise, with the reason."""
-        return {}
+        excused: Mapping[str, str] = self.profile.not_applicable
+        return excused
 
     def read(self, result: OperationResult) -> Answer:
         """What the target answered."""
@@ -134,9 +141,14 @@ class ContractBase(Generic[Model, Seen]):
         """The sequence in the words of this target; unless told, it lacks none."""
         return Fitted(tuple(sequence))
 
+    def explored(self) -> Explored | None:
+        """What exploration may do; None: nothing."""
+        return None
+
     def generate(self, seed: int, length: int) -> tuple[Operation, ...]:
         """An explored sequence: chaos, then recovery."""
-        return ()
+        explored = self.explored()
+        return () if explored is None else generate(explored, ModelWalk(self), seed, length)
 
     def plausible(self, sequence: Sequence[Operation], original: Sequence[Operation]) -> bool:
         """Could this sequence mean anything? The minimiser does not run what could not."""

@@ -6,11 +6,12 @@ parameters, so that whoever mixes those of two contracts is told by the type che
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+from mutiny.model.pace import Pace
 from mutiny.model.verdict import Verdict
 from mutiny.model.violation import Violation
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
     from mutiny.kit.supported import Fitted
     from mutiny.model.operation import Operation
-    from mutiny.model.pace import Pace
     from mutiny.model.result import OperationResult
     from mutiny.model.violation import Rule
 
@@ -42,6 +42,29 @@ class Observation(Protocol):
     def pace(self) -> Pace: ...
 
     def as_json(self) -> dict[str, object]: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeenBase:
+    """What every look at a target tells; a contract adds what its own targets show."""
+
+    at: float = 0.0
+    error: str | None = None
+    """The target's state is there but cannot be read."""
+    probe_errors: tuple[str, ...] = ()
+    """What could not be looked at."""
+    pace: Pace = field(default_factory=Pace)
+
+    def as_json(self) -> dict[str, object]:
+        """The journal's form: what the contract added, and what is wrong with the state."""
+        return {key: value for key, value in vars(self).items() if key not in _OF_THE_LOOK}
+
+    def standing(self) -> Hashable:
+        """How things stand, without times: what changes in it is progress."""
+        return repr(self.as_json())
+
+
+_OF_THE_LOOK = ("at", "probe_errors", "pace")
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,13 @@ class Sleep(Operation):
         check_seconds(self.seconds)
 
 
+@dataclass(frozen=True)
+class Settle(Operation):
+    """Recovery phase: no more faults; everything that is due must happen before the deadline."""
+
+    kind: ClassVar[Kind] = Kind.WAIT
+
+
 # --- sweep points: a command broken at one exact system call ---------------------------------
 
 

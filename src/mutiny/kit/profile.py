@@ -7,6 +7,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 
+@dataclass(frozen=True)
+class Limits:
+    """Seconds that a correct target may take, where its contract has no more to say about it."""
+
+    command_s: float = 20.0
+    settle_s: float = 15.0
+    """Until nothing is pending any more."""
+    lag_s: float = 1.0
+    """How long what is seen may lag behind what is true."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class TargetProfile:
     """What one target promises; a contract's own profile adds its figures."""
@@ -25,5 +36,5 @@ class TargetProfile:
     """Scenarios that make no sense for this target, each with the reason."""
     not_applicable: Mapping[str, str] = field(default_factory=dict)
     """Rules that this target does not promise, each with the reason."""
-    limits: Any = None
-    """Seconds that a correct target may take; each contract has its own."""
+    limits: Any = field(default_factory=Limits)
+    """Seconds that a correct target may take; a contract may have more of them."""

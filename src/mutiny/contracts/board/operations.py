@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from mutiny.kit import operations as common
-from mutiny.kit.faults import DAMAGES, INJURIES, Heal, KillDuring
+from mutiny.kit.faults import DAMAGES
 from mutiny.kit.operations import check_noticeable, check_seconds
+from mutiny.kit.registry import registry
 from mutiny.model.operation import Kind, Operation
 
 STATUSES = ("blocked", "available", "claimed", "in_progress", "done", "failed", "cancelled")
@@ -60,11 +61,10 @@ class Configure(Operation):
 
 
 @dataclass(frozen=True)
-class Settle(Operation):
+class Settle(common.Settle):
     """Heal all lasting faults, then wait until nothing is pending; the history is checked, too."""
 
     timeout_seconds: float | None = None
-    kind: ClassVar[Kind] = Kind.WAIT
 
 
 @dataclass(frozen=True)
@@ -522,23 +522,15 @@ class HoldBoardLock(Operation):
         return () if self.during is None else (self.during,)
 
 
-OPERATIONS: dict[str, type[Operation]] = {
-    cls.__name__: cls
-    for cls in (
-        *(common.Reset, common.Sleep, Configure, Settle, SpawnWorker, StopWorker),
-        *(Behave, KillAgent, WaitForAgent),
-        *(Init, Up, Down, AddTask, AddBatch, Claim, Start, Complete, Fail, Heartbeat, Release),
-        *(Cancel, Retry, Recover, Checkpoint, Restore, Elect, Renew, StepDown, WriteAsLeader),
-        *(Status, List, Repair, AddMany, Drive),
-        *(WaitForStatus, WaitForSettled, AssertStatus, AssertOwner, Verify),
-        *(KillWorker, PauseWorker, KillServer, RestartServer, StartSecondServer),
-        *(CorruptBoard, HoldBoardLock),
-        *(common.Trace, common.CrashAt, common.KillAt, common.FailAt, common.TearAt),
-        *(common.PowerLossAt, common.Interleave),
-        *(common.ExpectError, common.Choice, common.Parallel),
-        *(*INJURIES, Heal, KillDuring),
-    )
-}
+OPERATIONS: dict[str, type[Operation]] = registry(
+    *(Configure, Settle, SpawnWorker, StopWorker, Behave, KillAgent, WaitForAgent),
+    *(Init, Up, Down, AddTask, AddBatch, Claim, Start, Complete, Fail, Heartbeat, Release),
+    *(Cancel, Retry, Recover, Checkpoint, Restore, Elect, Renew, StepDown, WriteAsLeader),
+    *(Status, List, Repair, AddMany, Drive),
+    *(WaitForStatus, WaitForSettled, AssertStatus, AssertOwner, Verify),
+    *(KillWorker, PauseWorker, KillServer, RestartServer, StartSecondServer),
+    *(CorruptBoard, HoldBoardLock),
+)
 """All operations by name: the registry that journals and replays are read with."""
 
 WORKING = (Claim, Start, Complete, Fail, Release)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mutiny.kit.faults import FAULTS
 from mutiny.kit.operations import (
     ERRNOS as ERRNOS,
 )
@@ -48,6 +47,9 @@ from mutiny.kit.operations import (
     Reset as Reset,
 )
 from mutiny.kit.operations import (
+    Settle as Settle,
+)
+from mutiny.kit.operations import (
     Sleep as Sleep,
 )
 from mutiny.kit.operations import (
@@ -60,6 +62,7 @@ from mutiny.kit.operations import (
     Trace as Trace,
 )
 from mutiny.kit.operations import check_noticeable
+from mutiny.kit.registry import registry
 from mutiny.model.operation import Kind, Operation
 
 STATUSES = (
@@ -94,13 +97,6 @@ class Behave(Operation):
     def __post_init__(self) -> None:
         if not self.turns:
             raise ValueError("turns: needs at least one turn")
-
-
-@dataclass(frozen=True)
-class Settle(Operation):
-    """Recovery phase: no more faults; everything that is due must happen before the deadline."""
-
-    kind: ClassVar[Kind] = Kind.WAIT
 
 
 # --- commands ------------------------------------------------------------------------------------
@@ -389,21 +385,14 @@ class MoveSource(Operation):
     kind: ClassVar[Kind] = Kind.FAULT
 
 
-OPERATIONS: dict[str, type[Operation]] = {
-    cls.__name__: cls
-    for cls in (
-        *(Reset, Sleep, Behave, Settle),
-        *(Init, Up, Down, Add, Nuke, Start, Message, Attach, Review, Accept, Reject, Rebase),
-        *(ResetWorker, Doctor, Status),
-        *(WaitForState, WaitForIdle, WaitForNeedsReview, WaitForPrompt),
-        *(AssertState, AssertWorkerExists, AssertSessionAlive),
-        *(KillDaemon, KillTmuxSession, KillTmuxServer, KillAgent, PauseProcess),
-        *(CorruptState, DirtySource, MoveSource),
-        *(Trace, CrashAt, KillAt, FailAt, TearAt, PowerLossAt, Interleave),
-        *(ExpectError, Choice, Parallel),
-        *FAULTS,
-    )
-}
+OPERATIONS: dict[str, type[Operation]] = registry(
+    *(Behave, Init, Up, Down, Add, Nuke, Start, Message, Attach, Review, Accept, Reject, Rebase),
+    *(ResetWorker, Doctor, Status),
+    *(WaitForState, WaitForIdle, WaitForNeedsReview, WaitForPrompt),
+    *(AssertState, AssertWorkerExists, AssertSessionAlive),
+    *(KillDaemon, KillTmuxSession, KillTmuxServer, KillAgent, PauseProcess),
+    *(CorruptState, DirtySource, MoveSource),
+)
 """All operations by name: the registry that journals and replays are read with."""
 
 
