@@ -11,7 +11,8 @@ from typing import Any, Protocol
 from mutiny.kit import faults
 from mutiny.kit import operations as common
 from mutiny.kit.beliefs import distinct
-from mutiny.kit.judging import Moment, after_step
+from mutiny.kit.judging import Moment
+from mutiny.kit.questions import after_step
 from mutiny.model.operation import Kind, Operation
 
 

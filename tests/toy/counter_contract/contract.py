@@ -131,7 +131,7 @@ class CounterContract(ContractBase[CounterModel, CounterSeen]):
         """The rules about the file."""
         return (
             StateRule("count_kept", _kept),
-            StateRule("state_readable", _readable, certain=True),
+            StateRule("state_readable", _readable),
         )
 
     def recovery(
