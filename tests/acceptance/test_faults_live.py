@@ -136,10 +136,10 @@ def test_nothing_of_it_is_there_when_no_fault_is_planned(tmp_path: Path) -> None
     try:
         live.prepare((op.Reset(), op.KillDaemon()))
         assert not live.injured
-        assert "LD_PRELOAD" not in live._environment_values
+        assert "LD_PRELOAD" not in live.environment()
         need(why_no_shim())
         live.prepare((faults.SkewClock(offset_s=1, lasting=True),))
-        assert "LD_PRELOAD" in live._environment_values
+        assert "LD_PRELOAD" in live.environment()
     finally:
         live.close()
 

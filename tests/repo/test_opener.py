@@ -28,7 +28,7 @@ OTHERWISE = {
     "faults/proxy.py": "no files",
     "faults/resources.py": "what the kernel tells about processes",
     "doubles/install.py": "Mutiny's own modules",
-    "targets/board/drivers": "they run inside",
+    "targets/drivers": "they run inside",
     "targets/board/history.py": "the run directory",
     "targets/board/spec.py": "target files",
     "targets/registry.py": "target files",

@@ -6,7 +6,7 @@ import hashlib
 import os
 import random
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -245,10 +245,21 @@ def test_a_board_that_cannot_be_looked_at_is_not_accused(
     spec, _ = find_spec("longboat-board")
     assert isinstance(spec, BoardSpec)
     make(tmp_path / "board.json")
-    observer = BoardObserver(
-        spec, lambda: BoxPath(tmp_path, "board.json"), lambda _: OperationResult()
-    )
-    reading = observer.read()
+
+    class Live:
+        def ask(self, name: str) -> OperationResult:
+            return OperationResult()
+
+        def look_by(self, argv: Sequence[str]) -> OperationResult:
+            return OperationResult()
+
+        def filled(self, text: str) -> str:
+            return text
+
+        def outside(self, inside: str) -> BoxPath:
+            return BoxPath(tmp_path, "board.json")
+
+    reading = BoardObserver(spec, Live()).read()
     assert reading.error is None
     assert reading.tasks is None
     assert "board.json is" in (reading.trouble or "")

@@ -21,8 +21,8 @@ from mutiny.contracts.board.supported import supported
 from mutiny.doubles.boards import mcp_client
 from mutiny.engine.replay import load
 from mutiny.kit.operations import ExpectError
-from mutiny.targets.board.drivers import common, coordination_a, coordination_b, coordination_c
 from mutiny.targets.board.spec import BoardSpec
+from mutiny.targets.drivers import common, coordination_a, coordination_b, coordination_c
 
 FINDINGS = Path(__file__).parents[2] / "docs" / "findings" / "coordination"
 TARGETS = ("coordination-a", "coordination-b", "coordination-c")

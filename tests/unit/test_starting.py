@@ -12,7 +12,7 @@ from mutiny.contracts.workers.operations import Init, Up
 from mutiny.errors import TargetMissing, TechniqueMissing
 from mutiny.kit.operations import Sleep
 from mutiny.model.result import OperationResult
-from mutiny.targets.board import drivers
+from mutiny.targets import drivers
 from mutiny.targets.kit.starting import Starting, refuse_missing, trees_of, why_not_started
 
 LOADERS = {

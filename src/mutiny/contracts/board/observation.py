@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import asdict, dataclass, field
 
 from mutiny.model.pace import Pace
@@ -72,6 +72,17 @@ class BoardObservation:
         """The status of a task, if it was seen."""
         view = (self.tasks or {}).get(task or "")
         return view.status if view is not None else None
+
+    def standing(self) -> Hashable:
+        """How things stand, without pids and times: what changes in it is progress."""
+        return frozenset(
+            (
+                *((view.id, view.status, view.attempts) for view in (self.tasks or {}).values()),
+                *((run.task, run.identity, run.busy) for run in self.agents),
+                ("servers", self.servers),
+                ("readable", self.tasks is not None),
+            )
+        )
 
     def as_json(self) -> dict[str, object]:
         """The journal's form: what is said, without what is not."""

@@ -9,7 +9,7 @@ from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.load_plans import PROGRESS
 from mutiny.doubles.boards import load as board_load
 from mutiny.model.result import OperationResult
-from mutiny.targets.kit.live import unable
+from mutiny.targets.kit.combinations import unable
 
 if TYPE_CHECKING:
     from mutiny.targets.board.live import BoardLive

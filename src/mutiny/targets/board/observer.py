@@ -5,17 +5,18 @@ The processes are looked at before the tasks: a worker that was gone then has ch
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 from mutiny.contracts.board.observation import BoardObservation, TaskView
 from mutiny.kit.answer import answer_of
 from mutiny.model.result import OperationResult
+from mutiny.probes.records import Row, rows_of, status_of
 from mutiny.system.files import BoxPath
 from mutiny.targets.board.spec import BoardSpec
+from mutiny.targets.kit.state import read_source
 
 NOT_THERE = ("server_down", "not_initialised")
 
@@ -34,18 +35,28 @@ class Reading:
     """The probe itself failed."""
 
 
+class BoardSource(Protocol):
+    """The live board, as far as it can be looked at."""
+
+    def ask(self, name: str) -> OperationResult:
+        """A look by the board's own means."""
+        ...
+
+    def look_by(self, argv: Sequence[str]) -> OperationResult:
+        """A look by a command line."""
+        ...
+
+    def filled(self, text: str) -> str: ...
+
+    def outside(self, inside: str) -> BoxPath: ...
+
+
 class BoardObserver:
     """Looks at one board."""
 
-    def __init__(
-        self,
-        spec: BoardSpec,
-        state_file: Callable[[], BoxPath],
-        ask: Callable[[str], OperationResult],
-    ) -> None:
+    def __init__(self, spec: BoardSpec, live: BoardSource) -> None:
         self._spec = spec
-        self._state_file = state_file
-        self._ask = ask
+        self._live = live
         self._names = {key: str(value) for key, value in asdict(spec.state.fields).items()}
         self._since: dict[str, tuple[tuple[object, ...], float]] = {}
         self.was_there = False
@@ -77,50 +88,44 @@ class BoardObserver:
         )
 
     def read(self) -> Reading:
-        """The tasks, by the probe that the target's file declares."""
-        by_file = self._spec.state.probe == "file" and self.trusts_file
-        return self._read_file() if by_file else self._read_list()
+        """The tasks, by the source that the target's file declares."""
+        by_source = self._spec.state.probe == "file" and self.trusts_file
+        return self._read_source() if by_source else self._read_list()
 
-    def _read_file(self) -> Reading:
+    def _read_source(self) -> Reading:
+        live, state = self._live, self._spec.state
         try:
-            data = json.loads(self._state_file().read_bytes())
-        except FileNotFoundError:
-            if not self.was_there:
-                return Reading(absent=True)
-            return Reading(error="the state file is gone")
-        except NotADirectoryError as error:
-            return Reading(error=str(error))
-        except (ValueError, RecursionError) as error:
-            return Reading(error=f"the state file is not JSON: {error}")
+            raw = read_source(state, live.filled, live.outside, live.look_by)
         except OSError as error:  # also what is no file of the box
-            return Reading(trouble=f"the state file cannot be looked at: {error}")
-        if not isinstance(data, dict):
-            return Reading(error="the state file is no JSON object")
-        return self._parsed(data)
+            return Reading(trouble=f"the state cannot be looked at: {error}")
+        if raw.refused:
+            return Reading(trouble=f"the state cannot be looked at: {raw.error}")
+        if not raw.exists:
+            absent = not self.was_there
+            return Reading(absent=absent, error=None if absent else "the state file is gone")
+        if raw.error is not None:
+            return Reading(error=f"the state: {raw.error}")
+        return self._parsed(raw.data, state.list or ("" if state.source != "file" else state.tasks))
 
     def _read_list(self) -> Reading:
-        result = self._ask("list")
+        result = self._live.ask("list")
         answer = answer_of(result, self._spec.words)
         if answer.ok:
-            return self._parsed(dict(answer.said))
+            return self._parsed(dict(answer.said), self._spec.state.tasks)
         if answer.error in NOT_THERE:
             return Reading(absent=not self.was_there)
         if answer.error == "unreadable":
             return Reading(error=answer.message or "unreadable")
         return Reading(trouble=f"list: {answer.message or result.stderr or result.exit_code}")
 
-    def _parsed(self, data: Mapping[str, Any]) -> Reading:
-        rows = data.get(self._spec.state.tasks)
-        listed = list(rows.values()) if isinstance(rows, dict) else rows
-        if not isinstance(listed, list):
-            return Reading(error=f"there are no {self._spec.state.tasks!r} in the state")
-        tasks = {}
-        for row in listed:
-            if not isinstance(row, dict):
-                return Reading(error=f"a task is no JSON object: {row!r:.80}")
-            view = self._task(row)
-            tasks[view.id] = view
-        leader = data.get(self._spec.state.leader)
+    def _parsed(self, data: Any, path: str) -> Reading:
+        state = self._spec.state
+        try:
+            rows = rows_of(data, path, state.key or self._names["id"])
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            return Reading(error=f"there are no {path or 'tasks'!r} in the state: {error}")
+        tasks = {view.id: view for view in (self._task(*item) for item in rows.items())}
+        leader = data.get(state.leader) if isinstance(data, Mapping) else None
         leader = leader if isinstance(leader, dict) else {}
         token, node = leader.get("token"), leader.get("node")
         return Reading(
@@ -129,13 +134,15 @@ class BoardObserver:
             token=token if isinstance(token, int) else None,
         )
 
-    def _task(self, row: Mapping[str, Any]) -> TaskView:
+    def _task(self, name: str, row: Row) -> TaskView:
         given: dict[str, Any] = {ours: row.get(theirs) for ours, theirs in self._names.items()}
-        status = str(given.pop("status"))
+        spec = self._spec
+        del given["status"]
+        own = given.pop("id")
         depends = given.pop("depends") or ()
         return TaskView(
-            id=str(given.pop("id")),
-            status=self._spec.statuses.get(status, status),
+            id=name if own is None else str(own),
+            status=status_of(row, self._names["status"], spec.statuses, spec.state.rules),
             depends=tuple(str(one) for one in depends),
             **given,
         )

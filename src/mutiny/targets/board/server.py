@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import secrets
 import signal
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,7 @@ from mutiny.kit.views import ProcessView
 from mutiny.model.result import OperationResult
 from mutiny.system.files import BoxPath
 from mutiny.system.keepsakes import Keepsake, last_words
-from mutiny.targets.kit.live import unable
+from mutiny.targets.kit.combinations import unable
 
 if TYPE_CHECKING:
     from mutiny.targets.board.live import BoardLive
@@ -56,32 +55,12 @@ class Server:
         argv = tuple(live.filled(word) for word in spec.argv)
         log = live.box.files / "tmp" / f"server-{secrets.token_hex(4)}.log"
         self._logs.append(log)
-        started = time.perf_counter()
-        spawned = live.box.spawn(
-            live.fault_runner.wrapped(argv) if live.injured else argv,
-            cwd=str(live.values["source"]),
-            env=live.environment(),
-            output=live.box.inside(log),
-        )
-        deadline = time.monotonic() + live.limit(live.limits.up_s)
-        ready = re.compile(spec.ready)
-        while time.monotonic() < deadline:
-            text = log.read_said()
-            match = ready.search(text)
-            took_ms = (time.perf_counter() - started) * 1000
-            if match is not None:
-                live.found_at(match.groupdict().get("endpoint") or "")
-                failed = self._make_board()
-                if failed is not None:
-                    return failed
-                return OperationResult(0, text, "", argv=argv, target_ms=took_ms)
-            ended = live.box.wait_ended(spawned, 0.02)
-            if ended is not None:
-                text = log.read_said()
-                return OperationResult(
-                    ended.exit_code, text, text, signal=ended.signal, argv=argv, target_ms=took_ms
-                )
-        return OperationResult(None, log.read_said(), "never said that it is ready", timed_out=True)
+        _, result = live.start(argv, spec.ready, live.limits.up_s, log)
+        match = re.search(spec.ready, result.stdout) if result.succeeded else None
+        if match is None:
+            return result
+        live.found_at(match.groupdict().get("endpoint") or "")
+        return self._make_board() or result
 
     def _make_board(self) -> OperationResult | None:
         """Once: the commands that the target's file wants after its first server."""

@@ -16,7 +16,7 @@ from mutiny.kit.faults import SkewClock
 from mutiny.kit.views import ProcessView
 from mutiny.model.result import OperationResult
 from mutiny.system.files import BoxPath
-from mutiny.targets.kit.live import unable
+from mutiny.targets.kit.combinations import unable
 
 if TYPE_CHECKING:
     from mutiny.targets.board.live import BoardLive

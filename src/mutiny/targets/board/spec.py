@@ -13,15 +13,9 @@ from mutiny.contracts.board.profile import BoardProfile
 from mutiny.contracts.board.rules import BINDING, RULES
 from mutiny.errors import nearest
 from mutiny.kit.answer import Words as AnswerWords
-from mutiny.targets.kit.files import (
-    FilledPattern,
-    Inside,
-    Pattern,
-    TargetFile,
-    Vocabulary,
-    Words,
-    unknown_words,
-)
+from mutiny.targets.kit.files import TargetFile, Vocabulary, unknown_words
+from mutiny.targets.kit.marks import FilledPattern, Inside, Pattern, Words
+from mutiny.targets.kit.state import StateSource
 
 COMMANDS = {
     "init": "Init",
@@ -112,16 +106,14 @@ class StateFields:
     reason: str = "reason"
 
 
-@dataclass(frozen=True)
-class StateSpec:
-    """How the board is looked at: its state file, or its own `list`."""
+@dataclass(frozen=True, kw_only=True)
+class StateSpec(StateSource):
+    """How the board is looked at: one of the sources, or its own `list`."""
 
-    directory: Inside
-    """Where its files lie."""
-    file: Inside = ""
-    """What `CorruptBoard` damages; with `probe = "file"` also what is read."""
     probe: str = "file"
+    """`list`: the board is asked, and `file` is only what faults damage."""
     tasks: str = "tasks"
+    """The list in a file and in the board's answer; in other sources it is `list`."""
     leader: str = "leader"
     fields: StateFields = field(default_factory=StateFields)
 
@@ -180,5 +172,3 @@ class BoardSpec(TargetFile):
             yield "profile.server: must be true with [server], and only then"
         if self.state.probe not in ("file", "list"):
             yield f"state.probe: {self.state.probe!r} is neither 'file' nor 'list'"
-        if self.state.probe == "file" and not self.state.file:
-            yield "state.file: is missing"

@@ -1,8 +1,7 @@
-"""Waits and assertions on a live board: they look until something is so, or until a deadline."""
+"""Waits and assertions on a live board."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,40 +10,11 @@ from mutiny.contracts.board.observation import BoardObservation
 from mutiny.contracts.board.sentences import understand
 from mutiny.kit.contract import StepContext
 from mutiny.model.operation import Operation
-from mutiny.model.pace import Patience
 from mutiny.model.result import OperationResult
+from mutiny.targets.kit.waits import Wait, not_so, until
 
 if TYPE_CHECKING:
     from mutiny.targets.board.live import BoardLive
-
-Wait = Callable[["BoardLive", Any, StepContext], OperationResult]
-
-
-def _until(
-    live: BoardLive, limit_s: float, missing: Callable[[BoardObservation], str]
-) -> OperationResult:
-    """Look until nothing is missing any more, nothing moves any more, or all is too slow."""
-    patience = Patience(live.limit(limit_s))
-    while True:
-        seen = live.observe()
-        why = missing(seen)
-        if not why:
-            return OperationResult(stdout="so it is")
-        patience.saw(frozenset(_facts(seen)))
-        if patience.over:
-            moving = {} if patience.stuck else {"moving": True}
-            return OperationResult(None, stderr=why, timed_out=True, details=moving)
-        live.wait_change(patience.left_s)
-
-
-def _facts(seen: BoardObservation) -> Iterator[Hashable]:
-    """What can be new about a board."""
-    for view in (seen.tasks or {}).values():
-        yield view.id, view.status, view.attempts
-    for run in seen.agents:
-        yield run.task, run.identity, run.busy
-    yield "servers", seen.servers
-    yield "readable", seen.tasks is not None
 
 
 def _settling_s(live: BoardLive) -> float:
@@ -64,7 +34,7 @@ def wait_status(live: BoardLive, operation: Any, context: StepContext) -> Operat
         return f"task {operation.task} is {status or 'not there'}, not {operation.status}"
 
     limit_s = live.limits.status_s + live.time_to_pass_s
-    return _until(live, operation.timeout_seconds or limit_s, missing)
+    return until(live, operation.timeout_seconds or limit_s, missing)
 
 
 def wait_settled(live: BoardLive, operation: Any, context: StepContext) -> OperationResult:
@@ -76,7 +46,7 @@ def wait_settled(live: BoardLive, operation: Any, context: StepContext) -> Opera
         left = [view.id for view in seen.tasks.values() if view.status not in op.TERMINAL]
         return f"not settled: {', '.join(left)}" if left else ""
 
-    result = _until(live, operation.timeout_seconds or _settling_s(live), missing)
+    result = until(live, operation.timeout_seconds or _settling_s(live), missing)
     return _with_history(live, result)
 
 
@@ -90,13 +60,13 @@ def wait_agent(live: BoardLive, operation: Any, context: StepContext) -> Operati
         return f"{len(runs)} agents have begun task {operation.task}, none works on it now"
 
     limit_s = live.limits.status_s + live.time_to_pass_s
-    return _until(live, operation.timeout_seconds or limit_s, missing)
+    return until(live, operation.timeout_seconds or limit_s, missing)
 
 
 def settle(live: BoardLive, operation: Any, context: StepContext) -> OperationResult:
     """Until nothing is pending any more; then the history must make sense."""
     limit_s = operation.timeout_seconds or _settling_s(live)
-    result = _until(live, limit_s, lambda seen: "; ".join(context.pending(seen)))
+    result = until(live, limit_s, lambda seen: "; ".join(context.pending(seen)))
     return _with_history(live, result)
 
 
@@ -112,9 +82,8 @@ def assert_status(live: BoardLive, operation: Any, context: StepContext) -> Oper
     status = seen.status_of(operation.task)
     if status == operation.status:
         return OperationResult()
-    return _not_so(
-        seen, f"task {operation.task} is {status or 'not there'}, not {operation.status}"
-    )
+    shown = status or "not there"
+    return not_so(f"task {operation.task} is {shown}, not {operation.status}", _unread(seen))
 
 
 def assert_owner(live: BoardLive, operation: Any, context: StepContext) -> OperationResult:
@@ -124,14 +93,13 @@ def assert_owner(live: BoardLive, operation: Any, context: StepContext) -> Opera
     if view is not None and view.status in op.HELD and view.owner == operation.worker:
         return OperationResult()
     shown = "not there" if view is None else f"{view.status}, owner {view.owner or 'nobody'}"
-    return _not_so(seen, f"task {operation.task} is {shown}")
+    return not_so(f"task {operation.task} is {shown}", _unread(seen))
 
 
-def _not_so(seen: BoardObservation, text: str) -> OperationResult:
-    """An assertion that does not hold; of a board that nobody could look at nothing is said."""
-    if seen.tasks is None:
-        text = seen.state_error or "the board could not be looked at"
-    return OperationResult(1, stderr=text, details={"unknown": seen.tasks is None})
+def _unread(seen: BoardObservation) -> str | None:
+    if seen.tasks is not None:
+        return None
+    return seen.state_error or "the board could not be looked at"
 
 
 def verify(live: BoardLive, operation: Any, context: StepContext) -> OperationResult:
@@ -139,7 +107,7 @@ def verify(live: BoardLive, operation: Any, context: StepContext) -> OperationRe
     finding = understand(operation.sentence).of(live.observe())
     if finding.so:
         return OperationResult(stdout=finding.why)
-    return OperationResult(1, stderr=finding.why, details={"unknown": finding.so is None})
+    return not_so(finding.why, finding.why if finding.so is None else None)
 
 
 WAITS: dict[type[Operation], Wait] = {

@@ -24,19 +24,12 @@ from mutiny.targets.kit.checks import (
     check_regex,
     with_line,
 )
+from mutiny.targets.kit.marks import Inside, Pattern, Words
+from mutiny.targets.kit.state import StateSource
 
 FORMAT = 1
 MOST_BASES = 8
 """A file extends another one, that a third: not for ever."""
-
-Words = Annotated[str, "words"]
-"""A text whose `{placeholder}`s are replaced."""
-Inside = Annotated[str, "words", "inside"]
-"""The same, and a place in the box: Mutiny looks there, and faults damage it."""
-Pattern = Annotated[str, "pattern"]
-"""A regular expression."""
-FilledPattern = Annotated[str, "words", "pattern"]
-"""A regular expression in which placeholders are replaced."""
 
 PLACEHOLDERS = (
     *("program", "box", "home", "source", "tmp", "plant"),
@@ -97,6 +90,7 @@ class TargetFile:
     contract: str
     program: str
     commands: Mapping[str, CommandSpec]
+    state: StateSource
     about: str = ""
     script: bool = False
     """The program is read by an interpreter, and need not be executable itself."""
@@ -209,6 +203,10 @@ def _check(spec: TargetFile) -> Iterator[str]:
     )
     yield from _check_texts(spec, "", (*PLACEHOLDERS, *known.placeholders))
     yield from check_mounts(spec.mounts)
+    yield from spec.state.problems(known.statuses)
+    for rule in spec.state.rules:
+        for name, pattern in rule.where.items():
+            yield from check_regex(f"state.rules.{name}", pattern)
     for name in spec.rejections:
         if name not in known.refusals:
             hint = nearest(name, sorted(known.refusals))

@@ -1,337 +1,286 @@
-"""What live targets of all contracts share: combinations, and commands under the system-call engine.
+"""A program from a target file, live in one box, from Reset to Reset: what all contracts share of it.
 
-A contract's own live class says what an operation's command line is and which directories count; how it is
-run at once, in one exact order, or broken at one call, is the same for everybody.
+A contract's own live class says how an operation is spoken, what is seen of the target, and which
+operations are more than a command; the box, its environment, faults, waits, evidence and the end are here.
+It judges nothing.
 """
 
 from __future__ import annotations
 
-import threading
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
+import os
+import re
+import sys
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, ClassVar
 
 from mutiny import stopping
 from mutiny.box.box import Box
-from mutiny.box.results import Command, CommandResult
-from mutiny.faults import process as process_faults
-from mutiny.kit import faults as fault_op
-from mutiny.kit import operations as op
-from mutiny.kit.contract import StepContext
+from mutiny.box.results import Command, Spawned
+from mutiny.box.startup import create_box
+from mutiny.doubles.boards import speech
+from mutiny.errors import TargetMissing
+from mutiny.kit.contract import Evidence, StepContext
+from mutiny.kit.operations import Sleep
 from mutiny.kit.views import ProcessView
-from mutiny.model.operation import Operation, walk
+from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
-from mutiny.system.files import BoxPath
+from mutiny.system.files import KEPT_LIMIT, BoxPath
+from mutiny.system.keepsakes import Keepsake, last_words
+from mutiny.targets import drivers
+from mutiny.targets.kit.combinations import Combinations, as_result, unable
+from mutiny.targets.kit.files import TargetFile
+from mutiny.targets.kit.options import LiveOptions
+from mutiny.targets.kit.pacing import Pacing
+from mutiny.targets.kit.starting import Starting, trees_of
+from mutiny.targets.kit.version import program_version
+from mutiny.targets.kit.waits import Wait
+from mutiny.targets.kit.watching import Changes
 
-if TYPE_CHECKING:
-    from mutiny.targets.kit.fault_runner import FaultRunner
+Handler = Callable[[Any, Any, StepContext], OperationResult]
+"""How an operation that is no command is carried out: live target, operation, context."""
 
 
-class LiveTarget(ABC):
-    """A live target whose commands can be combined, injured and swept."""
+class LiveTarget(Combinations):
+    """One target in one box."""
 
-    box: Box
-    _planned: tuple[Operation, ...] = ()
+    waits: ClassVar[Mapping[type[Operation], Wait]] = {}
+    handlers: ClassVar[Mapping[type[Operation], Handler]] = {}
+    settling: ClassVar[type[Operation]]
+    """The contract's `Settle`: no fault is on while it waits."""
+    changes: Changes
 
-    @cached_property
-    def fault_runner(self) -> FaultRunner:
-        """The faults of the library, on this target."""
-        from mutiny.targets.kit.fault_runner import FaultRunner
+    def __init__(
+        self, spec: TargetFile, directory: Path, options: LiveOptions, *, doubles: bool
+    ) -> None:
+        if not os.access(options.program, os.R_OK if spec.script else os.X_OK):
+            raise TargetMissing(f"target {spec.name}: {options.program} is no executable program")
+        self._file = spec
+        self.options = options
+        self._directory = directory
+        self._doubles = doubles
+        self.pacing = Pacing()
+        self.starting = Starting()
+        self.box = self._make_box()
+        inside = self.box.inside_root
+        self.values: dict[str, Any] = {
+            "program": str(options.program),
+            "box": inside,
+            "home": f"{inside}/home",
+            "source": f"{inside}/source",
+            "tmp": f"{inside}/tmp",
+            "plant": options.plant,
+            "python": str(Path(sys.executable).resolve()),
+            "client": str(Path(speech.__file__).with_name("mcp_client.py")),
+            "drivers": str(Path(drivers.__file__).parent),
+            "endpoint": "",
+        }
+        """Placeholders that are the same for all commands."""
 
-        return FaultRunner(self)
+    def _make_box(self) -> Box:
+        options = self.options
+        return create_box(
+            self._directory,
+            technique=options.technique,
+            network=options.network,
+            read_only=trees_of(options.program, self._file.mounts),
+            environment=self.secrets(),
+            doubles=self._doubles,
+        )
+
+    def secrets(self) -> Mapping[str, str]:
+        """What real agents need of the user's own environment."""
+        return {}
+
+    # --- files, words, time ------------------------------------------------------------------------
+
+    def outside(self, inside: str) -> BoxPath:
+        """A file of the box as it is reached from outside."""
+        return self.fault_runner.outside(inside) if self.injured else self.box.outside(inside)
+
+    def filled(self, text: str, quoted: Callable[[str], str] = str) -> str:
+        """A text of the target's file with its placeholders replaced; `quoted` by what it goes into."""
+        return speech.fill(text, {key: quoted(str(one)) for key, one in self.values.items()})
+
+    def environment(self, worker: str | None = None) -> dict[str, str]:
+        """What the target's commands get."""
+        own = {key: self.filled(value) for key, value in self._file.environment.items()}
+        more = dict(self.fault_runner.environment) if self.injured else {}
+        name = {"MUTINY_WORKER": worker} if worker and more else {}
+        return {**own, **more, **name}
+
+    def limit(self, given_s: float) -> float:
+        """A limit of the target's file at the pace of this run."""
+        return self.pacing.now().limit(given_s)
+
+    def wait_change(self, timeout_s: float) -> None:
+        """Return when something visible changed, or when the time is over."""
+        self.changes.wait(timeout_s)
+
+    # --- the engine's side -------------------------------------------------------------------------
+
+    def execute(self, operation: Operation, context: StepContext) -> OperationResult:
+        """Carry out one operation."""
+        started = time.perf_counter()
+        result = self.starting.judged(operation, self.carry_out(operation, context))
+        self.learn(operation, result)
+        return replace(result, duration_ms=(time.perf_counter() - started) * 1000)
+
+    def learn(self, operation: Operation, result: OperationResult) -> None:
+        """Remember what an operation has shown."""
+
+    def carry_out(self, operation: Operation, context: StepContext) -> OperationResult:
+        """One operation, by whoever knows it."""
+        combined = self.combined(operation, context)
+        if combined is not None:
+            return combined
+        if isinstance(operation, self.settling):
+            healed = self.healed()
+            if not healed.succeeded:
+                return healed
+        if isinstance(operation, Sleep):
+            stopping.sleep(operation.seconds)
+            return OperationResult()
+        wait = self.waits.get(type(operation)) or self.handlers.get(type(operation))
+        return self.command(operation, context) if wait is None else wait(self, operation, context)
+
+    @abstractmethod
+    def command(self, operation: Operation, context: StepContext) -> OperationResult:
+        """Say one command and hear its answer."""
+
+    @abstractmethod
+    def observe(self) -> Any:
+        """One complete look."""
+
+    def facts(self) -> dict[str, object]:
+        """What plan.json says about the box."""
+        return self.box.facts()
+
+    def kept(self, logs: Sequence[str]) -> dict[str, Keepsake]:
+        """Files of the target that are worth keeping with a bug."""
+        paths = (self.outside(self.filled(text)) for text in logs)
+        return {f"target_logs/{path.name}": Keepsake(path) for path in paths}
+
+    def told(
+        self, log: str, files: Mapping[str, Keepsake], panes: Mapping[str, str] | None = None
+    ) -> Evidence:
+        """What is kept of the target when something went wrong."""
+        state = last_words(self.state_file(), KEPT_LIMIT)
+        version = program_version(self.box, self.options.program)
+        return Evidence(state, log, panes or {}, files, version)
+
+    def state_file(self) -> BoxPath:
+        """The file that a fault means by `state`; perhaps there is none."""
+        return self.outside(self.filled(self._file.state.stored))
+
+    def close(self) -> None:
+        """Kill everything in the box; its files stay."""
+        self.changes.close()
+        try:
+            if self.injured:
+                self.fault_runner.close()
+        finally:
+            self.box.close()
+
+    def reopen(self) -> None:
+        """The world has ended; a new box goes on from the files that it left."""
+        self.changes.close()
+        self.box.close()
+        self.box = self._make_box()
+        self.begin_again()
+
+    # --- commands ----------------------------------------------------------------------------------
+
+    def spoken(
+        self, argv: Sequence[str], limit_s: float | None, worker: str | None = None, stdin: str = ""
+    ) -> Command:
+        """A command line, ready to be run in the user's checkout."""
+        given_s = limit_s or self._file.profile.limits.command_s
+        place = str(self.values["source"])
+        return Command(
+            tuple(argv),
+            self.pacing.now().lag(given_s),
+            place,
+            self.environment(worker),
+            stdin.encode(),
+        )
+
+    def run(self, command: Command, *, unharmed: bool = False) -> OperationResult:
+        """Run a command of the target and take its time; `unharmed`: faults of single commands spare it."""
+        hurt = self.injured and not unharmed
+        ended = self.fault_runner.run(command) if hurt else self.box.run_many([command])[0]
+        if not ended.timed_out:
+            self.pacing.took(ended.duration_s)
+        return as_result(ended, tuple(command.argv))
+
+    def start(
+        self, argv: Sequence[str], ready: str, limit_s: float, log: BoxPath
+    ) -> tuple[Spawned, OperationResult]:
+        """Start what stays in the foreground, and wait until it says that it is ready, or has ended."""
+        log.unlink(missing_ok=True)  # a kept state has the log of a former one
+        started = time.perf_counter()
+        spawned = self.box.spawn(
+            self.fault_runner.wrapped(argv) if self.injured else tuple(argv),
+            cwd=str(self.values["source"]),
+            env=self.environment(),
+            output=self.box.inside(log),
+        )
+        deadline = time.monotonic() + self.limit(limit_s)
+        sign = re.compile(ready)
+        while time.monotonic() < deadline:
+            text = log.read_said()
+            took_ms = (time.perf_counter() - started) * 1000
+            if sign.search(text):
+                return spawned, OperationResult(0, text, argv=tuple(argv), target_ms=took_ms)
+            ended = self.box.wait_ended(spawned, 0.02)
+            if ended is not None:
+                text = log.read_said()
+                died = OperationResult(ended.exit_code, text, text, signal=ended.signal)
+                return spawned, replace(died, argv=tuple(argv), target_ms=took_ms)
+        late = OperationResult(None, log.read_said(), "never said that it is ready", timed_out=True)
+        return spawned, replace(late, argv=tuple(argv))
+
+    def lacking(self, operation: Operation) -> OperationResult:
+        """The target has no word for it."""
+        return unable(f"target {self._file.name} has no command for {operation}")
+
+    # --- what the faults of the library ask for ----------------------------------------------------
 
     @property
-    def injured(self) -> bool:
-        """Has a fault of the library been asked for at all? Until then nothing of it is loaded."""
-        return "fault_runner" in self.__dict__
-
-    def prepare(self, operations: Sequence[Operation]) -> None:
-        """Make what must be there from the beginning, for what is planned."""
-        self._planned = tuple(operations)
-        if any(
-            isinstance(part, fault_op.LibraryFault) for item in operations for part in walk(item)
-        ):
-            self.fault_runner.prepare(operations)
-
-    def begin_again(self) -> None:
-        """The box is a new one: nothing is wrong with it, and what was prepared is prepared anew."""
-        if self.injured:
-            self.fault_runner.forget()
-            self.fault_runner.prepare(self._planned)
-
-    # What the faults of the library ask for; a contract's own live class knows more words.
-
-    @property
-    def program_path(self) -> Path | None:
-        """The target's program; None when there is not one alone."""
-        return None
+    def program_path(self) -> Path:
+        """The target's program."""
+        return self.options.program
 
     def places(self) -> dict[str, str]:
         """Directories and files by their words, as the box sees them."""
-        root = self.box.inside_root
-        return {"source": f"{root}/source", "home": f"{root}/home"}
+        own = {name: self.filled(text) for name, text in self._file.places.items()}
+        return {"state": self.state_directory(), **super().places(), **own}
+
+    def state_directory(self) -> str:
+        """Where the target's own files lie, as the box sees it."""
+        return self.filled(self._file.state.place)
 
     def parties(self) -> dict[str, str]:
-        """Addresses on the network by their words; `network` is everybody in the box."""
-        return {"network": "127.0.0.1"}
+        """Addresses by their words: those of the target's file, and the whole network."""
+        return {**super().parties(), **self._file.parties}
 
     def file(self, word: str) -> str:
         """One file by its word, as the box sees it."""
-        return self.place(word)
+        return self.filled(self._file.state.stored) if word == "state" else self.place(word)
 
-    def processes_of(self, role: str, worker: str | None) -> Sequence[ProcessView]:
-        """The processes of a role; one that is just being restarted is waited for."""
-        return ()
+    def awaited(self, find: Callable[[], tuple[ProcessView, ...]]) -> tuple[ProcessView, ...]:
+        """Processes of a role; a role that is just being restarted is waited for."""
+        deadline = time.monotonic() + self.patience_s
+        while True:
+            found = find()
+            if found or time.monotonic() >= deadline:
+                return found
+            self.wait_change(0.05)
 
-    def look_again(self) -> None:  # noqa: B027  (not every target is watched)
-        """Files are to be found elsewhere from now on, or Mutiny itself has just written one."""
-
-    def damaged(self, word: str, left: bytes | None) -> None:  # noqa: B027  (nor remembered)
-        """Mutiny itself has just made this of a file; None: it is gone."""
-
-    def place(self, word: str) -> str:
-        """A directory or file by its word; ValueError when nobody knows it."""
-        return _known(self.places(), word, "place")
-
-    def party(self, word: str) -> tuple[str, int | None]:
-        """Somebody on the network by a word: address and port."""
-        address, _, port = _known(self.parties(), word, "party").partition(":")
-        return address, int(port) if port else None
-
-    @abstractmethod
-    def execute(self, operation: Operation, context: StepContext) -> OperationResult:
-        """Carry out one operation."""
-
-    @abstractmethod
-    def sweepable(
-        self, operation: Operation, context: StepContext
-    ) -> tuple[Command, tuple[str, ...]] | OperationResult:
-        """The command that an operation means, ready for the system-call engine, and its tokens."""
-
-    @abstractmethod
-    def roots(self) -> tuple[BoxPath, ...]:
-        """The directories whose changes count."""
-
-    @abstractmethod
-    def bystanders(self, operation: Operation) -> Sequence[ProcessView]:
-        """Long-running processes that an operation does not need: they hold still while a power loss is
-        prepared, because nobody follows what they write.
-        """
-
-    @abstractmethod
-    def reopen(self) -> None:
-        """The world has ended; a new box goes on from the files that it left."""
-
-    def combined(self, operation: Operation, context: StepContext) -> OperationResult | None:
-        """Carry out what all contracts share; None for everything else."""
-        if isinstance(operation, op.ExpectError):
-            inner = self.execute(operation.inner, context)
-            return replace(inner, inner=(inner,))
-        if isinstance(operation, op.Parallel):
-            return self._parallel(operation, context)
-        if isinstance(operation, fault_op.LibraryFault):
-            return self.fault_runner.carry_out(operation, context)
-        if isinstance(operation, fault_op.Heal):
-            return self.healed()
-        if isinstance(operation, op.SweepPoint | op.Trace | op.Interleave | fault_op.KillDuring):
-            reason = self.fault_runner.why_no_crash() if self.injured else None
-            if reason is not None:
-                return unable(f"{operation.type}: {reason}")
-        if isinstance(operation, fault_op.KillDuring):
-            return self._kill_during(operation, context)
-        if isinstance(operation, op.SweepPoint):
-            return self._sweep_point(operation, context)
-        if isinstance(operation, op.Trace):
-            return self._trace(operation, context)
-        if isinstance(operation, op.Interleave):
-            return self._interleave(operation, context)
-        return None
-
-    def healed(self) -> OperationResult:
-        """No lasting fault is on any more."""
-        return (
-            self.fault_runner.heal() if self.injured else OperationResult(stdout="nothing to heal")
-        )
-
-    def _kill_during(self, operation: fault_op.KillDuring, context: StepContext) -> OperationResult:
-        """Run a command and kill it, or the whole box, after some time."""
-        from mutiny.targets.kit import fault_runner
-
-        ready = self.sweepable(operation.operation, context)
-        if isinstance(ready, OperationResult):
-            return ready
-        command, tokens = ready
-        answer, text = fault_runner.kill_during(
-            self.box, command, operation.after_ms / 1000, whole=operation.whole
-        )
-        if not self.box.alive:
-            self.reopen()
-        fired = operation.whole or answer.signal is not None
-        return OperationResult(
-            stdout=text if fired else "",
-            stderr="" if fired else text,
-            fired=fired,
-            technique=fault_runner.KILL_ALL if operation.whole else fault_runner.KILL_COMMAND,
-            inner=(replace(answer, tokens=tokens),),
-            tokens=tokens,
-        )
-
-    def _parallel(self, operation: op.Parallel, context: StepContext) -> OperationResult:
-        """Start all parts at one barrier, each in its own thread."""
-        results: list[OperationResult | None] = [None] * len(operation.operations)
-        barrier = threading.Barrier(len(operation.operations))
-        failures: list[str] = []
-
-        def run(index: int, part: Operation) -> None:
-            try:
-                barrier.wait(timeout=10)
-                results[index] = self.execute(part, context)
-            except Exception as error:  # noqa: BLE001  a thread must hand every failure back
-                failures.append(f"{part}: {error!r}")
-
-        threads = [
-            threading.Thread(target=run, args=(index, part))
-            for index, part in enumerate(operation.operations)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            stopping.join(thread)  # when it is not waited for, it ends with the box
-        if failures:
-            return unable("; ".join(failures))
-        parts = tuple(result for result in results if result is not None)
-        return OperationResult(
-            inner=parts,
-            tokens=tuple(token for part in parts for token in part.tokens),
-            target_ms=max(part.target_ms for part in parts),
-        )
-
-    def _own_roots(self) -> tuple[BoxPath, ...]:
-        """The same, after a look that none of them leads out of the box."""
-        found = self.roots()
-        for root in found:
-            root.require_own()
-        return found
-
-    def _sweep_point(self, operation: op.SweepPoint, context: StepContext) -> OperationResult:
-        """Run a command under the system-call engine and break it at one call."""
-        from mutiny.targets.kit.points import break_at
-
-        ready = self.sweepable(operation.operation, context)
-        if isinstance(ready, OperationResult):
-            return ready
-        command, tokens = ready
-        quiet = (
-            self.bystanders(operation.operation) if isinstance(operation, op.PowerLossAt) else ()
-        )
-        with process_faults.quiesced(self.box, quiet):
-            broken = break_at(operation, self.box, self._own_roots(), command)
-        if not self.box.alive:
-            self.reopen()
-        argv = tuple(command.argv)
-        answer = OperationResult(None, signal=9, argv=argv)
-        if broken.answer is not None:
-            answer = as_result(broken.answer, argv)
-        return OperationResult(
-            0 if broken.fired else 1,
-            stdout=broken.where,
-            stderr="" if broken.fired else broken.where,
-            fired=broken.fired,
-            technique=broken.technique,
-            inner=(replace(answer, tokens=tokens),),
-            tokens=tokens,
-        )
-
-    def _trace(self, operation: op.Trace, context: StepContext) -> OperationResult:
-        """Run a command under the system-call engine, unharmed."""
-        from mutiny.targets.kit.points import trace
-
-        ready = self.sweepable(operation.operation, context)
-        if isinstance(ready, OperationResult):
-            return ready
-        command, tokens = ready
-        quiet = self.bystanders(operation.operation) if operation.keep == "synced" else ()
-        with process_faults.quiesced(self.box, quiet):
-            traced = trace(operation, self.box, self._own_roots(), command)
-        answer = replace(as_result(traced.answer, tuple(command.argv)), tokens=tokens)
-        return replace(
-            answer,
-            inner=(answer,),
-            technique=traced.technique,
-            details={"calls": traced.calls, "blind_spots": list(traced.blind_spots)},
-            kept=traced.kept,
-        )
-
-    def _interleave(self, operation: op.Interleave, context: StepContext) -> OperationResult:
-        """Run commands at once in one exact order of their file operations."""
-        from mutiny.targets.kit.points import interleave
-
-        commands: list[Command] = []
-        tokens: list[tuple[str, ...]] = []
-        for part in operation.operations:
-            ready = self.sweepable(part, context)
-            if isinstance(ready, OperationResult):
-                return ready
-            commands.append(ready[0])
-            tokens.append(ready[1])
-        needed = [self.bystanders(part) for part in operation.operations]
-        # A daemon that takes a lock now and then would make every run another one.
-        quiet = needed[0] if all(needed) else ()
-        with process_faults.quiesced(self.box, quiet):
-            done = interleave(commands, operation.choices(), self.box, self._own_roots())
-        if not self.box.alive:
-            self.reopen()
-        details: dict[str, object] = {
-            "schedule": list(done.schedule),
-            "alternatives": [[cost, list(other)] for cost, other in done.alternatives],
-            "equivalence": done.equivalence,
-            "turns": list(done.turns),
-        }
-        if done.ending == "diverged":
-            return replace(unable("the commands did not follow the schedule"), details=details)
-        if done.ending != "done":
-            return OperationResult(None, stderr=done.problem, timed_out=True, details=details)
-        parts = tuple(
-            OperationResult(
-                end.exit_code,
-                end.stdout,
-                end.stderr,
-                signal=end.signal,
-                argv=tuple(command.argv),
-                tokens=carried,
-            )
-            for end, command, carried in zip(done.ends, commands, tokens, strict=True)
-        )
-        return OperationResult(
-            inner=parts,
-            tokens=tuple(token for carried in tokens for token in carried),
-            technique=done.technique,
-            details=details,
-        )
-
-
-def _known(words: dict[str, str], word: str, what: str) -> str:
-    if word not in words:
-        raise ValueError(f"the target names no {what} {word!r}; known: {', '.join(words)}")
-    return words[word]
-
-
-def as_result(answer: CommandResult, argv: tuple[str, ...]) -> OperationResult:
-    """A command's answer as a result."""
-    return OperationResult(
-        exit_code=answer.exit_code,
-        stdout=answer.stdout,
-        stderr=answer.stderr,
-        signal=answer.signal,
-        timed_out=answer.timed_out,
-        argv=argv,
-        target_ms=answer.duration_s * 1000,
-    )
-
-
-def unable(why: str) -> OperationResult:
-    """Mutiny could not carry an operation out: inconclusive."""
-    return OperationResult(1, stderr=why, harness_error=why)
+    @property
+    def patience_s(self) -> float:
+        """How long something that is being restarted is waited for."""
+        return 0.0

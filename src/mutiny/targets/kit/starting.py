@@ -23,7 +23,7 @@ LEVELS_UP = 6
 PACKAGES = {"bwrap": "bubblewrap", "setpriv": "util-linux", "unshare": "util-linux"}
 """Debian's package of a program, where it has another name."""
 _TARGETS = Path(__file__).parents[1]
-"""Drivers that speak for a target lie in a folder `drivers` of its contract's targets."""
+"""Drivers that speak for a target lie in its folder `drivers`."""
 _SYSTEM = ("/usr", "/bin", "/lib", "/lib64", "/opt", "/etc", "/sbin")
 _MARKS = (
     "pyvenv.cfg",

@@ -9,30 +9,31 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 
-from mutiny import stopping
 from mutiny.box.box import Box
 from mutiny.box.errors import CommandNotStarted
 from mutiny.box.results import Command, CommandResult, ProcessInfo
 from mutiny.contracts.workers.observation import Observation, WorkerView
 from mutiny.doubles.install import Received
 from mutiny.kit.views import AgentView, Commit, ProcessView, Receipt, WorktreeView
+from mutiny.model.result import OperationResult
 from mutiny.probes import doubles, git
 from mutiny.system.files import BoxPath
-from mutiny.system.inotify import DirectoryWatch, Event
+from mutiny.system.inotify import Event
+from mutiny.targets.kit.combinations import as_result
 from mutiny.targets.kit.files import fill
 from mutiny.targets.kit.pacing import Pacing
+from mutiny.targets.kit.state import read_source
+from mutiny.targets.kit.watching import Changes
 from mutiny.targets.workers.daemons import Daemons
 from mutiny.targets.workers.spec import TargetSpec
-from mutiny.targets.workers.state_file import StateReading, StateWords, read_state
+from mutiny.targets.workers.state_file import StateReading, interpret
 
 _TMUX_ARGV = ("tmux", "list-panes", "-a", "-F", "#{session_name}\t#{pane_pid}")
 _NO_SERVER = re.compile(r"no server running|No such file or directory|Connection refused")
 PROBE_TIMEOUT_S = 10.0
 LOOKS = 3
-TORN_READS = 20
-TORN_PAUSE_S = 0.01
 
 
 class Observer:
@@ -48,25 +49,23 @@ class Observer:
         outside: Callable[[str], BoxPath] | None = None,
         known_daemons: Daemons | None = None,
         pacing: Pacing | None = None,
+        environment: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
         self._box = box
+        self._environment = environment
         self._outside = outside or box.outside
         """The host path of a file of the box; asked anew each time: a disk may be put over it."""
         self._spec = spec
         self._double_agents = double_agents
         self.known_daemons = known_daemons or Daemons(spec.daemon.argv)
-        self._words = StateWords(
-            spec.state.workers,
-            spec.state.daemon_flag,
-            {name: str(key) for name, key in asdict(spec.state.fields).items()},
-            spec.statuses,
-        )
-        self._state_file = fill(spec.state.file, values)
+        self._words = replace(spec.state.words, statuses=spec.statuses)
+        self._values = values
+        self._state_file = fill(spec.state.stored, values)
         self._repositories = tuple(fill(text, values) for text in spec.git.repositories)
         self._source = values["source"]
         self.received = doubles.ReceivedLog(box.files / "doubles" / "received.jsonl")
         self.pacing = pacing or Pacing()
-        self._watch: DirectoryWatch | None = None
+        self.changes = Changes(lambda: (self.state_path.parent, box.files / "doubles"), self._note)
         self._written_in_place = False
         self._left: tuple[bytes | None] | None = None
         """What a fault made of the state file (None inside: it is gone), until the target wrote it."""
@@ -85,45 +84,28 @@ class Observer:
     # --- waiting -------------------------------------------------------------------------------
 
     def state(self) -> StateReading:
-        """Only the state file: cheap enough to look at on every change.
+        """Only the state: cheap enough to look at on every change."""
+        return interpret(
+            read_source(self._spec.state, self._filled, self._outside, self._ask), self._words
+        )
 
-        Somebody may be in the middle of writing it: what cannot be understood counts only when it stays
-        the same.
-        """
-        reading = read_state(self.state_path, self._words)
-        for _ in range(TORN_READS):
-            if reading.error is None:
-                break
-            time.sleep(TORN_PAUSE_S)
-            before, reading = reading, read_state(self.state_path, self._words)
-            if reading == before:
-                break
-        return reading
+    def _filled(self, text: str) -> str:
+        return fill(text, self._values)
 
-    def wait_change(self, timeout_s: float) -> None:
-        """Return when the state or the doubles' record changed, or when the time is over."""
-        stopping.check()
-        watch = self._watching()
-        if watch is None:
-            time.sleep(min(timeout_s, 0.05))
-            return
-        self._note(watch.wait(min(timeout_s, 0.25)))
+    def _ask(self, argv: tuple[str, ...]) -> OperationResult:
+        command = Command(
+            argv, timeout_s=PROBE_TIMEOUT_S, cwd=self._source, env=self._environment()
+        )
+        return as_result(self._box.run_many([command])[0], argv)
 
-    def _watching(self) -> DirectoryWatch | None:
-        if self._watch is None and self.state_path.parent.is_dir():
-            self._watch = DirectoryWatch([self.state_path.parent, self._box.files / "doubles"])
-        return self._watch
-
-    def _note(self, events: list[Event]) -> None:
-        for event in events:
-            if event.name == self.state_path.name and "modify" in event.masks:
-                self._written_in_place = True
+    def _note(self, event: Event) -> None:
+        mine = self._spec.state.source == "file" and event.name == self.state_path.name
+        if mine and "modify" in event.masks:
+            self._written_in_place = True
 
     def forgive_writes(self) -> None:
         """Forget what the watch saw: Mutiny itself has just damaged the file."""
-        watch = self._watching()
-        while watch is not None and watch.wait(0):
-            pass
+        self.changes.forget()
         self._written_in_place = False
 
     def left_damaged(self, left: bytes | None) -> None:
@@ -151,14 +133,12 @@ class Observer:
             try:
                 return self._look()
             except CommandNotStarted:
-                self.wait_change(0.05)
+                self.changes.wait(0.05)
         return self._look()
 
     def _look(self) -> Observation:
         errors: list[str] = []
-        watch = self._watching()
-        if watch is not None:
-            self._note(watch.wait(0))
+        self.changes.catch_up()
         as_left = self.as_left()
         reading = self.state()
         records = self.received.refresh() if self._double_agents else []
@@ -339,12 +319,6 @@ class Observer:
             return marker in path.read_text(errors="replace")
         except FileNotFoundError:
             return False
-
-    def close(self) -> None:
-        """Stop watching."""
-        if self._watch is not None:
-            self._watch.close()
-            self._watch = None
 
 
 def _view(process: ProcessInfo) -> ProcessView:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import ClassVar
 
 from mutiny.contracts.workers.contract import WorkersContract
@@ -19,14 +19,10 @@ from mutiny.contracts.workers.profile import LEGAL, Profile
 from mutiny.contracts.workers.rules import BINDING, BY_RECORD, RULES
 from mutiny.errors import nearest
 from mutiny.model.operation import Kind
-from mutiny.targets.kit.files import (
-    CommandSpec,
-    Inside,
-    Pattern,
-    TargetFile,
-    Vocabulary,
-    unknown_names,
-)
+from mutiny.targets.kit.files import CommandSpec, TargetFile, Vocabulary, unknown_names
+from mutiny.targets.kit.marks import Inside, Pattern
+from mutiny.targets.kit.state import StateSource
+from mutiny.targets.workers.state_file import StateWords
 
 VOCABULARY = Vocabulary(
     contract="workers",
@@ -86,14 +82,21 @@ class StateFields:
     error_reason: str = "error_reason"
 
 
-@dataclass(frozen=True)
-class StateSpec:
+@dataclass(frozen=True, kw_only=True)
+class StateSpec(StateSource):
     """Where the target keeps its state and how to read it."""
 
-    file: Inside
     workers: str = "workers"
+    """The list in a file; in other sources it is `list`."""
     daemon_flag: str = ""
     fields: StateFields = field(default_factory=StateFields)
+
+    @property
+    def words(self) -> StateWords:
+        """How a worker is read in it."""
+        path = self.list or (self.workers if self.source == "file" else "")
+        names = {name: str(key) for name, key in asdict(self.fields).items()}
+        return StateWords(path, self.daemon_flag, names, {}, self.key or "name", self.rules)
 
 
 @dataclass(frozen=True)

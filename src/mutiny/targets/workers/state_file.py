@@ -1,15 +1,16 @@
-"""The target's state file, in the contract's words."""
+"""The state of a workers target, in the contract's words."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from mutiny.contracts.workers.observation import WorkerView
 from mutiny.contracts.workers.operations import STATUSES
-from mutiny.system.files import BoxPath, UnsafeFile
+from mutiny.probes.records import Raw, Row, StatusRule, at, rows_of, status_of
+from mutiny.probes.sources import json_file
+from mutiny.system.files import BoxPath
 
 
 @dataclass(frozen=True)
@@ -31,53 +32,47 @@ class StateWords:
     daemon_flag: str
     fields: Mapping[str, str]
     statuses: Mapping[str, str]
+    key: str = "name"
+    """The field that names a worker in a list of them."""
+    rules: tuple[StatusRule, ...] = ()
 
 
 def read_state(path: BoxPath, words: StateWords) -> StateReading:
-    """Read the file; whatever is wrong with it becomes `error`. One that cannot be looked at safely is
-    not wrong but unknown: UnsafeFile.
-    """
-    try:
-        text = path.read_text()
-    except FileNotFoundError:
-        return StateReading()
-    except UnsafeFile:
-        raise
-    except (OSError, UnicodeDecodeError) as error:
-        return StateReading(exists=True, error=str(error))
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        return StateReading(exists=True, error=f"not valid JSON: {error}", text=text)
-    try:
-        return _interpret(data, words, text)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        return StateReading(
-            exists=True, error=f"field missing or of the wrong kind: {error}", text=text
-        )
+    """Read the file; whatever is wrong with it becomes `error`."""
+    return interpret(json_file(path), words)
 
 
-def _interpret(data: Any, words: StateWords, text: str) -> StateReading:
-    raw = _at(data, words.workers)
-    rows = {row["name"]: row for row in raw} if isinstance(raw, list) else dict(raw)
-    workers = {name: _worker(name, row, words) for name, row in rows.items()}
-    flag = _at(data, words.daemon_flag) if words.daemon_flag else None
+def interpret(raw: Raw, words: StateWords) -> StateReading:
+    """What a source gave, in the contract's words."""
+    if not raw.exists or raw.error is not None:
+        return StateReading(exists=raw.exists, error=raw.error, text=raw.text)
+    try:
+        rows = rows_of(raw.data, words.workers, words.key)
+        workers = {name: _worker(name, row, words) for name, row in rows.items()}
+        return StateReading(True, None, _flag(raw.data, words), workers, raw.text)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        text = f"field missing or of the wrong kind: {error}"
+        return StateReading(exists=True, error=text, text=raw.text)
+
+
+def _flag(data: Any, words: StateWords) -> bool | None:
+    flag = at(data, words.daemon_flag) if words.daemon_flag else None
     if flag is not None and not isinstance(flag, bool):
         raise TypeError(f"{words.daemon_flag} is {flag!r}, neither true nor false")
-    return StateReading(True, None, flag, workers, text)
+    return flag
 
 
-def _worker(name: str, row: Any, words: StateWords) -> WorkerView:
+def _worker(name: str, row: Row, words: StateWords) -> WorkerView:
     def text(field_name: str) -> str:
         key = words.fields.get(field_name, "")
         return str(row.get(key) or "") if key else ""
 
-    if not isinstance(name, str):
-        raise TypeError(f"the worker's name {name!r} is no text")
-    spoken = str(row[words.fields["status"]])
-    status = words.statuses.get(spoken, spoken)
+    spoken = words.fields["status"]
+    if not words.rules and spoken not in row:
+        raise KeyError(spoken)
+    status = status_of(row, spoken, words.statuses, words.rules)
     if status not in STATUSES:
-        raise KeyError(f"worker {name!r} has the unknown status {spoken!r}")
+        raise KeyError(f"worker {name!r} has the unknown status {status!r}")
     return WorkerView(
         name=name,
         status=status,
@@ -89,10 +84,3 @@ def _worker(name: str, row: Any, words: StateWords) -> WorkerView:
         commit_sha=text("commit_sha") or None,
         error_reason=text("error_reason") or None,
     )
-
-
-def _at(data: Any, path: str) -> Any:
-    """The value at a dotted path."""
-    for key in path.split("."):
-        data = data[key]
-    return data

@@ -17,7 +17,7 @@ from typing import Any
 
 sys.path.insert(0, os.path.abspath(os.path.join(os.path.dirname(__file__), *[".."] * 4)))
 
-from mutiny.targets.board.drivers.common import (
+from mutiny.targets.drivers.common import (
     Answer,
     batch_in,
     hindered,

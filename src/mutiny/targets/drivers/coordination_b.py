@@ -16,7 +16,7 @@ from typing import Any
 sys.path.insert(0, os.path.abspath(os.path.join(os.path.dirname(__file__), *[".."] * 4)))
 
 from mutiny.doubles.boards.mcp_client import call_socket
-from mutiny.targets.board.drivers.common import (
+from mutiny.targets.drivers.common import (
     Answer,
     batch_in,
     labels,

@@ -1,0 +1,106 @@
+"""Where a target's records can be read without asking it: a JSON file, many of them, a SQLite database.
+
+Nothing is locked, written or waited for: a database is read from a copy of its bytes, so that looking
+cannot disturb whoever writes it.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import sqlite3
+import time
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from mutiny.probes.records import Raw
+from mutiny.system.files import BoxPath, UnsafeFile
+
+MOST_FILES = 10_000
+QUERY_LIMIT_S = 5.0
+TORN_READS = 20
+TORN_PAUSE_S = 0.01
+_READING = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION)
+
+
+def json_file(path: BoxPath) -> Raw:
+    """One JSON file. One that cannot be looked at safely is not wrong but unknown: UnsafeFile."""
+    try:
+        text = path.read_text()
+    except FileNotFoundError:
+        return Raw(exists=False)
+    except UnsafeFile:
+        raise
+    except OSError as error:
+        return Raw(error=str(error), refused=not isinstance(error, NotADirectoryError))
+    except UnicodeDecodeError as error:
+        return Raw(error=str(error))
+    try:
+        return Raw(data=json.loads(text), text=text)
+    except (ValueError, RecursionError) as error:
+        return Raw(error=f"not valid JSON: {error}", text=text)
+
+
+def json_files(root: BoxPath, pattern: str) -> Raw:
+    """Every JSON file below a directory whose relative name fits a pattern; each is a record, named by its
+    own file unless it says otherwise.
+    """
+    if not root.is_dir():
+        return Raw(exists=False)
+    rows = []
+    for count, path in enumerate(root.files()):
+        if count >= MOST_FILES:
+            return Raw(error=f"more than {MOST_FILES} files below {root.name}")
+        if fnmatch.fnmatch("/".join(path.parts[len(root.parts) :]), pattern):
+            raw = json_file(path)
+            if raw.error is not None or not isinstance(raw.data, dict):
+                return Raw(error=f"{path.name}: {raw.error or 'no JSON object'}", text=raw.text)
+            rows.append({"name": path.name.rpartition(".")[0], **raw.data})
+    return Raw(data=rows)
+
+
+def sqlite_rows(path: BoxPath, query: str) -> Raw:
+    """The rows of a query, each by the names of its columns."""
+    if not path.exists():
+        return Raw(exists=False)
+    with TemporaryDirectory(prefix="mutiny-look-") as place:
+        copy = Path(place, "copy.db")
+        for suffix in ("", "-wal"):
+            beside = path.parent / f"{path.name}{suffix}"
+            if suffix == "" or beside.exists():
+                copy.with_name(f"copy.db{suffix}").write_bytes(beside.read_bytes())
+        try:
+            return Raw(data=_asked(copy, query))
+        except sqlite3.Error as error:
+            return Raw(error=f"the database cannot be read: {error}")
+
+
+def _asked(copy: Path, query: str) -> list[dict[str, object]]:
+    connection = sqlite3.connect(copy)
+    try:
+        deadline = time.monotonic() + QUERY_LIMIT_S
+        connection.set_progress_handler(lambda: time.monotonic() > deadline, 10_000)
+        connection.set_authorizer(
+            lambda action, *_: sqlite3.SQLITE_OK if action in _READING else sqlite3.SQLITE_DENY
+        )
+        found = connection.execute(query)
+        names = [column[0] for column in found.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in found]
+    finally:
+        connection.close()
+
+
+def settled(read: Callable[[], Raw]) -> Raw:
+    """A reading that is no snapshot of somebody's writing: what cannot be understood counts only when it
+    stays the same.
+    """
+    reading = read()
+    for _ in range(TORN_READS):
+        if reading.error is None:
+            break
+        time.sleep(TORN_PAUSE_S)
+        before, reading = reading, read()
+        if reading == before:
+            break
+    return reading

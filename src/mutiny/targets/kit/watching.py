@@ -1,0 +1,72 @@
+"""Waiting for changes in a target's directories: at the change itself where the kernel tells of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from mutiny import stopping
+from mutiny.system.files import BoxPath
+from mutiny.system.inotify import DirectoryWatch, Event
+
+LONGEST_S = 0.25
+"""Some changes are in no file: a lease that runs out, a process that dies."""
+SHORTEST_S = 0.02
+"""Whoever writes all the time is not looked at all the time."""
+BLIND_S = 0.05
+"""Between two looks while there is no directory yet that could be watched."""
+
+
+class Changes:
+    """Changes below some directories, which may not be there yet."""
+
+    def __init__(
+        self,
+        places: Callable[[], Sequence[BoxPath]],
+        note: Callable[[Event], None] = lambda _event: None,
+    ) -> None:
+        self._places = places
+        self._note = note
+        self._watch: DirectoryWatch | None = None
+
+    def wait(self, timeout_s: float) -> None:
+        """Return when something changed, or when the time is over."""
+        stopping.check()
+        watch = self._watching()
+        if watch is None:
+            time.sleep(max(0.0, min(timeout_s, BLIND_S)))
+            return
+        began = time.monotonic()
+        self._tell(watch.wait(min(timeout_s, LONGEST_S)))
+        rest = min(timeout_s, SHORTEST_S) - (time.monotonic() - began)
+        if rest > 0:
+            time.sleep(rest)
+
+    def catch_up(self) -> None:
+        """Note what has happened up to now."""
+        watch = self._watching()
+        if watch is not None:
+            self._tell(watch.wait(0))
+
+    def forget(self) -> None:
+        """Drop what has happened up to now: Mutiny itself did it."""
+        watch = self._watching()
+        while watch is not None and watch.wait(0):
+            pass
+
+    def _tell(self, events: Sequence[Event]) -> None:
+        for event in events:
+            self._note(event)
+
+    def _watching(self) -> DirectoryWatch | None:
+        if self._watch is None:
+            places = self._places()
+            if all(place.is_dir() for place in places):
+                self._watch = DirectoryWatch(list(places))
+        return self._watch
+
+    def close(self) -> None:
+        """Stop watching; the next wait begins anew."""
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None
