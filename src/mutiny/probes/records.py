@@ -84,7 +84,7 @@ def rows_of(data: Any, path: str, key: str) -> dict[str, Row]:
     if isinstance(found, Mapping):
         rows = {str(name): row for name, row in found.items()}
     elif isinstance(found, list):
-        rows = {str(_object(row)[key]): row for row in found}
+        rows = {_name(_object(row)[key]): row for row in found}
     else:
         raise TypeError(f"{path or 'it'} is neither a list nor a table of records")
     return {name: _object(row) for name, row in rows.items()}
@@ -104,6 +104,12 @@ def _text(row: Row, name: str) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return "" if value is None else str(value)
+
+
+def _name(value: Any) -> str:
+    if not isinstance(value, str | int) or isinstance(value, bool):
+        raise TypeError(f"the name {value!r} is neither a text nor a number")
+    return str(value)
 
 
 def _object(row: Any) -> Row:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.load_plans import PROGRESS
 from mutiny.doubles.boards import load as board_load
 from mutiny.model.result import OperationResult
+from mutiny.targets.board.host import BoardHost
 from mutiny.targets.kit.combinations import unable
-
-if TYPE_CHECKING:
-    from mutiny.targets.board.live import BoardLive
 
 WORDS = ("add_batch", "claim", "complete", "heartbeat", "release")
 SMALLEST = 1000
@@ -23,7 +21,7 @@ LONGEST_S = 3600.0
 class Loads:
     """The loads of one box."""
 
-    def __init__(self, live: BoardLive) -> None:
+    def __init__(self, live: BoardHost) -> None:
         self._live = live
         self._count = 0
         self._depends: dict[str, tuple[str, ...]] = {}

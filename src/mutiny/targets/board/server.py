@@ -6,7 +6,6 @@ import re
 import secrets
 import signal
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mutiny.doubles.boards import speech as board_speech
 from mutiny.faults import process as process_faults
@@ -14,16 +13,14 @@ from mutiny.kit.views import ProcessView
 from mutiny.model.result import OperationResult
 from mutiny.system.files import BoxPath
 from mutiny.system.keepsakes import Keepsake, last_words
+from mutiny.targets.board.host import BoardHost
 from mutiny.targets.kit.combinations import unable
-
-if TYPE_CHECKING:
-    from mutiny.targets.board.live import BoardLive
 
 
 class Server:
     """The server processes of one board."""
 
-    def __init__(self, live: BoardLive) -> None:
+    def __init__(self, live: BoardHost) -> None:
         self._live = live
         self._logs: list[BoxPath] = []
         self._made = live.has_board  # of the box whose files this one continues

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-from typing import TYPE_CHECKING
 
 from mutiny import stopping
 from mutiny.box.results import Spawned
@@ -16,10 +15,8 @@ from mutiny.kit.faults import SkewClock
 from mutiny.kit.views import ProcessView
 from mutiny.model.result import OperationResult
 from mutiny.system.files import BoxPath
+from mutiny.targets.board.host import BoardHost
 from mutiny.targets.kit.combinations import unable
-
-if TYPE_CHECKING:
-    from mutiny.targets.board.live import BoardLive
 
 WORDS = ("claim", "start", "complete", "fail", "heartbeat", "list")
 STOP_LIMIT_S = 10.0
@@ -30,7 +27,7 @@ LONGEST_LEASE_S = 8.0
 class SpawnedWorkers:
     """The workers that Mutiny has spawned in one box."""
 
-    def __init__(self, live: BoardLive) -> None:
+    def __init__(self, live: BoardHost) -> None:
         self._live = live
         self._spawned: dict[str, Spawned] = {}
         self._files: list[BoxPath] = []

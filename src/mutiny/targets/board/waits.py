@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.observation import BoardObservation
@@ -11,18 +11,16 @@ from mutiny.contracts.board.sentences import understand
 from mutiny.kit.contract import StepContext
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
+from mutiny.targets.board.host import BoardHost
 from mutiny.targets.kit.waits import Wait, not_so, until
 
-if TYPE_CHECKING:
-    from mutiny.targets.board.live import BoardLive
 
-
-def _settling_s(live: BoardLive) -> float:
+def _settling_s(live: BoardHost) -> float:
     """What is due may first have to wait for a lease, a rest or a breaker."""
     return live.limits.settle_s + live.time_to_pass_s
 
 
-def wait_status(live: BoardLive, operation: Any, context: StepContext) -> OperationResult:
+def wait_status(live: BoardHost, operation: Any, context: StepContext) -> OperationResult:
     """Until a task has a status."""
 
     def missing(seen: BoardObservation) -> str:
@@ -37,7 +35,7 @@ def wait_status(live: BoardLive, operation: Any, context: StepContext) -> Operat
     return until(live, operation.timeout_seconds or limit_s, missing)
 
 
-def wait_settled(live: BoardLive, operation: Any, context: StepContext) -> OperationResult:
+def wait_settled(live: BoardHost, operation: Any, context: StepContext) -> OperationResult:
     """Until every task has come to its end."""
 
     def missing(seen: BoardObservation) -> str:
@@ -50,7 +48,7 @@ def wait_settled(live: BoardLive, operation: Any, context: StepContext) -> Opera
     return _with_history(live, result)
 
 
-def wait_agent(live: BoardLive, operation: Any, context: StepContext) -> OperationResult:
+def wait_agent(live: BoardHost, operation: Any, context: StepContext) -> OperationResult:
     """Until an agent has a task in hand."""
 
     def missing(seen: BoardObservation) -> str:
@@ -63,20 +61,20 @@ def wait_agent(live: BoardLive, operation: Any, context: StepContext) -> Operati
     return until(live, operation.timeout_seconds or limit_s, missing)
 
 
-def settle(live: BoardLive, operation: Any, context: StepContext) -> OperationResult:
+def settle(live: BoardHost, operation: Any, context: StepContext) -> OperationResult:
     """Until nothing is pending any more; then the history must make sense."""
     limit_s = operation.timeout_seconds or _settling_s(live)
     result = until(live, limit_s, lambda seen: "; ".join(context.pending(seen)))
     return _with_history(live, result)
 
 
-def _with_history(live: BoardLive, result: OperationResult) -> OperationResult:
+def _with_history(live: BoardHost, result: OperationResult) -> OperationResult:
     """At a moment when everything has come to its end the whole history can be judged."""
     told = live.history.judge(live.profile(), live.crew.histories())
     return replace(result, details={**result.details, "history": told})
 
 
-def assert_status(live: BoardLive, operation: Any, context: StepContext) -> OperationResult:
+def assert_status(live: BoardHost, operation: Any, context: StepContext) -> OperationResult:
     """A task has this status now."""
     seen = live.observe()
     status = seen.status_of(operation.task)
@@ -86,7 +84,7 @@ def assert_status(live: BoardLive, operation: Any, context: StepContext) -> Oper
     return not_so(f"task {operation.task} is {shown}, not {operation.status}", _unread(seen))
 
 
-def assert_owner(live: BoardLive, operation: Any, context: StepContext) -> OperationResult:
+def assert_owner(live: BoardHost, operation: Any, context: StepContext) -> OperationResult:
     """A task belongs to this worker now."""
     seen = live.observe()
     view = (seen.tasks or {}).get(operation.task)
@@ -102,7 +100,7 @@ def _unread(seen: BoardObservation) -> str | None:
     return seen.state_error or "the board could not be looked at"
 
 
-def verify(live: BoardLive, operation: Any, context: StepContext) -> OperationResult:
+def verify(live: BoardHost, operation: Any, context: StepContext) -> OperationResult:
     """A registered sentence holds now."""
     finding = understand(operation.sentence).of(live.observe())
     if finding.so:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.observation import Observation
@@ -12,14 +12,19 @@ from mutiny.kit.contract import StepContext
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.targets.kit.combinations import unable
-from mutiny.targets.kit.waits import Finding, Wait, until, until_glanced
+from mutiny.targets.kit.waits import Finding, Wait, Waiting, until, until_glanced
+from mutiny.targets.workers.observer import Observer
 from mutiny.targets.workers.state_file import StateReading
 
-if TYPE_CHECKING:
-    from mutiny.targets.workers.live import WorkersLive
+
+class WorkersHost(Waiting, Protocol):
+    """Live workers, seen from a wait."""
+
+    observer: Observer
+    limits: Limits
 
 
-def wait_status(live: WorkersLive, operation: Any, context: StepContext) -> OperationResult:
+def wait_status(live: WorkersHost, operation: Any, context: StepContext) -> OperationResult:
     """Until a worker has a status, or had it since the last step."""
     status, worker, observer = operation.status, operation.worker, live.observer
     if context.before.believable().status_of(worker) == status and status in op.STATUSES:
@@ -55,7 +60,7 @@ def _hopeless(worker: str, status: str) -> OperationResult:
     return OperationResult(1, stderr=f"{worker} is {status}, which nothing explains")
 
 
-def wait_prompt(live: WorkersLive, operation: Any, context: StepContext) -> OperationResult:
+def wait_prompt(live: WorkersHost, operation: Any, context: StepContext) -> OperationResult:
     """Until an agent of the worker is busy with a prompt."""
     unread = False
 
@@ -72,7 +77,7 @@ def wait_prompt(live: WorkersLive, operation: Any, context: StepContext) -> Oper
     return unable("who the agents are could not be read") if late else ended
 
 
-def settle(live: WorkersLive, operation: Any, context: StepContext) -> OperationResult:
+def settle(live: WorkersHost, operation: Any, context: StepContext) -> OperationResult:
     """Until nothing is pending any more."""
 
     def missing(seen: Observation) -> Finding:
@@ -87,7 +92,7 @@ def settle(live: WorkersLive, operation: Any, context: StepContext) -> Operation
     return until(live, live.limits.recover_s, missing)
 
 
-def _readable(live: WorkersLive) -> StateReading | OperationResult:
+def _readable(live: WorkersHost) -> StateReading | OperationResult:
     """What the target says now; nothing is asserted of a state that is torn, or a fault's own."""
     as_left = live.observer.as_left()
     reading = live.observer.state()
@@ -96,7 +101,7 @@ def _readable(live: WorkersLive) -> StateReading | OperationResult:
     return unable("the state file is what the fault made of it") if as_left else reading
 
 
-def assert_state(live: WorkersLive, operation: Any, context: StepContext) -> OperationResult:
+def assert_state(live: WorkersHost, operation: Any, context: StepContext) -> OperationResult:
     """The worker has this status now."""
     reading = _readable(live)
     if isinstance(reading, OperationResult):
@@ -110,7 +115,7 @@ def assert_state(live: WorkersLive, operation: Any, context: StepContext) -> Ope
     )
 
 
-def assert_exists(live: WorkersLive, operation: Any, context: StepContext) -> OperationResult:
+def assert_exists(live: WorkersHost, operation: Any, context: StepContext) -> OperationResult:
     """The target still knows the worker."""
     reading = _readable(live)
     if isinstance(reading, OperationResult) or operation.worker in reading.workers:
@@ -118,7 +123,7 @@ def assert_exists(live: WorkersLive, operation: Any, context: StepContext) -> Op
     return OperationResult(1, stderr=f"worker {operation.worker} is not in the state")
 
 
-def assert_session(live: WorkersLive, operation: Any, context: StepContext) -> OperationResult:
+def assert_session(live: WorkersHost, operation: Any, context: StepContext) -> OperationResult:
     """The worker's session is there, or comes back in time."""
     unread = False
 
