@@ -90,7 +90,7 @@ def test_growth_of_a_load_breaks_its_rule_only_where_nothing_may_be_kept() -> No
         ({"unanswered": [{"command": "claim", "worker": "x"}]}, "board.answers_in_time"),
         (
             {"refused": [{"command": "claim", "worker": "x", "error": "busy", "message": "later"}]},
-            "board.accepts_legal",
+            "board.serves_legal",
         ),
         ({}, None),
     ],

@@ -284,7 +284,7 @@ ANSWER_CASES = (
     AnswerCase(
         "no_stuck_claim", HELD, op.Claim("w2"), no("nothing_to_claim"), ok(task="a", epoch=2), LATE
     ),
-    AnswerCase("accepts_legal", ONE, op.Claim("w"), no("nothing_to_claim"), ok(task="a", epoch=1)),
+    AnswerCase("serves_legal", ONE, op.Claim("w"), no("nothing_to_claim"), ok(task="a", epoch=1)),
     AnswerCase(
         "only_owner_completes",
         board(held(), given=GIVEN),

@@ -145,7 +145,7 @@ def test_the_seeds_thirteen_are_all_there() -> None:
 def test_every_rule_says_what_it_promises_and_where_it_belongs() -> None:
     categories = {
         *("Crashes", "State corruption", "Stuck workers", "Lost work", "Recovery failures"),
-        *("Race conditions", "Zombie processes", "Git corruption"),
+        *("Race conditions", "Zombie processes", "Git corruption", "Wrong answer"),
     }
     for name, rule in RULES.items():
         assert rule.id == name

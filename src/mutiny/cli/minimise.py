@@ -85,13 +85,14 @@ def command(
     from mutiny.engine.minimise import Budget
     from mutiny.engine.rundir import RunDirectory
     from mutiny.errors import UsageError
+    from mutiny.kit.rules import canonical
     from mutiny.modes.shrinking import shrink
     from mutiny.targets.kit.requirements import refuse_lacking
 
     times, of = _parse_confirm(confirm)
     journal = source / "operations.jsonl" if source.is_dir() else source
     replay = load_sequence(journal if journal.exists() else source, target)
-    wanted = rule or replay.expect
+    wanted = canonical(rule) if rule else replay.expect
     if wanted is None:
         raise UsageError(f"{source}: no rule was broken in it; name one with --rule")
     name = target or replay.target or default_target(replay)

@@ -72,6 +72,7 @@ def command(
     """
     from mutiny.cli.options import load_sequence
     from mutiny.cli.show import Show
+    from mutiny.kit.rules import canonical
     from mutiny.modes.bench import Assignment
     from mutiny.modes.scenarios import run_one
 
@@ -81,6 +82,7 @@ def command(
     box = _isolation(isolation, replay)
     bench = seeing(make_bench(name, program, chosen, "double", box, root, None), replay)
     if expect is not None:
+        expect = canonical(expect)
         _check_rule(expect, bench.target.contract().rules)
     wanted = expect or replay.expect
     show = Show(quiet=as_json or times > 1)

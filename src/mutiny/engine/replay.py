@@ -22,6 +22,7 @@ from mutiny.codec import Registry, decode, decode_operation
 from mutiny.engine import journal
 from mutiny.engine.rundir import FORMAT
 from mutiny.errors import FormatError, NotReproducible, UsageError
+from mutiny.kit.rules import canonical
 from mutiny.model.operation import Operation
 
 MINIMISED = {
@@ -228,7 +229,7 @@ def _broken_rule(path: Path) -> str | None:
             rule = violation.get("rule") if isinstance(violation, dict) else None
             if not isinstance(rule, str):
                 raise FormatError(str(path), [f"line {number}: a violation names no rule"])
-            return rule
+            return canonical(rule)
     return None
 
 
@@ -262,7 +263,7 @@ def _load_json(path: Path, registry: Registry, contract: str) -> Replay:
         document.target,
         document.plant,
         document.seed,
-        document.expect,
+        None if document.expect is None else canonical(document.expect),
         document.isolation,
         document.techniques,
         document.reproduced,

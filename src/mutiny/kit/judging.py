@@ -189,7 +189,7 @@ class Judge(Questions[Model, Seen]):
             text = f"{inner} succeeded but the scenario expects a refusal."
             broken = self.violation("rejects_illegal", text)
             return replace(judged, verdict=Verdict.BUG, violation=broken)
-        if wrong is not None and wrong.rule.endswith((".serves_legal", ".accepts_legal")):
+        if wrong is not None and wrong.rule.endswith(".serves_legal"):
             return Judged(Verdict.EXPECTED, (model,), None, "the scenario expects it")
         return judged
 

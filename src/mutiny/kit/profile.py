@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from mutiny.kit.rules import canonical
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -38,3 +40,7 @@ class TargetProfile:
     """Rules that this target does not promise, each with the reason."""
     limits: Any = field(default_factory=Limits)
     """Seconds that a correct target may take; a contract may have more of them."""
+
+    def __post_init__(self) -> None:
+        known = {canonical(rule): reason for rule, reason in self.not_applicable.items()}
+        object.__setattr__(self, "not_applicable", known)

@@ -24,14 +24,14 @@ class Rule:
 
 
 _TELLING = (
-    *("Lost work", "Ownership", "Race conditions", "Leadership", "Order of work"),
+    *("Lost work", "Ownership", "Wrong answer", "Race conditions", "Leadership", "Order of work"),
     *("Corrupted state", "State corruption", "Git corruption"),
-    *("Crashes", "Wrong answer", "Zombie processes", "Guards", "Recovery failures"),
+    *("Crashes", "Zombie processes", "Guards", "Recovery failures"),
     *("Stuck workers", "Stuck work"),
 )
 """Classes of rules: what tells most about the cause comes first."""
 _SYMPTOMS = (
-    *("no_stuck_claim", "all_settle", "completes", "recovers", "serves_legal", "accepts_legal"),
+    *("no_stuck_claim", "all_settle", "completes", "recovers", "serves_legal"),
     *("answers_in_time", "status_is_honest", "status_follows_model"),
     *("verified", "steady_state", "assertion"),
 )

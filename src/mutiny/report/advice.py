@@ -142,7 +142,6 @@ _BY_RULE = {
     ),
     "answers_in_time": _STUCK,
     "serves_legal": _REFUSED,
-    "accepts_legal": _REFUSED,
     "verified": _VERIFY,
 }
 """Names of rules about which more is known than about their class."""

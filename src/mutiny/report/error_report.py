@@ -29,7 +29,7 @@ _STOPPED = {
     Verdict.INCONCLUSIVE: "**INCONCLUSIVE**",
 }
 _ANSWERS = (
-    *("serves_legal", "accepts_legal", "rejects_illegal", "rejects_truthfully", "fails_clearly"),
+    *("serves_legal", "rejects_illegal", "rejects_truthfully", "fails_clearly"),
     *("parallel_is_serial", "no_crash"),
 )
 """Rules about what a command answered."""

@@ -145,7 +145,7 @@ def _wrong_refusal(
     stale = {name for name, task in model.tasks.items() if task.held}
     if answer.error in ("nothing_to_claim", "task_not_available") and named & stale:
         return "no_stuck_claim", "the lease of its owner is over"
-    return "accepts_legal", "was due to succeed"
+    return "serves_legal", "was due to succeed"
 
 
 KNOWN = frozenset(

@@ -142,7 +142,7 @@ def _wrong(
     yield from _rate(model, measured)
     for one in measured.get("refused", ()):
         text = f"{one['command']} of {one['worker']} was refused: {one['error']} {one['message']}"
-        yield Violation("board.accepts_legal", text.strip(), one.get("task") or "")
+        yield Violation("board.serves_legal", text.strip(), one.get("task") or "")
     if operation.shape == "dag" and seen.tasks is not None:
         left = [view.id for view in seen.tasks.values() if view.status not in op.TERMINAL]
         if left:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from mutiny.kit.rules import ANSWER as _ANSWER
+from mutiny.kit.rules import binding, rules_of
 from mutiny.model.violation import Rule
 
 _OWNERS = "Ownership"
@@ -11,15 +13,9 @@ _ORDER = "Order of work"
 _STATE = "Corrupted state"
 _LEADER = "Leadership"
 _GUARD = "Guards"
-_ANSWER = "Wrong answer"
-_CRASH = "Crashes"
 
 
-def _rules(*rows: tuple[str, str, str]) -> dict[str, Rule]:
-    return {f"board.{name}": Rule(f"board.{name}", promise, kind) for name, kind, promise in rows}
-
-
-RULES: dict[str, Rule] = _rules(
+_OWN = (
     ("single_owner", _OWNERS, "A task has one owner at a time."),
     ("live_worker_kept", _OWNERS, "A worker that is heard of within its lease keeps its tasks."),
     ("only_owner_completes", _OWNERS, "Only the present owner speaks for a task."),
@@ -54,29 +50,20 @@ RULES: dict[str, Rule] = _rules(
     ("one_server", _STATE, "A board has one server at a time."),
     ("no_growth", _STATE, "Memory, descriptors and files do not grow with the number of commands."),
     ("lock_respected", _OWNERS, "While somebody holds the lock no change goes on."),
-    ("linearizable", _ORDER, "Every command takes effect at one moment of its own time."),
     ("status_is_honest", _ANSWER, "What the board shows is what the commands have done."),
+    ("linearizable", _ORDER, "Every command takes effect at one moment of its own time."),
     (
         "numbers_are_true",
         _ANSWER,
         "Attempts, limits, priorities and epochs are those that acknowledged commands have made.",
     ),
-    ("accepts_legal", _ANSWER, "A command that is possible is served."),
-    ("rejects_illegal", _ANSWER, "A command that is not possible is refused."),
-    ("rejects_truthfully", _ANSWER, "A refusal is true, and has changed nothing."),
-    ("fails_clearly", _CRASH, "A failure says what it is, in a known word."),
-    ("no_crash", _CRASH, "No command crashes."),
-    ("answers_in_time", _ANSWER, "Every command ends within its time."),
-    ("assertion", _ANSWER, "What a scenario asserts is so."),
 )
 
-BINDING = frozenset(
-    f"board.{name}"
-    for name in (
-        *("state_readable", "add_kept", "claim_kept", "completion_kept", "accepts_legal"),
-        *("all_settle", "linearizable", "no_crash", "answers_in_time", "assertion"),
-    )
+RULES: dict[str, Rule] = rules_of("board", *_OWN, without=("parallel_is_serial", "recovers"))
+"""All rules of the contract by id."""
+
+BINDING = binding(
+    *("board", "state_readable", "add_kept", "claim_kept", "completion_kept", "all_settle"),
+    "linearizable",
 )
-"""Rules that no target may be excused from: without them a program that does nothing would pass, or the
-beliefs could not follow what it does.
-"""
+"""Rules that no target may be excused from."""
