@@ -266,7 +266,7 @@ def after_step(model: Model, operation: Operation) -> Model:
     """The beliefs after a step that every contract knows."""
     if isinstance(operation, faults.Heal):
         return replace(model, lasting=())
-    if operation.type == "Settle":
+    if isinstance(operation, common.Settle):
         return replace(model, faults=(), lasting=())
     if operation.kind is not Kind.FAULT:
         return model
