@@ -21,6 +21,7 @@ from mutiny.contracts.board.supported import supported
 from mutiny.doubles.boards import mcp_client
 from mutiny.engine.replay import load
 from mutiny.kit.operations import ExpectError
+from mutiny.targets import drivers
 from mutiny.targets.board.spec import BoardSpec
 from mutiny.targets.drivers import common, coordination_a, coordination_b, coordination_c
 
@@ -337,3 +338,13 @@ def test_a_figure_of_the_target_that_its_file_does_not_know_is_no_bug(
     monkeypatch.setenv("ORCHESTRATOR_HEARTBEAT_TIMEOUT", "60")
     config = SimpleNamespace() if real is None else SimpleNamespace(DEFAULT_HEARTBEAT_TIMEOUT=real)
     assert (coordination_c.another_lease(config) == "") is fits
+
+
+@pytest.mark.parametrize("name", ["coordination_a", "coordination_b", "coordination_c"])
+def test_a_driver_finds_its_own_modules_as_a_program(name: str) -> None:
+    """In a box it is started alone, without anybody's site-packages."""
+    path = Path(drivers.__file__).with_name(f"{name}.py")
+    started = subprocess.run(
+        [sys.executable, "-IS", str(path)], capture_output=True, text=True, check=False
+    )
+    assert "No module named 'mutiny" not in started.stderr

@@ -99,6 +99,16 @@ def status_of(row: Row, name: str, words: Mapping[str, str], rules: Sequence[Sta
     return words.get(spoken, spoken)
 
 
+def listed(value: Any) -> tuple[str, ...]:
+    """Several names in one field: a list, a list as JSON, or words with commas between them."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            value = [one.strip() for one in value.split(",") if one.strip()]
+    return tuple(str(one) for one in value) if isinstance(value, list | tuple) else (str(value),)
+
+
 def _text(row: Row, name: str) -> str:
     value = row.get(name)
     if isinstance(value, bool):

@@ -22,6 +22,7 @@ from mutiny.errors import FormatError, TargetMissing, UsageError, nearest
 from mutiny.kit.contract import AnyContract, Live
 from mutiny.kit.descriptor import TargetForm
 from mutiny.targets.kit.checks import with_line
+from mutiny.targets.kit.files import base_file
 from mutiny.targets.kit.options import LiveOptions
 from mutiny.targets.kit.starting import refuse_missing
 
@@ -87,7 +88,7 @@ def _contract_named_in(path: Path, data: Mapping[str, object]) -> str:
     """The file's own word, that of the file it extends, or the default."""
     named, base = data.get("contract"), data.get("extends")
     if named is None and isinstance(base, str):
-        above = documents.read_toml(path.with_name(f"{base}.toml"), "target file")[0]
+        above = documents.read_toml(base_file(path, base), "target file")[0]
         named = above.get("contract")
     return default_for("run").name if named is None else str(named)
 

@@ -13,10 +13,10 @@ from typing import Any, Protocol
 from mutiny.contracts.board.observation import BoardObservation, TaskView
 from mutiny.kit.answer import answer_of
 from mutiny.model.result import OperationResult
-from mutiny.probes.records import Row, rows_of, status_of
+from mutiny.probes.records import Row, listed, rows_of, status_of
 from mutiny.system.files import BoxPath
 from mutiny.targets.board.spec import BoardSpec
-from mutiny.targets.kit.state import read_source
+from mutiny.targets.kit.state import read_source, with_known
 
 NOT_THERE = ("server_down", "not_initialised")
 
@@ -122,6 +122,7 @@ class BoardObserver:
         state = self._spec.state
         try:
             rows = rows_of(data, path, state.key or self._names["id"])
+            rows = with_known(state, rows, {})
         except (KeyError, TypeError, ValueError, IndexError) as error:
             return Reading(error=f"there are no {path or 'tasks'!r} in the state: {error}")
         tasks = {view.id: view for view in (self._task(*item) for item in rows.items())}
@@ -143,7 +144,7 @@ class BoardObserver:
         return TaskView(
             id=name if own is None else str(own),
             status=status_of(row, self._names["status"], spec.statuses, spec.state.rules),
-            depends=tuple(str(one) for one in depends),
+            depends=listed(depends),
             **given,
         )
 

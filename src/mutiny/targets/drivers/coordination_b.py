@@ -13,7 +13,7 @@ import os
 import sys
 from typing import Any
 
-sys.path.insert(0, os.path.abspath(os.path.join(os.path.dirname(__file__), *[".."] * 4)))
+sys.path.insert(0, os.path.abspath(os.path.join(os.path.dirname(__file__), *[".."] * 3)))
 
 from mutiny.doubles.boards.mcp_client import call_socket
 from mutiny.targets.drivers.common import (

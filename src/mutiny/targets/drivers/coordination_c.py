@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-sys.path.insert(0, os.path.abspath(os.path.join(os.path.dirname(__file__), *[".."] * 4)))
+sys.path.insert(0, os.path.abspath(os.path.join(os.path.dirname(__file__), *[".."] * 3)))
 
 from mutiny.targets.drivers.common import (
     Answer,

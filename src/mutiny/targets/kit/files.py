@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
+from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self, get_args, get_origin, get_type_hints
 
@@ -167,12 +168,19 @@ def _read(path: Path) -> tuple[dict[str, Any], str]:
     while isinstance(layers[-1].get("extends"), str):
         if len(layers) > MOST_BASES:
             raise FormatError(str(path), ["extends: goes in a circle"])
-        place = place.with_name(f"{layers[-1].pop('extends')}.toml")
+        place = base_file(place, layers[-1].pop("extends"))
         layers.append(documents.read_toml(place, "target file")[0])
     merged: dict[str, Any] = {}
     for layer in reversed(layers):
         merged = _merged(merged, layer)
     return merged, text
+
+
+def base_file(path: Path, name: str) -> Path:
+    """The file that another one extends: beside it, or one that ships with Mutiny."""
+    beside = path.with_name(f"{name}.toml")
+    shipped = Path(str(resources.files("mutiny.targets.files"))) / beside.name
+    return shipped if not beside.exists() and shipped.exists() else beside
 
 
 def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:

@@ -1,24 +1,29 @@
 """How a target's records are looked at, as every target file may say it, and who looks.
 
-`[state]` names one source: `file` (JSON), `command` (prints JSON), `sqlite` with `query`, or `glob` (a JSON
-file each). `list` is the dotted path of the records in it, `key` the field that names one, `rules` derive a
-status where the target has no word for it.
+`[state]` names one source: `file` (JSON), `command` (prints JSON), `sqlite` with `query`, `glob` (a JSON
+file each), `tmux` (a session each) or `worktrees` (of git). `list` is the dotted path of the records in
+it, `key` the field that names one; `known` adds fields that follow from the name, and `rules` derive a
+status that is said nowhere.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
+from mutiny.doubles.boards.speech import fill
 from mutiny.errors import nearest
 from mutiny.model.result import OperationResult
-from mutiny.probes.records import Raw, StatusRule, parse_json
+from mutiny.probes.records import Raw, Row, StatusRule, parse_json
 from mutiny.probes.sources import json_file, json_files, settled, sqlite_rows
 from mutiny.system.files import BoxPath
-from mutiny.targets.kit.marks import Inside, Words
+from mutiny.targets.kit.marks import Inside, Pattern, Words
 
-SOURCES = ("file", "command", "sqlite", "glob")
+SOURCES = ("file", "command", "sqlite", "glob", "tmux", "worktrees")
+NO_TMUX = re.compile(r"no server running|No such file or directory|Connection refused")
+SESSIONS = ("tmux", "list-sessions", "-F", "#{session_name}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,8 +37,14 @@ class StateSource:
     sqlite: Inside = ""
     query: str = ""
     glob: Inside = ""
+    tmux: Pattern = ""
+    """Regular expression of a session's name; its group `name` is the record's."""
+    worktrees: Pattern = ""
+    """Regular expression of the path of a worktree of {source}; its group `name` is the record's."""
     list: str = ""
     key: str = ""
+    known: Mapping[str, Words] = field(default_factory=dict)
+    """Fields that the source does not show, with `{worker}` or `{task}` for the record's name."""
     rules: tuple[StatusRule, ...] = ()
 
     @property
@@ -63,10 +74,14 @@ class StateSource:
             yield "state.query: sqlite and query belong together"
         if not given and not self.file:
             yield "state.file: is missing"
+        for word, pattern in (("tmux", self.tmux), ("worktrees", self.worktrees)):
+            if pattern and "(?P<name>" not in pattern:
+                yield f"state.{word}: needs a group (?P<name>...) for the record's name"
         if self.glob and "*" not in self.glob:
             yield "state.glob: has no *; one file is `file = ...`"
-        if self.command and not (self.directory or self.file):
-            yield "state.directory: say where its files lie; a command tells nobody"
+        elsewhere = self.command or self.tmux or self.worktrees
+        if elsewhere and not (self.directory or self.file):
+            yield f"state.directory: say where its files lie; {self.source} does not tell"
         for rule in self.rules:
             if rule.status not in statuses:
                 hint = nearest(rule.status, list(statuses))
@@ -88,7 +103,38 @@ def read_source(
         base, _, rest = state.glob.partition("*")
         root, _, begin = base.rpartition("/")
         return settled(lambda: json_files(outside(filled(root)), f"{begin}*{rest}"))
+    if state.source == "tmux":
+        return _sessions(run(SESSIONS), state.tmux)
+    if state.source == "worktrees":
+        argv = ("git", "-C", filled("{source}"), "worktree", "list", "--porcelain")
+        return _worktrees(run(argv), state.worktrees)
     return settled(lambda: json_file(outside(filled(state.file))))
+
+
+def with_known(
+    state: StateSource, rows: Mapping[str, Row], values: Mapping[str, str]
+) -> dict[str, Row]:
+    """The records with what follows from their names."""
+    if not state.known:
+        return dict(rows)
+    return {
+        name: {
+            **{
+                key: fill(text, {**values, "worker": name, "task": name})
+                for key, text in state.known.items()
+            },
+            **row,
+        }
+        for name, row in rows.items()
+    }
+
+
+def _sessions(result: OperationResult, pattern: str) -> Raw:
+    """A record for each session; without a server there is none."""
+    if not result.succeeded and not NO_TMUX.search(result.stderr):
+        return Raw(exists=False, error=f"tmux: {result.stderr.strip()[:200]}", refused=True)
+    found = (re.search(pattern, line) for line in result.stdout.splitlines())
+    return Raw(data=[{"name": one["name"], "session": one.string} for one in found if one])
 
 
 def _printed(result: OperationResult) -> Raw:
@@ -100,3 +146,17 @@ def _printed(result: OperationResult) -> Raw:
         return Raw(data=parse_json(result.stdout), text=result.stdout)
     except ValueError as error:
         return Raw(error=f"not valid JSON: {error}", text=result.stdout)
+
+
+def _worktrees(result: OperationResult, pattern: str) -> Raw:
+    """A record for each worktree that git knows."""
+    if not result.succeeded:
+        return Raw(exists=False, error=f"git: {result.stderr.strip()[:200]}", refused=True)
+    rows = []
+    for block in result.stdout.split("\n\n"):
+        facts = dict(line.partition(" ")[::2] for line in block.splitlines())
+        match = re.search(pattern, facts.get("worktree", ""))
+        if match is not None:
+            branch = facts.get("branch", "").removeprefix("refs/heads/")
+            rows.append({"name": match["name"], "worktree": match.string, "branch": branch})
+    return Raw(data=rows)

@@ -19,19 +19,19 @@ from mutiny.doubles.install import Received
 from mutiny.kit.views import AgentView, Commit, ProcessView, Receipt, WorktreeView
 from mutiny.model.result import OperationResult
 from mutiny.probes import doubles, git
+from mutiny.probes.records import Row
 from mutiny.system.files import BoxPath
 from mutiny.system.inotify import Event
 from mutiny.targets.kit.combinations import as_result
 from mutiny.targets.kit.files import fill
 from mutiny.targets.kit.pacing import Pacing
-from mutiny.targets.kit.state import read_source
+from mutiny.targets.kit.state import NO_TMUX, SESSIONS, read_source, with_known
 from mutiny.targets.kit.watching import Changes
 from mutiny.targets.workers.daemons import Daemons
 from mutiny.targets.workers.spec import TargetSpec
 from mutiny.targets.workers.state_file import StateReading, interpret
 
 _TMUX_ARGV = ("tmux", "list-panes", "-a", "-F", "#{session_name}\t#{pane_pid}")
-_NO_SERVER = re.compile(r"no server running|No such file or directory|Connection refused")
 PROBE_TIMEOUT_S = 10.0
 LOOKS = 3
 
@@ -85,9 +85,32 @@ class Observer:
 
     def state(self) -> StateReading:
         """Only the state: cheap enough to look at on every change."""
-        return interpret(
-            read_source(self._spec.state, self._filled, self._outside, self._ask), self._words
-        )
+        raw = read_source(self._spec.state, self._filled, self._outside, self._ask)
+        return interpret(raw, self._words, self._completed)
+
+    def _completed(self, rows: Mapping[str, Row]) -> Mapping[str, Row]:
+        """The records with what follows from their names, and with what rules may ask of git and agents."""
+        rows = with_known(self._spec.state, rows, self._values)
+        if not any(name.startswith("@") for rule in self._words.rules for name in rule.where):
+            return rows
+        records = self.received.refresh() if self._double_agents else []
+        agents = doubles.agents(records, frozenset())
+        busy = {one.worker for one in agents if one.busy and not one.left}
+        default, place = self._default_head(), self._words.fields["worktree"]
+        sessions = self._ask(SESSIONS).stdout.splitlines()
+        derived = {}
+        for name, row in rows.items():
+            tree = self._outside(str(row[place])) if row.get(place) else None
+            head = None if tree is None else git.worktree(tree, self._outside).head
+            state = "none" if head is None else "same" if head == default else "other"
+            session = row.get(self._words.fields["session"]) in sessions
+            derived[name] = {
+                **row,
+                "@agent": "busy" if name in busy else "idle",
+                "@head": state,
+                "@session": "alive" if session else "gone",
+            }
+        return derived
 
     def _filled(self, text: str) -> str:
         return fill(text, self._values)
@@ -334,7 +357,7 @@ def _content(path: BoxPath) -> bytes | None:
 
 def _panes(answer: CommandResult, errors: list[str]) -> dict[str, int] | None:
     """Session name -> pid of its first pane; None when tmux gave no usable answer."""
-    if answer.exit_code != 0 and _NO_SERVER.search(answer.stderr):
+    if answer.exit_code != 0 and NO_TMUX.search(answer.stderr):
         return {}
     if answer.exit_code != 0:
         errors.append(f"tmux: {answer.stderr.strip() or 'no answer'}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,12 +42,16 @@ def read_state(path: BoxPath, words: StateWords) -> StateReading:
     return interpret(json_file(path), words)
 
 
-def interpret(raw: Raw, words: StateWords) -> StateReading:
-    """What a source gave, in the contract's words."""
+def interpret(
+    raw: Raw,
+    words: StateWords,
+    completed: Callable[[Mapping[str, Row]], Mapping[str, Row]] = lambda rows: rows,
+) -> StateReading:
+    """What a source gave, in the contract's words; `completed` adds what it does not show."""
     if not raw.exists or raw.error is not None:
         return StateReading(exists=raw.exists, error=raw.error, text=raw.text)
     try:
-        rows = rows_of(raw.data, words.workers, words.key)
+        rows = completed(rows_of(raw.data, words.workers, words.key))
         workers = {name: _worker(name, row, words) for name, row in rows.items()}
         return StateReading(True, None, _flag(raw.data, words), workers, raw.text)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
