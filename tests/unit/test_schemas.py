@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import make_schemas
 import pytest
 
 import schemas
@@ -18,7 +19,7 @@ from mutiny.contracts.workers.operations import STATUSES
 from mutiny.contracts.workers.scenarios import SCENARIOS
 from mutiny.engine.journal import JournalWriter, Step
 from mutiny.engine.loop import Outcome
-from mutiny.engine.replay import Replay
+from mutiny.engine.replay import MINIMISED, Replay
 from mutiny.engine.rundir import FORMAT, RunDirectory
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
@@ -113,26 +114,34 @@ def test_every_schema_is_packaged_and_there_is_no_other() -> None:
     }
 
 
+def test_the_schemas_are_those_that_the_types_give() -> None:
+    """`python tools/make_schemas.py` writes them anew."""
+    made = make_schemas.schemas()
+    assert set(made) == {*schemas.NAMES, schemas.OUTPUT}
+    for name, schema in made.items():
+        assert schemas.schema(name) == schema, name
+
+
 @pytest.mark.parametrize("name", schemas.NAMES)
 def test_every_schema_is_of_this_format_and_says_what_it_is(name: str) -> None:
     schema = schemas.schema(name)
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     assert schema["$id"] == f"urn:mutiny:schema:{name}:{FORMAT}"
     assert schema["title"]
-    body = schema["$defs"]["replay"] if name == "replay" else schema
+    body = schema["$defs"]["ReplayForm"] if name == "replay" else schema
     assert body["properties"]["format"] == {"const": FORMAT}
     assert body["additionalProperties"] is False
 
 
-def test_the_statuses_and_techniques_are_those_of_the_code() -> None:
-    line = schemas.schema("journal-line")
-    worker = line["$defs"]["state"]["properties"]["workers"]["additionalProperties"]
-    assert tuple(worker["properties"]["status"]["enum"]) == STATUSES
-    assert set(line["properties"]["classification"]["enum"]) == {item.value for item in Verdict}
+def test_the_words_are_those_of_the_code() -> None:
+    worker = schemas.schema("journal-line")["$defs"]["WorkerState"]["properties"]
+    assert tuple(worker["status"]["enum"]) == STATUSES
     names = [technique.name for technique in TECHNIQUES]
-    assert schemas.schema("plan")["properties"]["box"]["properties"]["technique"]["enum"] == names
-    replay = schemas.schema("replay")["$defs"]["replay"]["properties"]
+    box = schemas.schema("plan")["$defs"]["BoxForm"]["properties"]
+    assert box["technique"]["enum"] == names
+    replay = schemas.schema("replay")["$defs"]["ReplayForm"]["properties"]
     assert replay["isolation"]["enum"] == [*names, None]
+    assert replay["minimised"]["enum"] == [*MINIMISED, None]
 
 
 # --- what is written ------------------------------------------------------------------------------
@@ -216,7 +225,7 @@ Change = Callable[[Any], object]
         ("plan", lambda v: v["box"].update(technique="hope")),
         ("plan", lambda v: v["operations"].append("Reset")),
         ("replay", lambda v: v.update(operations=[])),
-        ("replay", lambda v: v.update(contract="choir")),
+        ("replay", lambda v: v.update(contract="")),
         ("replay", lambda v: v.update(minimised="nearly")),
         ("replay", lambda v: v.update(reproduced={"failed": 1})),
         ("replay", lambda v: v.update(expect="everything")),

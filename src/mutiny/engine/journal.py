@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 from mutiny import documents
 from mutiny.engine.rundir import FORMAT, storing
 from mutiny.errors import FormatError
+from mutiny.model.forms import JournalLine
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
 from mutiny.model.violation import Violation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from mutiny.codec import Registry
@@ -34,9 +35,9 @@ class Step:
     sequence_id: int
     timestamp_unix: float
     operation: Operation
-    pre_state: dict[str, object]
+    pre_state: Mapping[str, object]
     result: OperationResult
-    post_state: dict[str, object]
+    post_state: Mapping[str, object]
     verdict: Verdict
     violations: tuple[Violation, ...] = ()
     expected: str = ""
@@ -46,15 +47,15 @@ class Step:
     """Mutiny's own cost: everything except the target's time."""
     coverage: dict[str, object] = field(default_factory=dict)
 
-    def as_json(self) -> dict[str, object]:
+    def as_json(self) -> JournalLine:
         """The fields in the order of the schema."""
         return {
             "sequence_id": self.sequence_id,
             "timestamp_unix": round(self.timestamp_unix, 6),
             "operation": self.operation.as_json(),
-            "pre_state": self.pre_state,
+            "pre_state": dict(self.pre_state),
             "result": self.result.as_json(),
-            "post_state": self.post_state,
+            "post_state": dict(self.post_state),
             "classification": self.verdict.value,
             "violations": [violation.as_json() for violation in self.violations],
             "technique": self.result.technique,

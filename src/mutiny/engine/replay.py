@@ -23,6 +23,7 @@ from mutiny.engine import journal
 from mutiny.engine.rundir import FORMAT
 from mutiny.errors import FormatError, NotReproducible, UsageError
 from mutiny.kit.rules import canonical
+from mutiny.model.forms import Minimised, ReplayForm, StandingForm, TriesForm
 from mutiny.model.operation import Operation
 
 MINIMISED = {
@@ -47,7 +48,7 @@ class Tries:
     def __str__(self) -> str:
         return f"{self.failed} of {self.tries} tries"
 
-    def as_json(self) -> dict[str, object]:
+    def as_json(self) -> TriesForm:
         """As it is written."""
         return {"failed": self.failed, "tries": self.tries}
 
@@ -69,7 +70,7 @@ class Replay:
     """How often it failed again; None: nobody tried."""
     without_plant: Tries | None = None
     """The same without the plant, where there is one."""
-    minimised: str | None = None
+    minimised: Minimised | None = None
     """How far minimising came, a word of `MINIMISED`; None: nobody says."""
 
     @property
@@ -100,15 +101,8 @@ class Replay:
         """The same with its length, and that of the run that it comes from."""
         return f"{len(self.operations)} of {whole} operations; {self.standing}"
 
-    def as_json(self) -> dict[str, object]:
+    def as_json(self) -> ReplayForm:
         """The form of `minimal_replay.json`."""
-        told: dict[str, object] = {}
-        if self.reproduced is not None:
-            told["reproduced"] = self.reproduced.as_json()
-        if self.without_plant is not None:
-            told["without_plant"] = self.without_plant.as_json()
-        if self.minimised is not None:
-            told["minimised"] = self.minimised
         return {
             "format": FORMAT,
             "contract": self.contract,
@@ -118,9 +112,20 @@ class Replay:
             "expect": self.expect,
             "isolation": self.isolation,
             "techniques": list(self.techniques),
-            **told,
-            "operations": [operation.as_json() for operation in self.operations],
+            **self.standing_as_json(),
+            "operations": [{**operation.as_json()} for operation in self.operations],
         }
+
+    def standing_as_json(self) -> StandingForm:
+        """How sure it is and how far minimising came, where anybody knows."""
+        told: StandingForm = {}
+        if self.reproduced is not None:
+            told["reproduced"] = self.reproduced.as_json()
+        if self.without_plant is not None:
+            told["without_plant"] = self.without_plant.as_json()
+        if self.minimised is not None:
+            told["minimised"] = self.minimised
+        return told
 
 
 @dataclass(frozen=True)

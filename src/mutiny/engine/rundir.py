@@ -16,7 +16,7 @@ import os
 import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mutiny.errors import StoreError
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from mutiny.kit.contract import Keepable
 
-FORMAT = 1
+FORMAT: Final = 1
 ROOM_BYTES = 256 * 1024
 LINED_LEVELS = 2
 NAME_LIMIT = 80

@@ -109,6 +109,8 @@ class Descriptor:
     """What only some contracts can do, `race` and `load`: from a target's form to the values of
     `kit/abilities.py`.
     """
+    state_form: Lazy[type[Any]] | None = None
+    """What a journal says of an observation, a `TypedDict`; None: any object."""
     rank: int = 100
     """Where it stands in lists; ties by name."""
 

@@ -12,6 +12,8 @@ from dataclasses import MISSING, dataclass, fields
 from enum import Enum
 from typing import TYPE_CHECKING, ClassVar
 
+from mutiny.model.forms import OperationForm
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -59,7 +61,7 @@ class Operation:
             given[item.name] = value
         return given
 
-    def as_json(self) -> dict[str, object]:
+    def as_json(self) -> OperationForm:
         """`{type, args}`, the form of journals and replays."""
         return {"type": self.type, "args": {k: _plain(v) for k, v in self.arguments().items()}}
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from mutiny.model.forms import ResultForm
+
 
 @dataclass(frozen=True, slots=True)
 class OperationResult:
@@ -46,23 +48,28 @@ class OperationResult:
         """The command itself claims success."""
         return self.exit_code == 0 and not self.timed_out and self.harness_error is None
 
-    def as_json(self) -> dict[str, object]:
+    def as_json(self) -> ResultForm:
         """Four fields that are always there, then those that say something."""
-        record: dict[str, object] = {
+        told: ResultForm = {
             "exit_code": self.exit_code,
             "stdout": self.stdout,
             "stderr": self.stderr,
             "duration_ms": round(self.duration_ms, 3),
         }
-        optional: dict[str, object] = {
-            "signal": self.signal,
-            "timed_out": self.timed_out or None,
-            "argv": list(self.argv) or None,
-            "fired": self.fired,
-            "target_ms": round(self.target_ms, 3) or None,
-            "harness_error": self.harness_error,
-            "details": dict(self.details) or None,
-            "inner": [part.as_json() for part in self.inner] or None,
-        }
-        record.update({key: value for key, value in optional.items() if value is not None})
-        return record
+        if self.signal is not None:
+            told["signal"] = self.signal
+        if self.timed_out:
+            told["timed_out"] = True
+        if self.argv:
+            told["argv"] = list(self.argv)
+        if self.fired is not None:
+            told["fired"] = self.fired
+        if target_ms := round(self.target_ms, 3):
+            told["target_ms"] = target_ms
+        if self.harness_error is not None:
+            told["harness_error"] = self.harness_error
+        if self.details:
+            told["details"] = dict(self.details)
+        if self.inner:
+            told["inner"] = [part.as_json() for part in self.inner]
+        return told

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from mutiny.model.forms import ViolationForm
+
 
 @dataclass(frozen=True, slots=True)
 class Rule:
@@ -53,7 +55,7 @@ class Violation:
         """Identity while a violation is being watched for persistence."""
         return (self.rule, self.subject)
 
-    def as_json(self) -> dict[str, object]:
+    def as_json(self) -> ViolationForm:
         """The journal's form."""
         return {
             "rule": self.rule,

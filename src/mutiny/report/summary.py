@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mutiny.engine.rundir import FORMAT
+from mutiny.model.forms import ErrorForm, SummaryForm
 
 if TYPE_CHECKING:
     from mutiny.engine.loop import Outcome
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 def summary(
     outcome: Outcome, contract: AnyContract, title: str, seed: int, replay: Replay | None
-) -> dict[str, object]:
+) -> SummaryForm:
     """The whole outcome in one object."""
     counts: dict[str, int] = {}
     for step in outcome.steps:
@@ -35,11 +36,11 @@ def summary(
     }
 
 
-def _error(outcome: Outcome, replay: Replay | None) -> dict[str, object] | None:
+def _error(outcome: Outcome, replay: Replay | None) -> ErrorForm | None:
     step = outcome.failed_step
     if step is None:
         return None
-    return {
+    told: ErrorForm = {
         "sequence_id": step.sequence_id,
         "operation": step.operation.as_json(),
         "classification": step.verdict.value,
@@ -50,15 +51,9 @@ def _error(outcome: Outcome, replay: Replay | None) -> dict[str, object] | None:
         "report": outcome.directory.report_path.name,
         "minimal_replay": outcome.directory.replay_path.name if replay else None,
         "minimal_length": len(replay.operations) if replay else None,
-        **(_standing(replay) if replay else {}),
         "state_preserved_at": str(outcome.directory.box_path),
     }
-
-
-def _standing(replay: Replay) -> dict[str, object]:
-    """How sure the replay is, and how short: in the words of the replay file itself."""
-    told = replay.as_json()
-    return {key: told[key] for key in ("reproduced", "without_plant", "minimised") if key in told}
+    return {**told, **replay.standing_as_json()} if replay else told
 
 
 def _mean_own_ms(outcome: Outcome) -> float | None:

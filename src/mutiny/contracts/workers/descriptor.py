@@ -15,5 +15,6 @@ DESCRIPTOR = Descriptor(
     Lazy("mutiny.targets.workers.live:WorkersLive"),
     targets=("longboat",),
     default_for=frozenset({"run"}),
+    state_form=Lazy("mutiny.contracts.workers.observation:WorkersState"),
     rank=1,
 )

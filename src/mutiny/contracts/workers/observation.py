@@ -8,9 +8,33 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Annotated, Literal, NotRequired, TypedDict
 
+from mutiny.contracts.workers.operations import STATUSES
 from mutiny.kit.views import AgentView, Commit, ProcessView, Receipt, WorktreeView
+from mutiny.model.forms import Says
 from mutiny.model.pace import Pace
+
+
+class WorkerState(TypedDict):
+    """A worker in a journal."""
+
+    status: Annotated[str, Says(enum=list(STATUSES))]
+    branch: str
+    commit_sha: str | None
+    current_prompt: str
+    error_reason: NotRequired[str]
+
+
+class WorkersState(TypedDict):
+    """What was seen of workers, in a journal."""
+
+    workers: dict[str, WorkerState]
+    daemon_running: bool
+    sessions: NotRequired[list[str]]
+    state_error: NotRequired[str]
+    state_as_left: NotRequired[Literal[True]]
+    probe_errors: NotRequired[list[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +50,18 @@ class WorkerView:
     pending_prompt: str = ""
     commit_sha: str | None = None
     error_reason: str | None = None
+
+    def as_json(self) -> WorkerState:
+        """The journal's form."""
+        told: WorkerState = {
+            "status": self.status,
+            "branch": self.branch,
+            "commit_sha": self.commit_sha,
+            "current_prompt": self.prompt,
+        }
+        if self.error_reason:
+            told["error_reason"] = self.error_reason
+        return told
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,19 +139,10 @@ class Observation:
         """The same without what Mutiny itself has written."""
         return replace(self, workers={}, daemon_flag=None) if self.state_as_left else self
 
-    def as_json(self) -> dict[str, object]:
+    def as_json(self) -> WorkersState:
         """The journal's `pre_state` and `post_state`."""
-        record: dict[str, object] = {
-            "workers": {
-                name: {
-                    "status": view.status,
-                    "branch": view.branch,
-                    "commit_sha": view.commit_sha,
-                    "current_prompt": view.prompt,
-                    **({"error_reason": view.error_reason} if view.error_reason else {}),
-                }
-                for name, view in sorted(self.workers.items())
-            },
+        record: WorkersState = {
+            "workers": {name: view.as_json() for name, view in sorted(self.workers.items())},
             "daemon_running": self.daemon_alive,
         }
         if self.sessions is not None:
