@@ -28,6 +28,7 @@ from mutiny.kit.outcome import Outcome
 from mutiny.model.operation import Kind, Operation, walk
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
+from mutiny.targets.registry import find_spec, shipped
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "toy"))
 from counter_contract.contract import CounterContract
@@ -183,6 +184,16 @@ def test_a_sequence_is_a_function_of_its_seed(contract: AnyContract) -> None:
     known = {**contract.operations, **{one.__name__: one for one in faults.FAULTS}}
     for operation in contract.generate(7, 20):
         assert {part.type for part in walk(operation)} <= set(known)
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_a_target_file_gives_a_contract_that_keeps_the_laws(name: str) -> None:
+    contract: AnyContract = find_spec(name)[0].make_contract("double")
+    test_it_answers_everything_that_the_engine_asks(contract)
+    test_nobody_is_accused_before_anything_ran(contract)
+    test_a_fault_that_did_not_fire_is_never_a_pass(contract)
+    for ending in ("success", "Go panic", "out of time"):
+        test_every_ending_of_every_operation_gets_a_verdict(contract, ending)
 
 
 # --- contracts that promise something ---------------------------------------------------------------
