@@ -85,6 +85,10 @@ class Some:
     values: Values
 
 
+Arguments = Mapping[str, Each | Some]
+"""An operation's arguments with their values, by name."""
+
+
 def always(_scene: Scene, _operation: Operation) -> bool:
     """It makes sense at any time."""
     return True
@@ -95,7 +99,7 @@ class Move:
     """One operation of a contract, as exploration may use it."""
 
     make: type[Operation]
-    arguments: Mapping[str, Each | Some] = field(default_factory=dict)
+    arguments: Arguments = field(default_factory=dict)
     weight: float | Callable[[Scene, Operation], float] = 1.0
     when: Callable[[Scene, Operation], bool] = always
     """Does it make sense now, as a step of ordinary progress?"""
@@ -182,6 +186,11 @@ class Explored:
     """May something be broken now?"""
     pairable: Callable[[Scene, Operation, Operation], bool] = lambda _scene, _one, _other: True
     """May these two run at once, and the beliefs still be of use?"""
+
+    refused: Callable[[Operation], Operation] = common.ExpectError
+    """How a command is given that must be refused: as an expectation, or, where time may change what
+    is right, as it is.
+    """
 
     def commands(self) -> tuple[Move, ...]:
         """The moves that are commands, each type once."""
@@ -280,7 +289,7 @@ class _Maker:
         states = sorted({state for state, one in found if one.type == kind})
         state = self.scene.pick(states)
         wrong = [one for where, one in found if one.type == kind and where == state]
-        return common.ExpectError(self.scene.pick(wrong))
+        return self.explored.refused(self.scene.pick(wrong))
 
     def _pair(self) -> Operation | None:
         """Two commands at once, at least one of which may be served."""

@@ -16,6 +16,7 @@ from mutiny.kit import faults
 from mutiny.kit import operations as common
 from mutiny.kit.beliefs import GIVEN_UP, ModelBase, distinct
 from mutiny.kit.crash import how_it_died
+from mutiny.kit.domains import BAD_INPUT, strange
 from mutiny.kit.outcome import Outcome, reasons
 from mutiny.kit.questions import CERTAIN, Judged, Moment, Questions
 from mutiny.model.operation import Kind, Operation
@@ -131,6 +132,9 @@ class Judge(Questions[Model, Seen]):
             half_done = any(one.success for one in right)
             models = self.failed(model, operation, answer, moment)
             return Judged(Verdict.EXPECTED, models, None, reason, half_done=half_done)
+        odd = strange(operation) and answer.classes <= {BAD_INPUT}
+        if odd and not answer.ok and answer.clear:
+            return Judged(Verdict.EXPECTED, (model,), None, "it need not take such a value")
         return self._wrong(model, operation, result, right, moment)
 
     def _trouble(self, operation: Operation, result: OperationResult) -> Violation | None:

@@ -1,14 +1,12 @@
-"""Exploration: sequences that the model allows, chosen by weight, faults mixed in.
+"""What exploration may do with a board: each operation with its arguments, its moment and its weight.
 
-A sequence is a pure function of the seed: the model walks through it on a clock of its own. What the
-commands really answer is judged with the moments at which they really ran.
+What the commands really answer is judged with the moments at which they really ran; so a command that
+must be refused is simply given, and the judge decides.
 """
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.model import BoardModel
@@ -16,269 +14,350 @@ from mutiny.contracts.board.profile import LONGEST_WAIT_S, BoardProfile
 from mutiny.contracts.board.supported import supported
 from mutiny.contracts.board.symbolic import Walk
 from mutiny.contracts.board.tasks import Task
-from mutiny.kit import faults
+from mutiny.kit import exploring, faults, hazards
 from mutiny.kit import operations as common
-from mutiny.model.operation import Operation
-from mutiny.seeds import stream
+from mutiny.kit.domains import casts, plain_name, strange_names
+from mutiny.kit.exploring import Arguments, Around, Each, Explored, Move, Scene, Some
+from mutiny.model.operation import Operation, walk
 
 WORKERS = ("w1", "w2", "w3")
 NODES = ("n1", "n2")
 MOST_TASKS = 9
 MOST_CRASHES = 3
 BACKGROUND = ("healthy", "slow:300", "claim-and-die", "double", "stranger", "deaf", "flood")
-
-
-@dataclass(frozen=True)
-class _Candidate:
-    weight: float
-    make: Callable[[], Operation]
+TASKS: tuple[tuple[str, ...], ...] = (
+    *(tuple(f"t{number}" for number in range(1, 200)),) * 2,
+    ("job", *(f"job-{number}" for number in range(1, 200))),
+    tuple(str(number) for number in range(1, 200)),
+)
+"""Names of tasks in the order in which they come."""
+FIGURES = (
+    *(("lease_s", 1.0), ("lease_s", 5.0), ("max_attempts", 1.0), ("max_attempts", 2.0)),
+    *(("retry_base_s", 0.5), ("leader_lease_s", 1.0), ("jitter", 0.0)),
+)
+LIFE = (op.Init, op.Up, op.Down, op.RestartServer)
+CRASHES = (common.CrashAt, common.KillAt, common.FailAt, faults.KillDuring)
 
 
 def generate(profile: BoardProfile, seed: int, length: int) -> tuple[Operation, ...]:
-    """Reset, Init, Up, `length` chosen operations, then recovery."""
-    chooser = _Chooser(profile, stream(seed, "explore"))
-    sequence: list[Operation] = [common.Reset()]
-    beginning: tuple[Operation, ...] = (op.Init(), op.Up(), op.AddTask("t1"))
-    for operation in beginning:
-        sequence.append(operation)
-        chooser.walk.apply(operation)
-    while len(sequence) < length + 1 or chooser.next:
-        operation = chooser.choose()
-        sequence.append(operation)
-        chooser.walk.apply(operation)
-    sequence.extend(chooser.recovery())
-    return tuple(sequence)
+    """An explored sequence: chaos, then recovery."""
+    return exploring.generate(explored(profile), Walk(BoardModel(profile)), seed, length)
 
 
-class _Chooser:
-    """Chooses the next operation from the beliefs."""
+def explored(profile: BoardProfile) -> Explored:
+    """Everything that exploration has to know of a board."""
+    return Explored(
+        opening=lambda scene: _opening(scene, profile),
+        moves=(
+            *_tasks_come(profile),
+            *_of_workers(profile),
+            *_of_leaders(),
+            *_looks(profile),
+            *_faults(profile),
+            *_background(),
+        ),
+        around=tuple(_around(profile)),
+        names={"worker": casts(WORKERS, profile.names), "task": _fitting(TASKS, profile.names)},
+        recovery=lambda scene: _recovery(scene, profile),
+        follows=lambda scene, operation: _follows(scene, operation, profile),
+        first=lambda scene: op.Up() if profile.server and not _serving(scene) else None,
+        supported=lambda operation: supported(profile, operation),
+        hazardous=lambda scene: _calm(scene) and scene.taken(*CRASHES) < MOST_CRASHES,
+        pairable=lambda _scene, one, other: (
+            not isinstance(one, LIFE) and not isinstance(other, LIFE)
+        ),
+        refused=lambda command: command,
+    )
 
-    def __init__(self, profile: BoardProfile, rng: random.Random) -> None:
-        self.profile = profile
-        self.walk = Walk(BoardModel(profile))
-        self.random = rng
-        self.next: list[Operation] = []
-        """What must come next, whatever else would be sensible."""
-        self.added = 1
-        self.crashes = 0
-        self.spawns = 0
 
-    @property
-    def model(self) -> BoardModel:
-        return self.walk.model
+def _fitting(wanted: Sequence[tuple[str, ...]], names: str) -> list[tuple[str, ...]]:
+    fitting = [cast for cast in wanted if all(plain_name(one, names) for one in cast)]
+    return fitting or [wanted[0]]
 
-    def choose(self) -> Operation:
-        """One operation that makes sense now."""
-        if self.next:
-            return self.next.pop(0)
-        if self.profile.server and self.model.serving is not True:
-            return op.Up()
-        while True:
-            candidates = [one for one in self._candidates() if one.weight > 0]
-            weights = [one.weight for one in candidates]
-            operation = self.random.choices(candidates, weights)[0].make()
-            self.next = [one for one in self.next if supported(self.profile, one)]
-            if supported(self.profile, operation):
-                return operation
-            self.next = []
 
-    def recovery(self) -> Iterator[Operation]:
-        """Faults off; a healthy worker comes, and every task comes to its end."""
-        if self.profile.server and self.model.serving is not True:
-            yield op.Up()
-        for name in sorted({name.rpartition("-")[0] or name for name in self.model.spawned}):
-            yield op.StopWorker(name)
-        yield op.Status()
-        yield op.SpawnWorker("helper")
-        yield op.Settle()
-        yield op.StopWorker("helper")
-        if self.profile.all_settles:
-            yield op.Verify("all tasks are settled")
-        if self.profile.counts_completions:
-            yield op.Verify("no task is completed twice")
-        yield op.Settle()
+def _opening(scene: Scene, profile: BoardProfile) -> Iterator[Operation]:
+    """Sometimes with other figures; sometimes a command comes before there is a board."""
+    draw = scene.chance.random()
+    figure = op.Configure(*scene.pick(FIGURES))
+    if draw < 0.35 and supported(profile, figure):
+        yield figure
+    elif draw < 0.5 and not profile.server:
+        yield scene.pick((op.List(), op.Claim(WORKERS[0]), op.AddTask(_fresh(scene)[0])))
+    yield from (op.Init(), op.Up(), op.AddTask(_fresh(scene)[0]))
 
-    # --- candidates ------------------------------------------------------------------------------
 
-    def _candidates(self) -> Iterator[_Candidate]:
-        yield from self._tasks_come()
-        yield from self._claims()
-        for task in self.model.tasks.values():
-            yield from self._of_task(task)
-        yield from self._copies()
-        yield from self._leaders()
-        yield from self._faults()
-        yield from self._background()
-        yield _Candidate(0.5, op.Status)
-        yield _Candidate(0.4, op.List)
-        yield _Candidate(0.8, op.Recover)
-        yield _Candidate(0.3, op.Settle)
-        yield _Candidate(0.5, lambda: common.Sleep(self.random.choice((0.05, 0.2, 0.5))))
-        lease_s = self.profile.figures.lease_s
-        held = any(task.held for task in self.model.tasks.values())
-        if held and self.profile.leases and lease_s <= LONGEST_WAIT_S:
-            yield _Candidate(0.5, lambda: common.Sleep(round(lease_s + 0.5, 3)))
+# --- what a declaration may ask ---------------------------------------------------------------------
 
-    def _name(self) -> str:
-        self.added += 1
-        return f"t{self.added}"
 
-    def _worker(self) -> str:
-        return self.random.choice(WORKERS)
+def _model(scene: Scene) -> BoardModel:
+    model: BoardModel = scene.walk.model
+    return model
 
-    def _some(self, names: list[str], most: int) -> tuple[str, ...]:
-        count = min(len(names), self.random.randint(0, most))
-        return tuple(sorted(self.random.sample(names, count)))
 
-    def _add(self) -> Operation:
-        depends = self._some(list(self.model.tasks), 2) if self.random.random() < 0.4 else ()
-        priority = self.random.choice((1, 5, 5, 9))
-        most = 1 if self.random.random() < 0.15 else None
-        size = self.random.choice((0, 0, 0, 5000))
-        return op.AddTask(self._name(), priority, depends, most, size)
+def _serving(scene: Scene) -> bool:
+    return _model(scene).serving is True
 
-    def _batch(self) -> Operation:
-        first, second = self._name(), self._name()
-        kind = self.random.random()
-        if kind < 0.2:
-            return op.AddBatch((f"{first}:{second}", f"{second}:{first}"))
-        if kind < 0.4:
-            return op.AddBatch((first, f"{second}:nobody"))
-        if kind < 0.5 and self.model.tasks:
-            return op.AddBatch((first, next(iter(self.model.tasks))))
-        return op.AddBatch((first, f"{second}:{first}"))
 
-    def _tasks_come(self) -> Iterator[_Candidate]:
-        open_tasks = sum(1 for task in self.model.tasks.values() if not task.over)
-        room = len(self.model.tasks) < MOST_TASKS * 2 and open_tasks < MOST_TASKS
-        yield _Candidate(4 if room else 0.2, self._add)
-        yield _Candidate(1.2 if room and self.profile.batches else 0, self._batch)
-        if self.model.tasks and self.profile.names_new_tasks:
-            known = self.random.choice(list(self.model.tasks))
-            yield _Candidate(0.3, lambda: op.AddTask(known))
+def _calm(scene: Scene, _operation: Operation | None = None) -> bool:
+    """Nobody works on the board beside us, and nothing is damaged."""
+    model = _model(scene)
+    return not model.loose and not model.damaged
 
-    def _claims(self) -> Iterator[_Candidate]:
-        free = any(task.status == "available" for task in self.model.tasks.values())
-        yield _Candidate(6 if free else 0.8, lambda: op.Claim(self._worker()))
-        if self.model.tasks:
-            known = self.random.choice(list(self.model.tasks))
-            yield _Candidate(0.8, lambda: op.Claim(self._worker(), known))
-        if free:
-            both = (op.Claim("w1"), op.Claim("w2"))
-            yield _Candidate(0.9, lambda: common.Parallel(both))
-            yield _Candidate(
-                0.5, lambda: common.Parallel((op.Claim("w3"), op.AddTask(self._name())))
-            )
 
-    def _of_task(self, task: Task) -> Iterator[_Candidate]:
-        name, owner = task.id, task.owner
-        if task.held and owner is not None and owner not in self.model.spawned:
-            yield _Candidate(3, lambda: op.Complete(owner, name, size=self._size()))
-            if task.status == "claimed":
-                yield _Candidate(1, lambda: op.Start(owner, name))
-            yield _Candidate(1, lambda: op.Fail(owner, name))
-            yield _Candidate(0.7, lambda: op.Release(owner, name))
-            yield _Candidate(1, lambda: op.Heartbeat(owner))
-            yield _Candidate(0.3, lambda: op.Complete(owner, name, stale=True))
-            pair = (op.Complete(owner, name), op.Recover())
-            yield _Candidate(0.2, lambda: common.Parallel(pair))
-        yield _Candidate(0.15, lambda: op.Complete(self._worker(), name))
-        yield _Candidate(0.15, lambda: op.Cancel(name))
-        yield _Candidate(1.0 if task.status == "failed" else 0.05, lambda: op.Retry(name))
+def _known(scene: Scene) -> list[str]:
+    return list(_model(scene).tasks)
 
-    def _size(self) -> int:
-        return self.random.choice((0, 0, 0, 3000))
 
-    def _copies(self) -> Iterator[_Candidate]:
-        yield _Candidate(0.5, lambda: op.Checkpoint(self.random.choice(("c1", "c2"))))
-        if self.model.checkpoints and not self.model.loose:
-            known = self.random.choice(sorted(self.model.checkpoints))
-            yield _Candidate(0.5, lambda: op.Restore(known))
+def _some_known(scene: Scene) -> list[str]:
+    """A few of them: a board has many, and each would be a candidate of its own."""
+    known = _known(scene)
+    return scene.chance.sample(known, min(len(known), 4))
 
-    def _leaders(self) -> Iterator[_Candidate]:
-        node = self.random.choice(NODES)
-        yield _Candidate(0.8, lambda: op.Elect(node))
-        if self.model.tokens:
-            yield _Candidate(0.5, lambda: op.WriteAsLeader(node))
-            yield _Candidate(0.2, lambda: op.WriteAsLeader(node, stale=True))
-            yield _Candidate(0.3, lambda: op.Renew(node))
-            yield _Candidate(0.3, lambda: op.StepDown(node))
 
-    # --- faults ----------------------------------------------------------------------------------
+def _fresh(scene: Scene) -> list[str]:
+    """The next name that was never used, and the one after it."""
+    cast, known = scene.names["task"], set(_model(scene).tasks)
+    used = sum(scene.counts.get(kind.__name__, 0) for kind in (op.AddTask, op.AddBatch)) * 2
+    free = [name for name in cast[used:] if name not in known]
+    return free[:2]
 
-    def _change(self, *, at_any_pace: bool = False) -> Operation:
-        """A command that changes the board; `at_any_pace`: also when every lease has ended before it."""
-        held = [task for task in self.model.tasks.values() if task.held and task.owner in WORKERS]
-        wanted: list[Operation] = [op.AddTask(self._name())]
-        for task in () if at_any_pace else held:
-            complete = op.Complete(str(task.owner), task.id)
-            if self.walk.certain(complete):
-                wanted.append(complete)
-        claim = op.Claim(self._worker())
-        if self.walk.certain(claim):
-            wanted.append(claim)
-        return self.random.choice(wanted)
 
-    def _faults(self) -> Iterator[_Candidate]:
-        if self.model.loose:
-            return
-        if self.profile.server:
-            yield _Candidate(0.5, op.KillServer)
-            yield _Candidate(0.5, lambda: op.KillServer(self._change()))
-            yield _Candidate(0.3, op.RestartServer)
-            yield _Candidate(0.2, op.StartSecondServer)
-        else:
-            yield _Candidate(0.6, self._corrupt)
-            yield _Candidate(0.4, lambda: faults.FillDisk(during=self._change(at_any_pace=True)))
-            yield _Candidate(0.3, lambda: op.HoldBoardLock(0.3, self._change()))
-        if not self.profile.server:
-            skew = self.random.choice((-3600.0, 3600.0))
-            yield _Candidate(
-                0.4, lambda: faults.SkewClock(offset_s=skew, during=op.Claim(self._worker()))
-            )
-        if self.crashes >= MOST_CRASHES or self.profile.server:
-            return
-        after_ms = self.random.choice((5.0, 40.0, 80.0))
-        whole = self.random.random() < 0.5
-        yield _Candidate(
-            0.6, lambda: self._crash(faults.KillDuring(self._change(), after_ms, whole))
+def _open(scene: Scene) -> int:
+    return sum(1 for task in _model(scene).tasks.values() if not task.over)
+
+
+def _room(scene: Scene) -> bool:
+    return len(_model(scene).tasks) < MOST_TASKS * 2 and _open(scene) < MOST_TASKS
+
+
+def _task(scene: Scene, operation: Operation) -> Task:
+    return _model(scene).tasks[op.task_of(operation) or ""]
+
+
+def _owned(scene: Scene, operation: Operation) -> bool:
+    """Does this worker, as far as is known, hold this task?"""
+    task = _model(scene).tasks.get(op.task_of(operation) or "")
+    return task is not None and task.held and task.owner == op.worker_of(operation)
+
+
+def _holders(scene: Scene) -> list[str]:
+    held = {task.owner for task in _model(scene).tasks.values() if task.held and task.owner}
+    return sorted(held & set(scene.names["worker"]))
+
+
+# --- commands ---------------------------------------------------------------------------------------
+
+
+def _tasks_come(profile: BoardProfile) -> tuple[Move, ...]:
+    strange = strange_names(profile.names) if profile.names_new_tasks else ()
+    removable = supported(profile, op.Cancel("t"))
+
+    def depends(scene: Scene) -> list[tuple[str, ...]]:
+        known = _known(scene)
+        few = tuple(sorted(scene.chance.sample(known, min(len(known), scene.chance.randint(1, 2)))))
+        return [(), (), few]
+
+    def batches(scene: Scene) -> list[tuple[str, ...]]:
+        first, second = _fresh(scene)
+        known = _known(scene)
+        chain, circle = (first, f"{second}:{first}"), (f"{first}:{second}", f"{second}:{first}")
+        dangling = (first, f"{second}:nobody")
+        again = ((first, known[0]),) if known else ()
+        return [chain, chain, chain, circle, dangling, *again]
+
+    twice = Each(_fresh_one, _some_known if profile.names_new_tasks else lambda _scene: ())
+    adding: Arguments = {
+        "task": twice,
+        "priority": Some(lambda _s: (1, 5, 5, 9)),
+        "depends": Some(depends),
+        "max_attempts": Some(lambda _s: (None,) * 6 + (1,)),
+        "size": Some(lambda _s: (0, 0, 0, 5000)),
+    }
+    odd: Arguments = {"task": Some(lambda _s: strange)}
+    return (
+        Move(op.AddTask, adding, lambda s, _o: 4 if _room(s) else 0.2),
+        Move(op.AddBatch, {"tasks": Some(batches)}, lambda s, _o: 1.2 if _room(s) else 0.1),
+        *((Move(op.AddTask, odd, 0.4),) if strange and removable else ()),
+    )
+
+
+def _fresh_one(scene: Scene) -> list[str]:
+    return _fresh(scene)[:1]
+
+
+def _of_workers(profile: BoardProfile) -> tuple[Move, ...]:
+    def worker(scene: Scene) -> list[str]:
+        return [scene.pick(scene.names["worker"])]
+
+    def free(scene: Scene, _operation: Operation) -> float:
+        some = any(task.status == "available" for task in _model(scene).tasks.values())
+        return 6 if some else 0.8
+
+    def nobody(_scene: Scene) -> tuple[str, ...]:
+        return ("nobody",)
+
+    def retried(scene: Scene, operation: Operation) -> float:
+        return 1.0 if _task(scene, operation).status == "failed" else 0.05
+
+    def of_owner(scene: Scene, operation: Operation) -> float:
+        return 3.0 if _owned(scene, operation) else 0.15
+
+    by_anybody: Arguments = {"worker": Each(_any_worker), "task": Each(_some_known, nobody)}
+    some_task = {"task": Each(_some_known, nobody)}
+    stale: Arguments = {**by_anybody, "stale": Some(lambda _s: (True,))}
+    sized: Arguments = {**by_anybody, "size": Some(lambda _s: (0, 0, 0, 3000))}
+    return (
+        Move(op.Claim, {"worker": Each(worker)}, free),
+        Move(op.Claim, {"worker": Each(worker), "task": Each(_some_known, nobody)}, 0.2),
+        Move(op.Complete, sized, of_owner),
+        Move(op.Complete, stale, lambda s, o: 0.3 if _owned(s, o) else 0.02),
+        Move(op.Start, by_anybody, 1.0, _owned),
+        Move(op.Fail, by_anybody, 1.0, _owned),
+        Move(op.Release, by_anybody, 0.7, _owned),
+        Move(op.Heartbeat, {"worker": Each(_holders)}, 1.0),
+        Move(op.Cancel, some_task, 0.1),
+        Move(op.Retry, some_task, retried),
+    )
+
+
+def _any_worker(scene: Scene) -> Sequence[str]:
+    return scene.names["worker"]
+
+
+def _of_leaders() -> tuple[Move, ...]:
+    node: Arguments = {"node": Each(lambda s: [s.pick(NODES)])}
+
+    def led(scene: Scene, _operation: Operation) -> bool:
+        return bool(_model(scene).tokens)
+
+    def copied(scene: Scene, _operation: Operation) -> bool:
+        return _calm(scene)
+
+    stale: Arguments = {**node, "stale": Some(lambda _s: (True,))}
+    return (
+        Move(op.Elect, node, 0.8),
+        Move(op.WriteAsLeader, node, 0.5, led),
+        Move(op.WriteAsLeader, stale, 0.2, led),
+        Move(op.Renew, node, 0.3, led),
+        Move(op.StepDown, node, 0.3, led),
+        Move(op.Checkpoint, {"name": Each(lambda s: [s.pick(("c1", "c2"))])}, 0.5),
+        Move(
+            op.Restore,
+            {"name": Each(lambda s: sorted(_model(s).checkpoints), lambda _s: ("c9",))},
+            0.3,
+            copied,
+        ),
+    )
+
+
+def _looks(profile: BoardProfile) -> tuple[Move, ...]:
+    lease_s = profile.figures.lease_s
+
+    def waits_for_lease(scene: Scene, _operation: Operation) -> bool:
+        return bool(_holders(scene)) and profile.leases and lease_s <= LONGEST_WAIT_S
+
+    return (
+        Move(op.Status, weight=0.5, writes=False),
+        Move(op.List, weight=0.4, writes=False),
+        Move(op.Recover, weight=0.8, writes=False),
+        Move(op.Settle, weight=0.3),
+        Move(common.Sleep, {"seconds": Some(lambda _s: (0.05, 0.2, 0.5))}, 0.5),
+        Move(
+            common.Sleep,
+            {"seconds": Some(lambda _s: (round(lease_s + 0.5, 3),))},
+            0.5,
+            waits_for_lease,
+        ),
+    )
+
+
+# --- faults and others ------------------------------------------------------------------------------
+
+
+def _faults(profile: BoardProfile) -> tuple[Move, ...]:
+    if profile.server:
+        return (
+            Move(op.KillServer, weight=0.5, when=_calm),
+            Move(op.RestartServer, weight=0.3, when=_calm),
+            Move(op.StartSecondServer, weight=0.2, when=_calm),
         )
-        if self.profile.sure_calls:
-            call = self.random.randrange(self.profile.sure_calls)
-            errno = self.random.choice(common.ERRNOS)
-            yield _Candidate(0.6, lambda: self._crash(common.CrashAt(self._adding(), call)))
-            yield _Candidate(0.4, lambda: self._crash(common.KillAt(self._adding(), call)))
-            yield _Candidate(0.5, lambda: self._crash(common.FailAt(self._adding(), call, errno)))
+    damages = ("garbage", "truncate", "flip", "empty", "delete")
+    damage = {"how": Some(lambda _s: damages), "seed": Some(lambda _s: range(100))}
+    return (
+        Move(op.CorruptBoard, damage, 0.6, _calm),
+        Move(op.HoldBoardLock, {"seconds": Some(lambda _s: (0.3,))}, 0.2, _calm),
+    )
 
-    def _adding(self) -> Operation:
-        return op.AddTask(self._name())
 
-    def _crash(self, hazard: Operation) -> Operation:
-        self.crashes += 1
-        self.next = [op.List()]
-        return hazard
+def _around(profile: BoardProfile) -> Iterator[Around]:
+    """A server writes for the commands: they feel its death only."""
+    if profile.server:
+        yield Around(op.KillServer, lambda _s, o: op.KillServer(o), fits=_changes)
+        return
+    yield from hazards.broken(profile.sure_calls)
+    yield Around(faults.FillDisk, lambda _s, o: faults.FillDisk(during=o), certain=True)
+    yield Around(op.HoldBoardLock, lambda _s, o: op.HoldBoardLock(0.3, o), fits=_changes)
+    yield from hazards.clock()
+    yield from hazards.resources(roles=False)
 
-    def _corrupt(self) -> Operation:
-        self.next = [op.Claim(self._worker()), op.Repair(), op.List()]
-        if not supported(self.profile, op.Repair()):  # nothing brings it back: a new board, then
-            anew = (common.Reset(), op.Init(), op.Up(), op.AddTask(self._name()))
-            self.next = [op.Claim(self._worker()), op.List(), *anew]
-        how = self.random.choice(("garbage", "truncate", "flip", "empty", "delete"))
-        return op.CorruptBoard(how, self.random.randrange(100))
 
-    def _background(self) -> Iterator[_Candidate]:
-        if self.model.spawned:
-            name = self.random.choice(sorted(self.model.spawned))
-            yield _Candidate(3, lambda: op.StopWorker(name))
-            yield _Candidate(1, lambda: op.KillWorker(name))
-            return
-        if self.spawns < 2 and self.model.tasks:
-            yield _Candidate(0.7, self._spawn)
+def _changes(_scene: Scene, command: Operation) -> bool:
+    return not isinstance(command, LIFE) and not command.looks
 
-    def _spawn(self) -> Operation:
-        self.spawns += 1
-        behaviour = self.random.choice(BACKGROUND)
-        name = f"spawned{self.spawns}"
-        if behaviour == "claim-and-die":
-            self.next = [common.Sleep(0.5), op.StopWorker(name)]
-        return op.SpawnWorker(name, behaviour)
+
+def _background() -> tuple[Move, ...]:
+    def spawnable(scene: Scene, _operation: Operation) -> bool:
+        model = _model(scene)
+        return not model.spawned and bool(model.tasks) and scene.taken(op.SpawnWorker) < 2
+
+    def name(scene: Scene) -> list[str]:
+        return [f"spawned{scene.taken(op.SpawnWorker) + 1}"]
+
+    there = Each(lambda s: sorted(_model(s).spawned)[:1])
+    return (
+        Move(
+            op.SpawnWorker,
+            {"worker": Each(name), "behaviour": Some(lambda _s: BACKGROUND)},
+            0.7,
+            spawnable,
+        ),
+        Move(op.StopWorker, {"worker": there}, 3),
+        Move(op.KillWorker, {"worker": there}, 1),
+    )
+
+
+def _follows(scene: Scene, operation: Operation, profile: BoardProfile) -> Iterable[Operation]:
+    """A look after something broke; a repair after damage; the end of what nobody would end."""
+    if isinstance(operation, faults.LibraryFault) and operation.lasting:
+        yield op.Status()
+    if isinstance(operation, CRASHES):
+        yield op.List()
+    if isinstance(operation, op.SpawnWorker) and operation.behaviour == "claim-and-die":
+        yield from (common.Sleep(0.5), op.StopWorker(operation.worker))
+    if isinstance(operation, op.CorruptBoard):
+        yield op.Claim(scene.pick(scene.names["worker"]))
+        if supported(profile, op.Repair()):
+            yield from (op.Repair(), op.List())
+        else:  # nothing brings it back: a new board, then
+            anew = op.AddTask(_fresh(scene)[0])
+            yield from (op.List(), common.Reset(), op.Init(), op.Up(), anew)
+    for part in walk(operation):
+        if isinstance(part, op.AddTask) and not plain_name(part.task, profile.names):
+            yield op.Cancel(part.task)
+
+
+def _recovery(scene: Scene, profile: BoardProfile) -> Iterator[Operation]:
+    """Faults off; a healthy worker comes, and every task comes to its end."""
+    model = _model(scene)
+    if model.lasting:
+        yield faults.Heal()
+    if profile.server and not _serving(scene):
+        yield op.Up()
+    for name in sorted({name.rpartition("-")[0] or name for name in model.spawned}):
+        yield op.StopWorker(name)
+    yield from (op.Status(), op.SpawnWorker("helper"), op.Settle(), op.StopWorker("helper"))
+    if profile.all_settles:
+        yield op.Verify("all tasks are settled")
+    if profile.counts_completions:
+        yield op.Verify("no task is completed twice")
+    yield op.Settle()

@@ -15,7 +15,8 @@ from mutiny.contracts.board.outcomes import COMMANDS, learn, outcomes, server_ki
 from mutiny.kit import faults
 from mutiny.kit import operations as common
 from mutiny.kit.answer import Answer
-from mutiny.kit.beliefs import Span
+from mutiny.kit.beliefs import ANYTIME, Span
+from mutiny.kit.domains import strange
 from mutiny.model.operation import Operation
 
 STEP_S = 0.1
@@ -28,6 +29,13 @@ class Walk:
     def __init__(self, model: BoardModel) -> None:
         self.model = model
         self.now = 0.0
+        self.sure = True
+        """Was each outcome so far the only right one, however long everything takes?"""
+
+    @property
+    def lasting(self) -> bool:
+        """Is a fault on that lasts?"""
+        return bool(self.model.lasting)
 
     @property
     def moment(self) -> Span:
@@ -37,7 +45,7 @@ class Walk:
         """Take the first outcome that the model holds for right."""
         self.now += getattr(operation, "seconds", 0.0) + STEP_S
         if isinstance(operation, common.Reset):
-            self.model = BoardModel(self.model.profile)
+            self.model, self.sure = BoardModel(self.model.profile), True
         elif isinstance(operation, COMMANDS):
             self._command(operation)
         elif isinstance(operation, common.ExpectError | common.Choice):
@@ -45,12 +53,15 @@ class Walk:
         elif isinstance(operation, common.Parallel | common.Interleave | common.Trace):
             for part in operation.children():
                 self.apply(part)
+            self.sure = self.sure and isinstance(operation, common.Trace)
         elif isinstance(operation, common.SweepPoint | faults.KillDuring):
             self.apply(operation.operation)
+            self.sure = False
             if operation.ends_world:
                 self.model = replace(self.model.all_blurred(), spawned={}, up=frozenset({False}))
         elif operation.children():
             self.apply(operation.children()[0])
+            self.sure = False
             if isinstance(operation, op.KillServer):
                 self.model = server_killed(self.model)
         else:
@@ -59,16 +70,47 @@ class Walk:
                 living |= set(operation.names)
             seen = BoardObservation(began=self.now, ended=self.now, living=living)
             self.model = control(self.model, operation, seen)
+            self.sure = self.sure and not self.model.spawned and not self.model.damaged
+            if isinstance(operation, faults.LibraryFault) and operation.lasting:
+                self.model = replace(self.model, lasting=(*self.model.lasting, operation))
         if isinstance(operation, op.Settle):
             self.model = replace(self.model, faults=(), lasting=())
 
     def _command(self, operation: Operation) -> None:
+        if isinstance(operation, op.AddTask) and strange(operation, self.model.profile.names):
+            return  # whether a target takes such a name, nobody knows
         right = outcomes(self.model, operation, self.moment)
+        ways = {(one.success, one.task) for one in outcomes(self.model, operation, ANYTIME)}
+        self.sure = self.sure and len(ways) == 1
         taken = next((outcome for outcome in right if outcome.success), right[0])
         after = taken.after
         if taken.success:
             after = learn(after, operation, _answer(after, operation, taken.task))
         self.model = after.acknowledged(self.model)
+
+    def served(self, command: Operation) -> bool | None:
+        """Is a command sure to be served (True), or sure to be refused (False), at whatever pace?"""
+        ways = {outcome.success for outcome in outcomes(self.model, command, ANYTIME)}
+        if len(ways) > 1 or (True in ways and strange(command, self.model.profile.names)):
+            return None
+        always = isinstance(command, op.AddTask | op.Checkpoint | op.Status | op.List)
+        return None if True in ways and not (self.sure or always) else True in ways
+
+    def situation(self, command: Operation) -> str:
+        """The state that a command meets, in a word."""
+        model = self.model
+        if not model.initialised:
+            return "no board"
+        if model.profile.server and model.serving is not True:
+            return "server down"
+        name = op.task_of(command)
+        if name is None:
+            return "nobody leads" if model.leader is None else "somebody leads"
+        task = model.tasks.get(name)
+        if task is None:
+            return "absent"
+        owner = "own" if task.owner == op.worker_of(command) else "another's"
+        return f"{task.status}, {owner}" if task.held else task.status
 
     def certain(self, operation: Operation) -> bool | None:
         """Is a command sure to be served? False: sure to be refused; None: time decides."""

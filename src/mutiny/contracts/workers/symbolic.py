@@ -69,7 +69,7 @@ class Walk:
         model = self.model
         if not model.initialised:
             return "no workspace"
-        name = model.last_reviewed if isinstance(command, op.Reject) else op.worker_of(command)
+        name = _subject(model, command)
         daemon = {True: "up", False: "down", None: "unknown"}[model.daemon_certain]
         if name is None:
             return f"daemon {daemon}"
@@ -112,7 +112,7 @@ class Walk:
         after = outcome_taken(model, operation, (f"t{len(model.work)}",) if said else ())
         expectation = expect(model, operation)
         if expectation.success and (expectation.rejections or model.lasting):
-            return _both(after, model, op.worker_of(operation))
+            return _both(after, model, _subject(model, operation))
         return after
 
     def _at_once(self, model: WorkersModel, parts: tuple[Operation, ...]) -> WorkersModel:
@@ -135,7 +135,7 @@ class Walk:
         inner = hazard.children()[0]
         before = outcome_taken(model, hazard, ()) if not _breaks(hazard) else model
         after = self._told(before, inner)
-        after = _both(after, before, op.worker_of(inner))
+        after = _both(after, before, _subject(before, inner))
         after = replace(after, daemon=after.daemon | before.daemon)
         if not ends_world(hazard):
             return after
@@ -157,6 +157,11 @@ def _both(model: WorkersModel, other: WorkersModel, name: str | None) -> Workers
             offline_allowed=new.offline_allowed or old.offline_allowed,
         )
     )
+
+
+def _subject(model: WorkersModel, operation: Operation) -> str | None:
+    """The worker that an operation is about."""
+    return model.last_reviewed if isinstance(operation, op.Reject) else op.worker_of(operation)
 
 
 def _breaks(operation: Operation) -> bool:
