@@ -25,7 +25,7 @@ from builders import (
     view,
 )
 from mutiny.contracts.workers import operations as op
-from mutiny.contracts.workers.generate import generate
+from mutiny.contracts.workers.contract import WorkersContract
 from mutiny.contracts.workers.model import WorkersModel
 from mutiny.contracts.workers.observation import Observation
 from mutiny.contracts.workers.profile import Profile
@@ -208,13 +208,13 @@ def test_exploration_breaks_commands_only_where_they_surely_come() -> None:
     points = [
         part
         for seed in range(60)
-        for item in generate(Profile(sure_calls=3), seed, 40)
+        for item in WorkersContract(Profile(sure_calls=3)).generate(seed, 40)
         for part in walk(item)
         if isinstance(part, op.SweepPoint)
     ]
     assert points
     assert max(point.call for point in points) < 3
-    none = [part for seed in range(60) for part in generate(Profile(), seed, 40)]
+    none = [part for seed in range(60) for part in WorkersContract(Profile()).generate(seed, 40)]
     assert not any(isinstance(part, op.SweepPoint) for part in none)
 
 
@@ -222,7 +222,7 @@ def test_a_lasting_fault_of_exploration_is_healed_before_the_end() -> None:
     lasted = 0
     for seed in range(120):
         on = False
-        for item in generate(Profile(sure_calls=3), seed, 30):
+        for item in WorkersContract(Profile(sure_calls=3)).generate(seed, 30):
             on = on or (isinstance(item, faults.LibraryFault) and item.lasting)
             lasted += on
             if isinstance(item, op.Settle | op.Down | op.KillDaemon):

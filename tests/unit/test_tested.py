@@ -9,7 +9,7 @@ import pytest
 
 from mutiny.contracts.board import operations as board
 from mutiny.contracts.workers import operations as op
-from mutiny.contracts.workers.generate import generate
+from mutiny.contracts.workers.contract import WorkersContract
 from mutiny.contracts.workers.profile import Profile
 from mutiny.engine.tested import why_untested
 from mutiny.experiments.compile import compile_experiment
@@ -143,4 +143,4 @@ def test_every_scenario_tests_something(name: str) -> None:
 
 def test_every_explored_sequence_tests_something() -> None:
     for seed in range(100):
-        assert untested(*generate(Profile(), seed, 30)) == (), seed
+        assert untested(*WorkersContract(Profile()).generate(seed, 30)) == (), seed

@@ -15,7 +15,8 @@ from mutiny.kit.answer import Answer, Words, answer_of
 from mutiny.kit.beliefs import GIVEN_UP, Beliefs, ModelBase, distinct
 from mutiny.kit.checking import Check, StateRule
 from mutiny.kit.contract import Answered, Checked, Observation
-from mutiny.kit.exploring import Explored, generate
+from mutiny.kit.exploring import Explored, Walk, generate
+from mutiny.kit.hazards import every_command
 from mutiny.kit.judging import Judge, Judged, Moment
 from mutiny.kit.operations import Choice, Reset
 from mutiny.kit.outcome import Outcome
@@ -141,14 +142,17 @@ class ContractBase(Generic[Model, Seen]):
         """The sequence in the words of this target; unless told, it lacks none."""
         return Fitted(tuple(sequence))
 
-    def explored(self) -> Explored | None:
-        """What exploration may do; None: nothing."""
-        return None
+    def explored(self) -> Explored:
+        """What exploration may do; unless told, every command that needs no argument."""
+        return every_command(self.operations.values())
 
     def generate(self, seed: int, length: int) -> tuple[Operation, ...]:
         """An explored sequence: chaos, then recovery."""
-        explored = self.explored()
-        return () if explored is None else generate(explored, ModelWalk(self), seed, length)
+        return generate(self.explored(), self.walk(), seed, length)
+
+    def walk(self) -> Walk:
+        """A run without a target."""
+        return ModelWalk(self)
 
     def plausible(self, sequence: Sequence[Operation], original: Sequence[Operation]) -> bool:
         """Could this sequence mean anything? The minimiser does not run what could not."""

@@ -10,21 +10,25 @@ commands at once, every command inside every fault, lasting faults and their end
 from __future__ import annotations
 
 import itertools
-import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from mutiny.kit import faults
 from mutiny.kit import operations as common
 from mutiny.model.operation import Kind, Operation
 from mutiny.seeds import stream
 
+if TYPE_CHECKING:
+    import random
+
 Value = TypeVar("Value")
 TRIES = 20
 """So often another candidate is drawn when one has nothing to offer."""
-REFUSALS, PAIRS, AROUND = 2.4, 1.6, 2.2
+EARLY = 0.25
+"""How often a command that must be refused is given before what has to come first."""
+REFUSALS, PAIRS, AROUND = 3.0, 1.8, 2.2
 """How often each family is wanted; one step of ordinary progress has a weight of 0.3 to 6."""
 
 
@@ -241,7 +245,8 @@ class _Maker:
             return self.next.pop(0)
         first = self.explored.first(self.scene)
         if first is not None:
-            return first
+            early = self._refusal() if self.scene.chance.random() < EARLY else None
+            return early or first
         pool = self._pool()
         weights = [weight for weight, _ in pool]
         for _ in range(TRIES):
@@ -281,20 +286,19 @@ class _Maker:
     # --- families --------------------------------------------------------------------------------
 
     def _refusal(self) -> Operation | None:
-        """A command that must be refused now: first the command by chance, then the wrong state."""
-        found = list(refusals(self.explored, self.scene))
+        """A command that must be refused now: each command in each wrong state as likely as any other."""
+        found: dict[tuple[str, str], list[Operation]] = {}
+        for state, one in refusals(self.explored, self.scene):
+            found.setdefault((one.type, state), []).append(one)
         if not found:
             return None
-        kind = self.scene.pick(sorted({one.type for _, one in found}))
-        states = sorted({state for state, one in found if one.type == kind})
-        state = self.scene.pick(states)
-        wrong = [one for where, one in found if one.type == kind and where == state]
+        wrong = found[self.scene.pick(sorted(found))]
         return self.explored.refused(self.scene.pick(wrong))
 
     def _pair(self) -> Operation | None:
         """Two commands at once, at least one of which may be served."""
         commands = self.explored.commands()
-        for _ in range(TRIES):
+        for _ in range(TRIES if commands else 0):
             first, second = self.scene.pick(commands), self.scene.pick(commands)
             one = self._instance(first)
             other = self._instance(second)

@@ -6,12 +6,13 @@ makes, places); the kit makes every fault of the library that fits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import MISSING, fields
 
 from mutiny.kit import faults
 from mutiny.kit import operations as common
-from mutiny.kit.exploring import Around, Move, Scene, Some, always
-from mutiny.model.operation import Operation
+from mutiny.kit.exploring import Around, Explored, Move, Scene, Some, always
+from mutiny.model.operation import Kind, Operation
 
 KILL_AFTER_MS = (5.0, 30.0, 60.0, 90.0, 120.0, 180.0, 260.0)
 OFFSETS_S = (3600.0, -3600.0, 86400.0, -86400.0, 2.0)
@@ -89,20 +90,17 @@ def clock() -> tuple[Around, ...]:
     )
 
 
-def resources(roles: bool) -> tuple[Around, ...]:
-    """Too few rights, descriptors and processor time while a command runs; `roles`: has it a daemon?"""
-    limits = (
-        Around(faults.LowerLimit, lambda s, o: faults.LowerLimit(spare=s.pick(SPARE), during=o)),
-    )
+def resources() -> tuple[Around, ...]:
+    """Too few rights, descriptors and processor time while a command runs, for a target with a daemon."""
     return (
+        Around(faults.LowerLimit, lambda s, o: faults.LowerLimit(spare=s.pick(SPARE), during=o)),
         Around(faults.Forbid, lambda _s, o: faults.Forbid(during=o)),
         Around(faults.StarveCpu, lambda _s, o: faults.StarveCpu(0.2, during=o)),
-        *(limits if roles else ()),
     )
 
 
-def beside(*, when: When = always, has_lock: bool = True, roles: bool = True) -> tuple[Move, ...]:
-    """Faults that come and go by themselves, that last, and damage that stays."""
+def beside(*, when: When = always, has_lock: bool = True) -> tuple[Move, ...]:
+    """Faults that come and go, that last, and damage that stays, for a target with a daemon."""
     short: tuple[Move, ...] = (
         Move(faults.SkewClock, {"offset_s": _drawn(OFFSETS_S), "seconds": _once(0.3)}, 0.1, when),
         Move(faults.StarveCpu, {"share": _once(0.15), "seconds": _once(0.4)}, 0.1, when),
@@ -122,4 +120,24 @@ def beside(*, when: When = always, has_lock: bool = True, roles: bool = True) ->
         faults.DamageFile, {"how": _drawn(DAMAGES), "seed": _drawn(range(1, 100))}, 0.3, when
     )
     held = Move(faults.HoldLock, {"seconds": _once(0.4)}, 0.1, when)
-    return (*short, *lasting, damage, *(limits if roles else ()), *((held,) if has_lock else ()))
+    return (*short, *lasting, *limits, damage, *((held,) if has_lock else ()))
+
+
+def every_command(operations: Iterable[type[Operation]], sure_calls: int = 0) -> Explored:
+    """For a contract that declares nothing: every command that needs no argument, alone, refused, at once
+    with others, and broken off.
+    """
+    plain = [
+        make
+        for make in operations
+        if make.kind is Kind.COMMAND
+        and not any(
+            one.default is MISSING and one.default_factory is MISSING for one in fields(make)
+        )
+    ]
+    return Explored(
+        opening=lambda _scene: (),
+        moves=(*(Move(make) for make in plain), Move(common.Sleep, weight=0.2)),
+        around=broken(sure_calls),
+        recovery=lambda _scene: (),
+    )

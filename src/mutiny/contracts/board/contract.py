@@ -14,9 +14,11 @@ from mutiny.contracts.board.profile import BoardProfile
 from mutiny.contracts.board.rules import RULES
 from mutiny.contracts.board.scenarios import scenarios_of
 from mutiny.contracts.board.supported import fit, supported
+from mutiny.contracts.board.symbolic import Walk
 from mutiny.kit.answer import Answer, Words, answer_of
 from mutiny.kit.base import ContractBase
 from mutiny.kit.checking import StateRule
+from mutiny.kit.exploring import Explored
 from mutiny.kit.judging import Moment
 from mutiny.kit.supported import Fitted
 from mutiny.model.operation import Operation
@@ -139,9 +141,13 @@ class BoardContract(ContractBase[BoardModel, BoardObservation]):
         """The sequence in the words of this target."""
         return fit(self.profile, sequence)
 
-    def generate(self, seed: int, length: int) -> tuple[Operation, ...]:
-        """An explored sequence: chaos, then recovery."""
-        return generate.generate(self.profile, seed, length)
+    def explored(self) -> Explored:
+        """What exploration may do with a board."""
+        return generate.explored(self.profile)
+
+    def walk(self) -> Walk:
+        """A run without a board."""
+        return Walk(BoardModel(self.profile))
 
     def plausible(self, sequence: Sequence[Operation], original: Sequence[Operation]) -> bool:
         """Could this sequence mean anything? The minimiser does not run what could not."""

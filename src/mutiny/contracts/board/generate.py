@@ -12,9 +12,8 @@ from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.model import BoardModel
 from mutiny.contracts.board.profile import LONGEST_WAIT_S, BoardProfile
 from mutiny.contracts.board.supported import supported
-from mutiny.contracts.board.symbolic import Walk
 from mutiny.contracts.board.tasks import Task
-from mutiny.kit import exploring, faults, hazards
+from mutiny.kit import faults, hazards
 from mutiny.kit import operations as common
 from mutiny.kit.domains import casts, plain_name, strange_names
 from mutiny.kit.exploring import Arguments, Around, Each, Explored, Move, Scene, Some
@@ -37,11 +36,6 @@ FIGURES = (
 )
 LIFE = (op.Init, op.Up, op.Down, op.RestartServer)
 CRASHES = (common.CrashAt, common.KillAt, common.FailAt, faults.KillDuring)
-
-
-def generate(profile: BoardProfile, seed: int, length: int) -> tuple[Operation, ...]:
-    """An explored sequence: chaos, then recovery."""
-    return exploring.generate(explored(profile), Walk(BoardModel(profile)), seed, length)
 
 
 def explored(profile: BoardProfile) -> Explored:
@@ -82,7 +76,8 @@ def _opening(scene: Scene, profile: BoardProfile) -> Iterator[Operation]:
     if draw < 0.35 and supported(profile, figure):
         yield figure
     elif draw < 0.5 and not profile.server:
-        yield scene.pick((op.List(), op.Claim(WORKERS[0]), op.AddTask(_fresh(scene)[0])))
+        early = (op.List(), op.Claim(WORKERS[0]), op.AddTask(_fresh(scene)[0]))
+        yield common.ExpectError(scene.pick(early))
     yield from (op.Init(), op.Up(), op.AddTask(_fresh(scene)[0]))
 
 
@@ -283,10 +278,7 @@ def _faults(profile: BoardProfile) -> tuple[Move, ...]:
         )
     damages = ("garbage", "truncate", "flip", "empty", "delete")
     damage = {"how": Some(lambda _s: damages), "seed": Some(lambda _s: range(100))}
-    return (
-        Move(op.CorruptBoard, damage, 0.6, _calm),
-        Move(op.HoldBoardLock, {"seconds": Some(lambda _s: (0.3,))}, 0.2, _calm),
-    )
+    return (Move(op.CorruptBoard, damage, 0.6, _calm),)
 
 
 def _around(profile: BoardProfile) -> Iterator[Around]:
@@ -298,7 +290,7 @@ def _around(profile: BoardProfile) -> Iterator[Around]:
     yield Around(faults.FillDisk, lambda _s, o: faults.FillDisk(during=o), certain=True)
     yield Around(op.HoldBoardLock, lambda _s, o: op.HoldBoardLock(0.3, o), fits=_changes)
     yield from hazards.clock()
-    yield from hazards.resources(roles=False)
+    yield Around(faults.Forbid, lambda _s, o: faults.Forbid(during=o), fits=_changes)
 
 
 def _changes(_scene: Scene, command: Operation) -> bool:

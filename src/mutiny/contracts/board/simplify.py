@@ -105,7 +105,7 @@ def _sensible(way: Walk, operation: Operation) -> bool:
     model = way.model
     early = (op.Init, op.Up, op.Configure, common.Sleep)
     if not model.initialised and not isinstance(operation, early):
-        return False
+        return isinstance(operation, common.ExpectError) and way.served(operation.inner) is False
     if isinstance(operation, common.ExpectError):
         served = isinstance(operation.inner, COMMANDS) and way.certain(operation.inner)
         return served is not True or model.damaged

@@ -16,11 +16,13 @@ from mutiny.contracts.workers.profile import Profile
 from mutiny.contracts.workers.rules import RULES
 from mutiny.contracts.workers.scenarios import SCENARIOS
 from mutiny.contracts.workers.supported import fit, supported
+from mutiny.contracts.workers.symbolic import Walk
 from mutiny.kit import faults
 from mutiny.kit.answer import Answer, text_answer
 from mutiny.kit.base import ContractBase
 from mutiny.kit.checking import StateRule
 from mutiny.kit.contract import Checked
+from mutiny.kit.exploring import Explored
 from mutiny.kit.judging import Moment
 from mutiny.kit.outcome import Outcome
 from mutiny.kit.supported import Fitted
@@ -178,9 +180,13 @@ class WorkersContract(ContractBase[WorkersModel, Observation]):
         """The sequence in the words of this target."""
         return fit(self.profile, sequence)
 
-    def generate(self, seed: int, length: int) -> tuple[Operation, ...]:
-        """An explored sequence: chaos, then recovery."""
-        return generate.generate(self.profile, seed, length, self.patterns or outcomes.REJECTIONS)
+    def explored(self) -> Explored:
+        """What exploration may do with workers: only refusals whose text is known are asked for."""
+        return generate.explored(self.profile, self.patterns or outcomes.REJECTIONS)
+
+    def walk(self) -> Walk:
+        """A run without a target."""
+        return Walk(self.profile)
 
     def plausible(self, sequence: Sequence[Operation], original: Sequence[Operation]) -> bool:
         """Could this sequence mean anything? The minimiser does not run what could not."""

@@ -8,7 +8,8 @@ from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.model import WorkerBelief, WorkersModel
 from mutiny.contracts.workers.outcomes import REJECTIONS
 from mutiny.contracts.workers.profile import Profile
-from mutiny.contracts.workers.symbolic import Walk, ends_world
+from mutiny.contracts.workers.supported import supported
+from mutiny.contracts.workers.symbolic import ends_world
 from mutiny.kit import exploring, faults, hazards
 from mutiny.kit.domains import BAD_INPUT, casts, plain_name, strange_names, texts
 from mutiny.kit.exploring import Each, Explored, Move, Scene, Some
@@ -29,13 +30,6 @@ MAX_HITS = 2
 """Faults that one task may have to bear before exploration leaves it in peace."""
 
 
-def generate(
-    profile: Profile, seed: int, length: int, refusals: Collection[str] = REJECTIONS
-) -> tuple[Operation, ...]:
-    """An explored sequence: chaos, then recovery."""
-    return exploring.generate(explored(profile, refusals), Walk(profile), seed, length)
-
-
 def explored(profile: Profile, refusals: Collection[str] = REJECTIONS) -> Explored:
     """Everything that exploration has to know of workers; `refusals`: those of known text."""
     names = profile.names
@@ -48,13 +42,14 @@ def explored(profile: Profile, refusals: Collection[str] = REJECTIONS) -> Explor
             *hazards.broken(profile.sure_calls),
             *hazards.disks(_place),
             *hazards.clock(),
-            *hazards.resources(roles=True),
+            *hazards.resources(),
             *(hazards.lock() if profile.has_lock else ()),
             exploring.Around(op.PauseProcess, _paused),
         ),
         names={"worker": casts(NAMES, names)},
         recovery=_recovery,
         follows=_follows,
+        supported=lambda operation: supported(profile, operation),
         hazardous=lambda scene: _running(scene) and not _tired(scene),
     )
 

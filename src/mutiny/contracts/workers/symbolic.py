@@ -79,7 +79,8 @@ class Walk:
             return f"daemon {daemon}"
         if isinstance(command, op.Accept) and model.source_dirty:
             return "dirty source"
-        return "or".join(sorted(model.workers[name].statuses))
+        statuses = model.workers[name].statuses
+        return next(iter(statuses)) if len(statuses) == 1 else "unclear"
 
     def apply(self, operation: Operation) -> None:
         """Advance the beliefs; what nobody can know is believed both ways."""
