@@ -38,6 +38,8 @@ class Simulator:
     config: Config
     board: Board = field(default_factory=Board)
     guards: Guards = field(default_factory=lambda: Guards(with_breaker=False))
+    made: bool = False
+    """`Init` or `Up` has made the board."""
     now: float = 1000.0
     beats: dict[str, float] = field(default_factory=dict)
     leader_beat: float = float("-inf")
@@ -47,6 +49,8 @@ class Simulator:
 
     def say(self, operation: Operation) -> dict[str, object]:
         """One command, one answer."""
+        if not self.made:
+            return {"ok": False, "error": "not_initialised", "message": "There is no board here"}
         command = self._command(operation)
         if core.beats(command):
             self.beats[command.worker] = self.now
@@ -193,6 +197,7 @@ def _execute(board: Simulator, operation: Operation) -> OperationResult:
         parts = tuple(_execute(board, part) for part in operation.operations)
         return OperationResult(inner=parts)
     if isinstance(operation, SILENT):
+        board.made = True
         return OperationResult()
     if isinstance(operation, op.Verify):
         finding = understand(operation.sentence).of(board.look())

@@ -110,7 +110,7 @@ class Move:
     writes: bool = True
     """When it is served it surely changes files: a disk fault or a system call's end is felt."""
     settled: bool = True
-    """After a fault hit it the beliefs still know who exists; False: it is not used while a fault lasts."""
+    """After a fault hit it the beliefs know who exists and runs; if not, it is not used while one lasts."""
 
     @property
     def is_command(self) -> bool:
@@ -246,6 +246,8 @@ class _Maker:
         first = self.explored.first(self.scene)
         if first is not None:
             early = self._refusal() if self.scene.chance.random() < EARLY else None
+            if early is not None and early.kind is Kind.COMMAND:
+                early = common.ExpectError(early)
             return early or first
         pool = self._pool()
         weights = [weight for weight, _ in pool]

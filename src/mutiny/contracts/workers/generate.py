@@ -177,9 +177,9 @@ def _commands(names: str) -> tuple[Move, ...]:
     prompt, message = Some(lambda _s: PROMPTS), Some(lambda _s: MESSAGES)
     reviewed = _review_is("needs_review")
     return (
-        Move(op.Init, weight=0, writes=False),
-        Move(op.Up, weight=12, when=lambda s, _o: not _running(s)),
-        Move(op.Down, weight=0.5, when=_running, writes=False),  # its daemon writes
+        Move(op.Init, weight=0, writes=False, settled=False),
+        Move(op.Up, weight=12, when=lambda s, _o: not _running(s), settled=False),
+        Move(op.Down, weight=0.5, when=_running, writes=False, settled=False),  # its daemon writes
         Move(op.Add, {"worker": Each(new_and_strange, _known)}, add_weight, addable, settled=False),
         Move(op.Nuke, {"worker": worker}, 0.35, _resettable, settled=False),
         Move(op.Start, {"worker": worker, "prompt": prompt}, _start_weight, _startable),
