@@ -103,6 +103,16 @@ def explored(profile: BoardProfile) -> set[str]:
     }
 
 
+FITTING = {f"{letter}{number}" for letter in "tw" for number in range(200)}
+
+
+def named(profile: BoardProfile) -> set[str]:
+    """The tasks that some explored sequences add."""
+    contract = BoardContract(profile)
+    steps = (one for seed in range(30) for one in contract.generate(seed, 25))
+    return {one.task for one in steps if isinstance(one, op.AddTask)}
+
+
 def seen(task: Task) -> BoardObservation:
     return picture(view(task))
 
@@ -178,6 +188,7 @@ SWITCHES: dict[str, dict[str, tuple[object, Allowed]]] = {
         "step": (True, lambda one: not broken(one, A, op.List(), ok(), picture(view(DONE)))),
         "words": (True, lambda one: "agents" in BoardContract(one).scenarios),
     },
+    "names": {"exploration": ("[tw][0-9]+", lambda one: named(one) <= FITTING)},
     "sure_calls": {"exploration": (6, lambda one: "CrashAt" in explored(one))},
     "lacks": {
         "words": (("Cancel",), lambda one: not supported(one, op.Cancel("a"))),

@@ -168,10 +168,11 @@ def _tasks_come(profile: BoardProfile) -> tuple[Move, ...]:
         "max_attempts": Some(lambda _s: (None,) * 6 + (1,)),
         "size": Some(lambda _s: (0, 0, 0, 5000)),
     }
+    batch = Move(op.AddBatch, {"tasks": Some(batches)}, lambda s, _o: 1.2 if _room(s) else 0.1)
     odd: Arguments = {"task": Some(lambda _s: strange)}
     return (
         Move(op.AddTask, adding, lambda s, _o: 4 if _room(s) else 0.2),
-        Move(op.AddBatch, {"tasks": Some(batches)}, lambda s, _o: 1.2 if _room(s) else 0.1),
+        *((batch,) if profile.batches else ()),
         *((Move(op.AddTask, odd, 0.4),) if strange and removable else ()),
     )
 
