@@ -107,6 +107,8 @@ class Judge(Questions[Model, Seen]):
 
         `hindered`: a fault may have kept it from what was due. `excuses`: refusals that a fault makes true.
         """
+        if result.harness_error is not None:
+            return self._not_carried_out(model, operation, result)
         moment = self.moment(result, first=first)
         trouble = self._trouble(operation, result)
         if trouble is not None:
@@ -213,6 +215,7 @@ class Judge(Questions[Model, Seen]):
         found: list[Model] = []
         verdicts: list[Verdict] = []
         stopped: list[tuple[int, Judged[Model]]] = []
+        half_done = False
         for order in itertools.permutations(range(len(parts))):
             models: tuple[Model, ...] = (model,)
             for place, index in enumerate(order):
@@ -220,12 +223,13 @@ class Judge(Questions[Model, Seen]):
                 if judged.verdict.stops_run:
                     stopped.append((place, judged))
                     break
-                models = judged.models
+                models, half_done = judged.models, half_done or judged.half_done
                 verdicts.append(judged.verdict)
             else:
                 found += models
         if found:  # whichever order it was: what is seen now and later decides
-            return Judged(worst(verdicts), distinct(found), None, "some order explains it")
+            why = "some order explains it"
+            return Judged(worst(verdicts), distinct(found), None, why, half_done=half_done)
         return self._unexplained(model, parts, result, stopped)
 
     def _under_any(
@@ -323,7 +327,7 @@ class Judge(Questions[Model, Seen]):
                     one,
                     during[0],
                     result.inner[0],
-                    hindered=excuses is None,
+                    hindered=excuses is None or bool(one.lasting),
                     excuses=excuses or frozenset(),
                 )
                 for one in worlds

@@ -34,7 +34,7 @@ _TELLING = (
 """Classes of rules: what tells most about the cause comes first."""
 _SYMPTOMS = (
     *("no_stuck_claim", "all_settle", "completes", "recovers", "serves_legal"),
-    *("answers_in_time", "status_is_honest", "status_follows_model"),
+    *("answers_in_time", "numbers_are_true", "status_is_honest", "status_follows_model"),
     *("verified", "steady_state", "assertion"),
 )
 """Rules that only say that something due did not come: any other broken rule may say why."""

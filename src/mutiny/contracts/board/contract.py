@@ -45,16 +45,6 @@ class BoardContract(ContractBase[BoardModel, BoardObservation]):
         """Those that make sense for this target."""
         return scenarios_of(self.profile)
 
-    @property
-    def lag_s(self) -> float:
-        """How long what is seen may lag behind the truth."""
-        return self.profile.limits.lag_s
-
-    @property
-    def not_applicable(self) -> Mapping[str, str]:
-        """Rules that the target does not promise, with the reason."""
-        return self.profile.not_applicable
-
     def first_model(self) -> BoardModel:
         """No board yet."""
         return BoardModel(self.profile)

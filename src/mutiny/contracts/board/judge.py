@@ -20,7 +20,7 @@ from mutiny.contracts.board.outcomes import learn, server_killed
 from mutiny.kit import faults
 from mutiny.kit import operations as common
 from mutiny.kit.answer import Answer
-from mutiny.kit.beliefs import Span, distinct
+from mutiny.kit.beliefs import ANYTIME, Span, distinct
 from mutiny.kit.judging import CERTAIN, Judge, Judged, Moment
 from mutiny.model.operation import Kind, Operation
 from mutiny.model.result import OperationResult
@@ -55,9 +55,8 @@ class BoardJudge(Judge[BoardModel, BoardObservation]):
 
     def span(self, result: OperationResult) -> Span:
         """When the command was given and answered; at least, between which looks."""
-        if isinstance(result.details.get("invoked"), float):
-            return super().span(result)
-        return moment_of(self.before, self.seen)
+        told = super().span(result)
+        return moment_of(self.before, self.seen) if told is ANYTIME else told
 
     def special(
         self, model: BoardModel, operation: Operation, result: OperationResult

@@ -58,19 +58,9 @@ class WorkersContract(ContractBase[WorkersModel, Observation]):
         }
 
     @property
-    def lag_s(self) -> float:
-        """How long the target's files may lag behind the truth."""
-        return self.profile.limits.lag_s
-
-    @property
     def recover_s(self) -> float:
         """How long the daemon may take to finish or to take back what was broken off."""
         return self.profile.limits.recover_s
-
-    @property
-    def not_applicable(self) -> Mapping[str, str]:
-        """Rules that the target does not promise, with the reason."""
-        return self.profile.not_applicable
 
     def first_model(self) -> WorkersModel:
         """No workspace yet."""
