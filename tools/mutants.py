@@ -48,7 +48,9 @@ class Part:
 
 PARTS = {
     "workers": Part("workers/*.py", ("longboat",)),
-    "board": Part("board/*.py", ("longboat-board", "longboat-broker", "longboat-crew")),
+    "board": Part(
+        "board/*.py", ("longboat-board", "longboat-broker", "longboat-crew", "longboat-fleet")
+    ),
 }
 
 

@@ -122,6 +122,13 @@ STATE_CASES = (
     case("completion_kept", board(DONE), picture(view(DONE, output="y"))),
     case("terminal_is_terminal", board(DONE), picture(view(DONE, status="cancelled"))),
     case(
+        "stop_costs_nothing",
+        board(A, at_stop={"a": 0}),
+        picture(view(A, attempts=1)),
+        op.Up(),
+        sound=picture(view(A)),
+    ),
+    case(
         "dependencies_respected",
         board(A, B_AFTER_A),
         picture(view(A), view(B_AFTER_A, status="claimed", owner="w")),

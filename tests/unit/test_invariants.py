@@ -30,7 +30,7 @@ JUDGED_ELSEWHERE = {
     for name in (
         *("rejects_illegal", "serves_legal", "rejects_truthfully", "fails_clearly", "no_crash"),
         *("answers_in_time", "parallel_is_serial", "assertion"),
-        *("status_is_honest", "health_is_honest", "repair_is_honest"),
+        *("status_is_honest", "health_is_honest", "repair_is_honest", "doctor_agrees"),
     )
 }
 """Rules about answers: `test_classify.py` and `test_judge.py`."""

@@ -538,6 +538,15 @@ def test_doctor_is_not_blamed_when_the_processes_could_not_be_seen() -> None:
     assert verdict(doctor(blind, repair=True)) == SUCCESS
 
 
+@pytest.mark.parametrize("repair", [True, False])
+def test_a_doctor_may_not_complain_and_end_well(repair: bool) -> None:
+    said = ok(stdout="1 problem found")
+    answer = judge(model(belief()), op.Doctor(repair=repair, yes=repair), said, HEALTHY)
+    assert verdict(answer) == (Verdict.BUG, "workers.doctor_agrees")
+    fine = judge(model(belief()), op.Doctor(repair=repair, yes=repair), ok(stdout="well"), HEALTHY)
+    assert verdict(fine) == SUCCESS
+
+
 def test_a_doctor_that_complains_claims_nothing() -> None:
     believed = model(belief(), faults=("KillDaemon()",), daemon=frozenset({False}))
     answer = judge(believed, op.Doctor(), refused("1 problem found"), DEAD)

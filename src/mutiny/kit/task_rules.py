@@ -18,3 +18,9 @@ def wrong_numbers(
         if seen is not None and seen != value:
             words = name.replace("_", " ")
             yield f"{subject} shows {words} {seen}, but {value} follows from what was acknowledged."
+
+
+def more_attempts(task: str, before: int | None, now: int | None) -> Iterator[str]:
+    """An attempt that nobody has failed at."""
+    if before is not None and now is not None and now > before:
+        yield f"task {task} has used {now} attempts instead of {before}, though nothing has failed."

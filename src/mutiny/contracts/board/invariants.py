@@ -13,7 +13,7 @@ from mutiny.contracts.board.tasks import Task, has_cycle, hopeless
 from mutiny.kit.beliefs import Span
 from mutiny.kit.faults import KillDuring, LibraryFault
 from mutiny.kit.operations import ExpectError, SweepPoint, Trace
-from mutiny.kit.task_rules import wrong_numbers
+from mutiny.kit.task_rules import more_attempts, wrong_numbers
 from mutiny.model.operation import Operation, walk
 from mutiny.model.violation import Violation
 
@@ -248,6 +248,19 @@ def attempts_bounded(check: Check) -> Iterable[Violation]:
             yield _found("attempts_bounded", view.id, text)
 
 
+def stop_costs_nothing(check: Check) -> Iterable[Violation]:
+    """An agent that is ended with its orderly stopped board has failed at nothing."""
+    model = check.model
+    if not isinstance(check.inner, op.Down | op.Up | op.RestartServer):
+        return
+    if model.faults or model.lasting or model.unruly or model.damaged:
+        return
+    for name, attempts in model.at_stop.items():
+        view = (check.seen.tasks or {}).get(name)
+        for message in more_attempts(name, attempts, None if view is None else view.attempts):
+            yield _found("stop_costs_nothing", name, f"After {check.operation} {message}")
+
+
 def no_double_effect(check: Check) -> Iterable[Violation]:
     """No task is completed twice."""
     for view in (check.seen.tasks or {}).values():
@@ -318,6 +331,7 @@ Invariant = Callable[[Check], Iterable[Violation]]
 OF_PICTURES: tuple[Invariant, ...] = (
     *(tokens_grow, no_double_effect, dependencies_respected, cycles_refused, attempts_bounded),
     *(single_owner, terminal_is_terminal, blocked_for_a_reason, state_readable),
+    *(stop_costs_nothing,),
 )
 """Rules about what is seen, and was seen before."""
 OF_BELIEFS: tuple[Invariant, ...] = (
@@ -332,7 +346,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     *(checkpoint_exact, repair_keeps_data, single_owner, one_run),
     *(tokens_grow, no_double_effect, dependencies_respected, cycles_refused, attempts_bounded),
     *(terminal_is_terminal, completion_kept, no_stuck_claim, claim_kept),
-    *(blocked_for_a_reason, status_is_honest, numbers_are_true),
+    *(blocked_for_a_reason, status_is_honest, stop_costs_nothing, numbers_are_true),
 )
 """All of them, the most telling first."""
 

@@ -64,6 +64,10 @@ class BoardModel(ModelBase):
     buckets: Mapping[str, Bucket] = field(default_factory=dict)
     spawned: Mapping[str, str] = field(default_factory=dict)
     """Workers that run in the background, with their behaviour."""
+    at_stop: Mapping[str, int] = field(default_factory=dict)
+    """Attempts of the tasks that its own agents held when the board was last stopped in good order."""
+    unruly: bool = False
+    """Agents of the board's own were told to fail: an attempt may end at any moment."""
     damaged: bool = False
     """The state was damaged, and nobody has repaired it yet."""
     foreign: bool = False

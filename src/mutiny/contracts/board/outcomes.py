@@ -106,7 +106,7 @@ def _open_after_start(model: BoardModel) -> tuple[Tasks, ...]:
 def _down(model: BoardModel) -> tuple[BoardOutcome, ...]:
     if not model.profile.server:
         return (ok(model, "it needs no server"),)
-    stopped = ok(_stopped(model), "a server runs")
+    stopped = ok(_stopped(_in_good_order(model)), "a server runs")
     if model.serving is True:
         return (stopped,)
     return (stopped, no(model, "nothing may be running", "server_down"))
@@ -118,10 +118,17 @@ def _stopped(model: BoardModel) -> BoardModel:
     return replace(blurred, up=frozenset({False}), breaker=replace(model.breaker, unsure=True))
 
 
+def _in_good_order(model: BoardModel) -> BoardModel:
+    held = {task.id: task.attempts for task in model.tasks.values() if task.held}
+    return replace(model, at_stop=held if model.profile.works else {})
+
+
 def _restart(model: BoardModel) -> tuple[BoardOutcome, ...]:
     if not model.profile.server:
         return (ok(model, "it needs no server"),)
-    back = replace(_stopped(model), up=frozenset({True}), undecided=_open_after_start(model))
+    back = replace(
+        _stopped(_in_good_order(model)), up=frozenset({True}), undecided=_open_after_start(model)
+    )
     return (ok(back, "the server comes back"),)
 
 

@@ -39,6 +39,7 @@ _OWN = (
     ("old_token_refused", _LEADER, "Whoever shows an old leader token is refused."),
     ("backs_off", _GUARD, "A task that failed rests before it is tried again."),
     ("attempts_bounded", _GUARD, "No task is tried more often than allowed."),
+    ("stop_costs_nothing", _GUARD, "An orderly stop, and a start after it, use up no attempt."),
     ("breaker_opens", _GUARD, "After enough failures the circuit breaker lets nothing through."),
     ("breaker_half_opens", _GUARD, "An open breaker lets a few through after its time, not all."),
     ("breaker_closes", _GUARD, "After a success the breaker closes."),

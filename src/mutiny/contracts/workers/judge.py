@@ -122,8 +122,13 @@ class WorkersJudge(Judge[WorkersModel, Observation]):
             return None
         if isinstance(operation, op.Status):
             return self._daemon_told(result)
-        wrong = self._visible_problem(operation) if isinstance(operation, op.Doctor) else None
-        if wrong is None or not isinstance(operation, op.Doctor):
+        if not isinstance(operation, op.Doctor):
+            return None
+        if "unhealthy" in self.contract.read(replace(result, exit_code=1)).classes:
+            text = f"{operation} ended with exit code 0, but printed that something is wrong."
+            return self.violation("doctor_agrees", text)
+        wrong = self._visible_problem(operation)
+        if wrong is None:
             return None
         rule = "repair_is_honest" if operation.repair else "health_is_honest"
         return self.violation(rule, f"{operation} says that all is well, but {wrong}.")

@@ -1,0 +1,101 @@
+"""A rule that no plant breaks is broken by a changed copy of longboat: one or two edits, one scenario."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from mutiny.engine.rundir import RunDirectory
+from mutiny.modes.bench import Bench
+from mutiny.targets.registry import find_target
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+from mutation.reach import program_of  # noqa: E402
+
+Edit = tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A rule, the target and scenario that show it, and edits: file, old text, new text."""
+
+    rule: str
+    target: str
+    scenario: str
+    edits: tuple[Edit, ...]
+
+
+MUTANTS = (
+    Mutant(
+        "workers.default_moves_forward",
+        "longboat",
+        "commit_after_review",
+        (
+            (
+                "workers/landing.py",
+                "worker = turns.rebase(transaction, worker, base)",
+                'base = transaction.git.ask("merge-base", base, head)',
+            ),
+            (
+                "workers/landing.py",
+                "*(transaction.trunk, intent.commit, intent.base)",
+                "*(transaction.trunk, intent.commit)",
+            ),
+        ),
+    ),
+    Mutant(
+        "workers.checkout_clean",
+        "longboat",
+        "basic_lifecycle",
+        (("workers/landing.py", "bring_checkout(transaction, checkout, intent)", "pass"),),
+    ),
+    Mutant(
+        "workers.doctor_agrees",
+        "longboat",
+        "honest_doctor",
+        (("workers/doctor.py", "1 if problems else 0)", "0)"),),
+    ),
+    Mutant(
+        "board.numbers_are_true",
+        "longboat-board",
+        "retry_backoff",
+        (("board/transitions.py", "attempts = task.attempts + 1", "attempts = task.attempts + 2"),),
+    ),
+    Mutant(
+        "board.stop_costs_nothing",
+        "longboat-fleet",
+        "crew_stopped",
+        (("board/daemon.py", 'self._say("release", taken)', 'self._say("fail", taken, "down")'),),
+    ),
+)
+
+
+@pytest.fixture
+def place(request: pytest.FixtureRequest) -> Iterator[Path]:
+    """A box hides what lies in temporary directories: programs lie beside the project."""
+    directory = ROOT / ".mutants" / "tests" / str(request.node.name)
+    shutil.rmtree(directory, ignore_errors=True)
+    yield directory
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.rule)
+def test_the_rule_finds_it(mutant: Mutant, place: Path, tmp_path: Path) -> None:
+    program = program_of(ROOT / "src" / "longboat", place)
+    for name, old, new in mutant.edits:
+        file = place / "longboat" / name
+        text = file.read_text(encoding="utf-8")
+        assert text.count(old) == 1, old
+        file.write_text(text.replace(old, new), encoding="utf-8")
+    bench = Bench(find_target(mutant.target, program=str(program)), tmp_path)
+    sequence = bench.target.contract().scenarios[mutant.scenario]
+    trial = RunDirectory.create(tmp_path, latest=False)
+    outcome = bench.try_once(sequence, 1, trial)
+    assert outcome.rule == mutant.rule, outcome.steps[-1]
