@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,8 @@ from mutiny.cli.options import (
 from mutiny.cli.output import echo
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from mutiny.engine.replay import Replay
     from mutiny.modes.shrinking import Shrunk
 
@@ -59,6 +61,7 @@ MOST_TRIES = 1000
 @click.option("--plant", type=values.PLANT, help="Another plant than the one in the file.")
 @isolation_option
 @json_option
+@click.option("--verbose", is_flag=True, help="Show what each pass took and won.")
 def command(
     source: Path,
     rule: str | None,
@@ -71,6 +74,7 @@ def command(
     plant: str | None,
     isolation: str | None,
     as_json: bool,
+    verbose: bool,
 ) -> int:
     """Shrink a run or a replay file: any subsequence that the model allows, then arguments, workers
     and waits.
@@ -127,6 +131,8 @@ def command(
     place = output or (source if source.is_dir() else source.parent) / "minimal_replay.json"
     RunDirectory(place.parent).write_json(place, shortest.as_json())
     _tell(shortest, len(replay.operations), found, place, as_json=as_json)
+    if verbose and not as_json:
+        echo("\n".join(_table(found)))
     return 0
 
 
@@ -144,6 +150,7 @@ def _tell(replay: Replay, before: int, found: Shrunk, place: Path, *, as_json: b
             "runs": found.runs,
             "seconds": round(found.seconds, 1),
             "complete": found.complete,
+            "passes": {name: asdict(one) for name, one in found.passes.items()},
             "reproduced": found.reproduced.as_json(),
             "without_plant": found.without_plant and found.without_plant.as_json(),
             "file": str(place),
@@ -155,6 +162,13 @@ def _tell(replay: Replay, before: int, found: Shrunk, place: Path, *, as_json: b
         f"\n{before} -> {len(found.operations)} operations in {found.runs} runs, "
         f"{found.seconds:.0f}s; {replay.standing}\nWritten to {place}"
     )
+
+
+def _table(found: Shrunk) -> Iterator[str]:
+    """What each pass of minimising took and won."""
+    yield f"\n{'pass':<20} {'trials':>7} {'won':>5}"
+    for name, one in found.passes.items():
+        yield f"{name:<20} {one.trials:>7} {one.won:>5}"
 
 
 def _parse_confirm(text: str) -> tuple[int, int]:

@@ -2,7 +2,9 @@
 
 Works on any predicate "does this sequence still break the rule?". Passes, each repeated to a fixed
 point: delete operations (from the end, doubling the block while it still fails, then bisecting: the
-fewest executions of all that were measured), then simplify arguments, workers and waits. Sequences
+fewest executions of all that were measured), then the passes that the contract offers; a form is only
+tried when it is smaller in the one order of `kit/simplifying.py`. Every pass is named, and its trials and
+what it won are counted. Sequences
 that the model calls nonsense are never run; those of which it cannot tell what they would do come
 last, and the trial decides. Results are cached, a candidate counts only when it fails k times of n,
 and everything is bounded in runs and seconds.
@@ -12,13 +14,16 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mutiny import stopping
+from mutiny.kit.simplifying import smaller
 from mutiny.model.operation import Operation
 
 WINDOWS = (2, 3)
+DELETE, NEIGHBOURS = "delete", "delete neighbours"
+"""The passes that every sequence goes through; all others are offered by its contract."""
 Sequence_ = tuple[Operation, ...]
 Fails = Callable[[Sequence_], bool]
 
@@ -35,6 +40,16 @@ class Budget:
     """... out of this many runs."""
 
 
+@dataclass(frozen=True)
+class Pass:
+    """What one pass of a minimisation took, and what it won."""
+
+    trials: int = 0
+    """Runs of the target."""
+    won: int = 0
+    """Sequences that were smaller and failed in the same way."""
+
+
 @dataclass
 class Progress:
     """What has been done so far; a progress bar may look at it."""
@@ -44,7 +59,15 @@ class Progress:
     skipped: int = 0
     started: float = field(default_factory=time.monotonic)
     best: int = 0
-    stage: str = "delete"
+    stage: str = DELETE
+    """The pass that is at work."""
+    passes: dict[str, Pass] = field(default_factory=dict)
+    """Every pass that has tried anything, in the order of the first trial."""
+
+    def count(self, *, trials: int = 0, won: int = 0) -> None:
+        """The pass that is at work has done so much more."""
+        known = self.passes.get(self.stage, Pass())
+        self.passes[self.stage] = Pass(known.trials + trials, known.won + won)
 
     @property
     def seconds(self) -> float:
@@ -62,6 +85,8 @@ class Minimised:
     """False when the budget ended first: a shorter one may exist."""
     certain: Sequence_ = ()
     """The shortest one without anything doubtful."""
+    passes: Mapping[str, Pass] = field(default_factory=dict)
+    """What each pass took and won, by name."""
 
 
 class _OutOfBudget(Exception):
@@ -94,7 +119,9 @@ def minimise(
         if not search.daring:
             search.certain = search.best
     progress = search.progress
-    return Minimised(search.best, progress.runs, progress.seconds, complete, search.certain)
+    return Minimised(
+        search.best, progress.runs, progress.seconds, complete, search.certain, progress.passes
+    )
 
 
 class _Search:
@@ -142,6 +169,7 @@ class _Search:
     def _take(self, candidate: Sequence_) -> bool:
         self.best = candidate
         self.progress.best = len(candidate)
+        self.progress.count(won=1)
         return True
 
     def _confirmed(self, candidate: Sequence_, fold: int) -> bool:
@@ -158,6 +186,7 @@ class _Search:
             ):
                 raise _OutOfBudget
             self.progress.runs += 1
+            self.progress.count(trials=1)
             self._watch(self.progress)
             failures += self._fails(candidate)
             if stopping.asked():  # what was broken off has shown nothing
@@ -173,7 +202,7 @@ class _Search:
 
     def delete_pass(self) -> bool:
         """Delete blocks from the end; double the block while it works, bisect when it does not."""
-        self.progress.stage = "delete"
+        self.progress.stage = DELETE
         changed = False
         end = len(self.best)
         while end > 0:
@@ -199,7 +228,7 @@ class _Search:
 
     def window_pass(self) -> bool:
         """Neighbours that only make sense together: an Add and its wait, a fault and its repair."""
-        self.progress.stage = "windows"
+        self.progress.stage = NEIGHBOURS
         changed = False
         for size in WINDOWS:
             end = len(self.best)
@@ -214,21 +243,18 @@ class _Search:
     def simplify_pass(
         self, simpler: Callable[[Sequence_], Iterator[tuple[str, Sequence_]]]
     ) -> bool:
-        """Take the first simpler form that still fails, and begin again with it."""
+        """Take the first smaller form that still fails, and begin again with it."""
         changed = False
-        for _ in range(200):
-            for stage, candidate in simpler(self.best):
-                self.progress.stage = stage
-                if (
-                    len(candidate) <= len(self.best)
-                    and candidate != self.best
-                    and self.attempt(candidate)
-                ):
-                    changed = True
-                    break
-            else:
-                return changed
+        while self._simplified(simpler):  # each time to something smaller, so that it ends
+            changed = True
         return changed
+
+    def _simplified(self, simpler: Callable[[Sequence_], Iterator[tuple[str, Sequence_]]]) -> bool:
+        for stage, candidate in simpler(self.best):
+            self.progress.stage = stage
+            if smaller(candidate, self.best) and self.attempt(candidate):
+                return True
+        return False
 
 
 def _key(operations: Sequence_) -> str:

@@ -12,14 +12,15 @@ weakened.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from mutiny import documents
 from mutiny.codec import Registry, decode, decode_operation
 from mutiny.engine import journal
+from mutiny.engine.minimise import Pass
 from mutiny.engine.rundir import FORMAT
 from mutiny.errors import FormatError, NotReproducible, UsageError
 from mutiny.kit.rules import canonical
@@ -72,6 +73,8 @@ class Replay:
     """The same without the plant, where there is one."""
     minimised: Minimised | None = None
     """How far minimising came, a word of `MINIMISED`; None: nobody says."""
+    passes: Mapping[str, Pass] = field(default_factory=dict)
+    """What each pass of minimising took and won, by name."""
 
     @property
     def vouched(self) -> bool:
@@ -125,6 +128,10 @@ class Replay:
             told["without_plant"] = self.without_plant.as_json()
         if self.minimised is not None:
             told["minimised"] = self.minimised
+        if self.passes:
+            told["passes"] = {
+                name: {"trials": one.trials, "won": one.won} for name, one in self.passes.items()
+            }
         return told
 
 
@@ -144,6 +151,7 @@ class _Document:
     reproduced: Tries | None = None
     without_plant: Tries | None = None
     minimised: str | None = None
+    passes: Mapping[str, Pass] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.minimised is not None and self.minimised not in MINIMISED:
@@ -274,6 +282,7 @@ def _load_json(path: Path, registry: Registry, contract: str) -> Replay:
         document.reproduced,
         document.without_plant,
         document.minimised,
+        document.passes,
     )
 
 

@@ -154,7 +154,7 @@ class InstrumentedContract(WrappedContract[Model, Seen]):
         """As the contract says of what it knows. A sentence is about everything that was done: with
         one of them in it, nothing but looking may be left out of the original.
         """
-        from mutiny.kit.shortening import deeds  # only minimising asks
+        from mutiny.kit.simplifying import deeds  # only minimising asks
 
         bare, whole = _without(operations), _without(original)
         speaks = any(_speaks(operation) for operation in operations)

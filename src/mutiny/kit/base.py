@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Generic, TypeVar
 
-from mutiny.kit import checking, shortening
+from mutiny.kit import checking, simplifying
 from mutiny.kit.answer import Answer, Words, answer_of
 from mutiny.kit.beliefs import GIVEN_UP, Beliefs, ModelBase, distinct
 from mutiny.kit.checking import Check, StateRule
@@ -164,7 +164,7 @@ class ContractBase(Generic[Model, Seen]):
 
     def simpler(self, sequence: Sequence[Operation]) -> Iterator[tuple[str, tuple[Operation, ...]]]:
         """Simpler forms of a sequence."""
-        yield from shortening.unwrapped(sequence)
+        yield from simplifying.unwrapped(sequence)
 
     # --- what the engine asks --------------------------------------------------------------------------
 

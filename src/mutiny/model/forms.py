@@ -130,12 +130,20 @@ class TriesForm(TypedDict):
     tries: Count
 
 
+class PassForm(TypedDict):
+    """What one pass of minimising took (runs of the target), and what it won (smaller sequences)."""
+
+    trials: Count
+    won: Count
+
+
 class StandingForm(TypedDict, total=False):
     """How sure a replay is, and how far minimising came."""
 
     reproduced: TriesForm
     without_plant: TriesForm
     minimised: Minimised
+    passes: dict[str, PassForm]
 
 
 class ErrorForm(StandingForm):
@@ -265,6 +273,7 @@ class ReplayForm(TypedDict):
     minimised: NotRequired[
         Annotated[Minimised | None, Says(description="How far minimising came.")]
     ]
+    passes: NotRequired[dict[str, PassForm]]
 
 
 ReplayFile = ReplayForm | Annotated[list[WrittenOperation], Says(minItems=1)]

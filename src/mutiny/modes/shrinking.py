@@ -9,14 +9,14 @@ chose it would flatter it.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mutiny import stopping
 from mutiny.engine.loop import Engine, Outcome
-from mutiny.engine.minimise import Budget, Minimised, Progress, minimise
+from mutiny.engine.minimise import Budget, Minimised, Pass, Progress, minimise
 from mutiny.engine.replay import Tries
 from mutiny.engine.rundir import RunDirectory
 from mutiny.engine.signature import Failure, failure_of, names_in
@@ -43,6 +43,8 @@ class Shrunk:
     runs: int
     seconds: float
     without_plant: Tries | None = None
+    passes: Mapping[str, Pass] = field(default_factory=dict)
+    """What each pass of minimising took and won, by name."""
     seen: str | None = None
     """What the whole sequence showed instead, when it did not fail again."""
 
@@ -60,6 +62,7 @@ class Shrunk:
             "reproduced": self.reproduced,
             "without_plant": self.without_plant,
             "minimised": self.minimised,
+            "passes": self.passes,
         }
 
 
@@ -156,7 +159,7 @@ def shrink(
     )
     if stopping.asked():  # no time for fresh tries: it failed when the search tried it
         spent = time.monotonic() - started
-        return Shrunk(found.operations, Tries(1, 1), False, trials.runs, spent)
+        return Shrunk(found.operations, Tries(1, 1), False, trials.runs, spent, passes=found.passes)
     known = failure
     kept, reproduced = _believed(
         trials, whole, found, lambda outcome: known.covers(failure_of(outcome, names))
@@ -168,6 +171,7 @@ def shrink(
         trials.runs,
         time.monotonic() - started,
         trials.without_plant(kept),
+        found.passes,
     )
 
 

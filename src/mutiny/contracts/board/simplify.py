@@ -15,12 +15,12 @@ from mutiny.contracts.board.profile import BoardProfile
 from mutiny.contracts.board.sentences import understand
 from mutiny.contracts.board.symbolic import Walk
 from mutiny.kit import operations as common
-from mutiny.kit.shortening import (
+from mutiny.kit.simplifying import (
     Forms,
     deeds,
     exact_points,
+    fewer,
     mentioned,
-    renamed,
     smaller_waits,
     unwrapped,
     with_one,
@@ -129,25 +129,12 @@ def _sensible(way: Walk, operation: Operation) -> bool:
 def simpler(sequence: Sequence[Operation]) -> Forms:
     """Simpler forms, the most promising first; each with a word for the progress line."""
     yield from unwrapped(sequence)
-    yield from _fewer("workers", "worker", sequence)
-    yield from _fewer("nodes", "node", sequence)
+    yield from fewer("workers", "worker", sequence)
+    yield from fewer("nodes", "node", sequence)
     yield from _without_tasks(sequence)
     yield from _plainer(sequence)
     yield from smaller_waits(sequence)
     yield from exact_points(sequence)
-
-
-def _fewer(word: str, argument: str, sequence: Sequence[Operation]) -> Forms:
-    """An actor less: nobody plays his part, or another one does."""
-    names = mentioned(sequence, argument)
-    for gone in reversed(names):
-        kept_operations = without(sequence, argument, gone)
-        if len(kept_operations) < len(sequence):
-            yield word, kept_operations
-    for gone in reversed(names[1:]):
-        for kept in names:
-            if kept != gone:
-                yield word, tuple(renamed(item, argument, {gone: kept}) for item in sequence)
 
 
 def _without_tasks(sequence: Sequence[Operation]) -> Forms:

@@ -14,16 +14,16 @@ from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.model import WorkersModel
 from mutiny.contracts.workers.profile import Profile
 from mutiny.contracts.workers.symbolic import Walk, served
-from mutiny.kit.shortening import (
+from mutiny.kit.simplifying import (
     Forms,
     Steps,
     exact_points,
+    fewer,
     mentioned,
     renamed,
     smaller_waits,
     unwrapped,
     with_one,
-    without,
 )
 from mutiny.model.operation import Operation
 
@@ -157,17 +157,10 @@ def simpler(sequence: Sequence[Operation]) -> Forms:
 
 
 def _fewer_workers(sequence: Sequence[Operation]) -> Forms:
-    """Leave a worker out, merge the last into an earlier one, and give them their plain names."""
+    """Leave a worker out, let an earlier one do its part, and give them their plain names."""
+    for word, form in fewer("workers", "worker", sequence):
+        yield word, _without_repeated_adds(form)
     names = mentioned(sequence, "worker")
-    for gone in reversed(names):
-        kept_operations = without(sequence, "worker", gone)
-        if len(kept_operations) < len(sequence):
-            yield "workers", kept_operations
-    for gone in reversed(names[1:]):
-        for kept in names:
-            if kept != gone:
-                merged = [renamed(item, "worker", {gone: kept}) for item in sequence]
-                yield "workers", _without_repeated_adds(merged)
     plain = dict(zip(names, WORKER_NAMES, strict=False))
     if any(old != new for old, new in plain.items()) and not _prefixes(names):
         yield "names", tuple(renamed(item, "worker", plain) for item in sequence)

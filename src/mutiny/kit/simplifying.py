@@ -1,11 +1,13 @@
-"""Simpler forms of a sequence that every contract shares.
+"""One order of "smaller", and the passes that every contract shares.
 
-A form is a whole sequence with a word for the progress line. Whether it still fails, only a trial
-tells; here is what is worth one.
+A pass is a name and a function that offers simpler forms of a whole sequence. Whether a form still fails,
+only a trial tells; here is what is worth one. A contract adds passes of its own; all of them obey the one
+order, so that minimising comes to an end.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
@@ -20,6 +22,41 @@ MOST_POINTS = 40
 """So many calls are tried when a random kill is turned into an exact one."""
 Steps = tuple[Operation, ...]
 Forms = Iterator[tuple[str, Steps]]
+NAMES = ("worker", "task", "node", "name")
+"""Arguments that name somebody: their length is no matter of size."""
+
+
+def size(sequence: Sequence[Operation]) -> tuple[Any, ...]:
+    """What makes a sequence smaller, the weightiest first: fewer steps, fewer operations inside others,
+    fewer who take part, nothing left to chance, less time, fewer values, shorter texts, plainer names.
+    """
+    parts = [part for step in sequence for part in walk(step)]
+    values = [
+        (name, value)
+        for part in parts
+        for name, value in part.arguments().items()
+        if not isinstance(value, Operation)
+    ]
+    lists = [value for _, value in values if isinstance(value, tuple)]
+    texts = [value for name, value in values if isinstance(value, str) and name not in NAMES]
+    named = list(dict.fromkeys(str(value) for name, value in values if name in NAMES))
+    seconds = sum(float(getattr(part, "seconds", 0.0)) for part in parts)
+    return (
+        len(sequence),
+        len(parts),
+        len(named),
+        sum(isinstance(part, faults.KillDuring) for part in parts),
+        seconds,
+        len(values) + sum(len(one) for one in lists),
+        sum(len(one) for one in texts),
+        named,
+        [json.dumps(step.as_json()) for step in sequence],
+    )
+
+
+def smaller(one: Sequence[Operation], other: Sequence[Operation]) -> bool:
+    """Is one of them smaller than the other?"""
+    return size(one) < size(other)
 
 
 def deeds(sequence: Sequence[Operation]) -> list[Operation]:
@@ -85,6 +122,19 @@ def mentioned(sequence: Sequence[Operation], argument: str) -> list[str]:
             if isinstance(name, str):
                 found.setdefault(name)
     return list(found)
+
+
+def fewer(word: str, argument: str, sequence: Sequence[Operation]) -> Forms:
+    """One less who takes part: nobody plays the part, or another one does."""
+    names = mentioned(sequence, argument)
+    for gone in reversed(names):
+        kept = without(sequence, argument, gone)
+        if len(kept) < len(sequence):
+            yield word, kept
+    for gone in reversed(names[1:]):
+        for other in names:
+            if other != gone:
+                yield word, tuple(renamed(item, argument, {gone: other}) for item in sequence)
 
 
 def without(sequence: Sequence[Operation], argument: str, name: str) -> Steps:
