@@ -7,6 +7,7 @@ from functools import partial
 
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.profile import Profile
+from mutiny.kit.faults import DamageFile, HoldLock
 from mutiny.kit.supported import Fitted, TargetWords, fitted
 from mutiny.model.operation import Operation, walk
 
@@ -24,6 +25,10 @@ def supported(profile: Profile, operation: Operation) -> bool:
 def _has_words(profile: Profile, part: Operation) -> bool:
     if isinstance(part, op.Doctor) and part.repair:
         return profile.repairs and "Doctor" not in profile.lacks
+    if isinstance(part, HoldLock):
+        return profile.has_lock
+    if isinstance(part, DamageFile) and part.how == "stale" and part.file == "state":
+        return profile.notices_damage  # nobody can say what an old state means that nobody notices
     return part.type not in profile.lacks
 
 

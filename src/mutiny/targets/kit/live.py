@@ -32,7 +32,7 @@ from mutiny.system.files import KEPT_LIMIT, BoxPath
 from mutiny.system.keepsakes import Keepsake, last_words
 from mutiny.targets import drivers
 from mutiny.targets.kit.combinations import Combinations, as_result, unable
-from mutiny.targets.kit.files import TargetFile
+from mutiny.targets.kit.files import CommandSpec, TargetFile
 from mutiny.targets.kit.options import LiveOptions
 from mutiny.targets.kit.pacing import Pacing
 from mutiny.targets.kit.starting import Starting, trees_of
@@ -193,6 +193,10 @@ class LiveTarget(Combinations):
         self.begin_again()
 
     # --- commands ----------------------------------------------------------------------------------
+
+    def worded(self, command: CommandSpec, values: Mapping[str, Any]) -> list[str]:
+        """The command line of a command with these values."""
+        return speech.spoken(command.template(self._file.client), values)
 
     def spoken(
         self, argv: Sequence[str], limit_s: float | None, worker: str | None = None, stdin: str = ""

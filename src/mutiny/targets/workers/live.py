@@ -19,7 +19,6 @@ from mutiny.box.results import Command
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.observation import Observation
 from mutiny.contracts.workers.profile import Limits
-from mutiny.doubles.boards import speech
 from mutiny.doubles.install import write_script
 from mutiny.faults import files as file_faults
 from mutiny.faults import process as process_faults
@@ -150,8 +149,9 @@ class WorkersLive(LiveTarget):
         return replace(result, tokens=tokens, details=self._details(operation, result))
 
     def _said(self, command: WorkersCommand, values: Mapping[str, str]) -> Command:
-        argv = speech.spoken(command.template(self.spec.client), values)
-        return self.spoken(argv, command.timeout_s, stdin=fill(command.stdin, values))
+        return self.spoken(
+            self.worded(command, values), command.timeout_s, stdin=fill(command.stdin, values)
+        )
 
     def _operation_values(
         self, operation: Operation, context: StepContext
