@@ -136,3 +136,16 @@ def test_most_ready_experiments_have_something_to_show_on_a_real_board(target: s
         shown += [path.stem] if not nothing else []
     assert len(shown) >= 15
     assert "circuit-breaker" not in shown, "there is none that could trip"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_exploration_says_only_what_a_target_has(seed: int) -> None:
+    drawn = random.Random(seed)
+    some = ("Doctor", "Status", "Message", "Rebase", "ResetWorker", "Attach", "Nuke", "Reject")
+    lacking = Profile(lacks=tuple(drawn.sample(some, 4)))
+    made = WorkersContract(lacking).generate(seed, 30)
+    assert len(made) > 5
+    assert all(workers_say(lacking, one) for one in made)
+    few = ("Cancel", "Release", "Retry", "Checkpoint", "Restore", "Elect", "Repair", "Start")
+    bare = BoardProfile(lacks=tuple(drawn.sample(few, 4)), names_tasks=False)
+    assert all(board_says(bare, one) for one in BoardContract(bare).generate(seed, 30))

@@ -210,11 +210,11 @@ def generate(explored: Explored, walk: Walk, seed: int, length: int) -> tuple[Op
     chance = stream(seed, "explore")
     names = {kind: chance.choice(list(casts)) for kind, casts in explored.names.items()}
     maker = _Maker(explored, Scene(walk, chance, names))
-    for operation in explored.opening(maker.scene):
+    for operation in filter(explored.supported, explored.opening(maker.scene)):
         maker.take(operation)
     while len(maker.sequence) < length + 1 or maker.next:
         maker.take(maker.choose())
-    for operation in explored.recovery(maker.scene):
+    for operation in filter(explored.supported, explored.recovery(maker.scene)):
         maker.take(operation, follow=False)
     return tuple(maker.sequence)
 
