@@ -120,8 +120,8 @@ def make_bench(
     from mutiny.targets.plants import check_plants
     from mutiny.targets.registry import find_target
 
-    check_plants(target, plant)
     found = find_target(target, program=program, plant=plant, agents=agents, isolation=isolation)
+    check_plants(found.spec, plant)
     return Bench(found, root, budget)
 
 

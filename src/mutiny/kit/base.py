@@ -14,7 +14,7 @@ from mutiny.kit import checking, simplifying
 from mutiny.kit.answer import Answer, Words, answer_of
 from mutiny.kit.beliefs import GIVEN_UP, Beliefs, ModelBase, distinct
 from mutiny.kit.checking import Check, StateRule
-from mutiny.kit.contract import Answered, Checked, Observation
+from mutiny.kit.contract import Answered, Checked, Observation, SeenBase
 from mutiny.kit.exploring import Explored, Walk, generate
 from mutiny.kit.hazards import every_command
 from mutiny.kit.judging import Judge, Judged, Moment
@@ -38,6 +38,10 @@ class ContractBase(Generic[Model, Seen]):
     name: ClassVar[str]
     profile: Any = TargetProfile()
     """How the target differs from the contract's ideal."""
+    model_class: ClassVar[type[Any]] = ModelBase
+    """Made without arguments it is what is the case in an empty box."""
+    seen_class: ClassVar[type[Any]] = SeenBase
+    """Made without arguments it is what was seen before the first look."""
     judge_class: ClassVar[type[Judge[Any, Any]]] = Judge
     """A contract's own judge, where it differs from that of the kit."""
 
@@ -60,11 +64,13 @@ class ContractBase(Generic[Model, Seen]):
 
     def first_model(self) -> Model:
         """What is the case in an empty box."""
-        raise NotImplementedError
+        model: Model = self.model_class()
+        return model
 
     def nothing_seen(self) -> Seen:
         """The observation before the first look."""
-        raise NotImplementedError
+        seen: Seen = self.seen_class()
+        return seen
 
     def outcomes(
         self, model: Model, operation: Operation, moment: Moment[Seen]

@@ -58,6 +58,9 @@ class TargetForm(Protocol):
     def needs(self) -> tuple[str, ...]: ...
 
     @property
+    def environment(self) -> Mapping[str, str]: ...
+
+    @property
     def profile(self) -> Any:
         """How the target differs from the contract's ideal: a `kit.profile.TargetProfile`."""
 

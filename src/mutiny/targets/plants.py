@@ -1,8 +1,9 @@
-"""The bugs that can be planted into longboat, as longboat itself lists them."""
+"""The bugs that can be planted into a target: those of longboat as longboat itself lists them."""
 
 from __future__ import annotations
 
 from mutiny.errors import UsageError, nearest
+from mutiny.kit.descriptor import TargetForm
 
 _BOARDS = {
     "longboat": "",
@@ -13,14 +14,17 @@ _BOARDS = {
 """Which of longboat's boards a target is; empty: none of them, but its workers."""
 
 
-def check_plants(target: str, plant: str) -> None:
-    """Refuse a plant that does not exist, or one for a target that has none."""
+def check_plants(spec: TargetForm, plant: str) -> None:
+    """Refuse a plant that longboat does not have, or one for a target whose file says `{plant}` nowhere."""
+    target = spec.name
     if not plant:
         return
+    if not any("{plant}" in value for value in spec.environment.values()):
+        raise UsageError(f"target {target!r} has no plants; its file says {{plant}} nowhere")
+    if target not in _BOARDS and spec.program != "longboat":
+        return  # what it knows is its own matter
     from longboat.plants import PLANTS
 
-    if not target.startswith("longboat"):
-        raise UsageError(f"only longboat has plants; target {target!r} cannot have {plant!r}")
     for name in plant.split(","):
         if name not in PLANTS:
             raise UsageError(

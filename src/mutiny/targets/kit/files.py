@@ -39,7 +39,7 @@ PLACEHOLDERS = (
 """What every target file may say."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Vocabulary:
     """What files of one contract may say."""
 
@@ -49,7 +49,7 @@ class Vocabulary:
     required: tuple[str, ...]
     placeholders: tuple[str, ...]
     """Beyond those of every file."""
-    statuses: tuple[str, ...]
+    statuses: tuple[str, ...] = ()
     refusals: Collection[str]
     operations: Collection[str]
     rules: Collection[str]
