@@ -12,9 +12,8 @@ from test_layers import imports, modules, mutiny_modules
 from mutiny.contracts.catalogue import own
 
 NAMES = tuple(own())
-FOLDERS = tuple(
-    f"mutiny.{place}.{name}" for name in NAMES for place in ("contracts", "targets", "doubles")
-)
+PLACES = ("contracts", "targets")
+FOLDERS = tuple(f"mutiny.{place}.{name}" for name in NAMES for place in PLACES)
 """What belongs to one contract."""
 OTHER_MEANINGS = {
     "mutiny.engine.loading": "the number of workers of a load",
@@ -82,9 +81,8 @@ def test_no_import_names_a_contract(module: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_contracts_do_not_know_each_other(name: str) -> None:
     """Neither do their targets: what two of them need belongs to the kit."""
-    mine = tuple(f"mutiny.{place}.{name}" for place in ("contracts", "targets", "doubles"))
-    theirs = tuple(folder for folder in FOLDERS if folder not in mine)
+    mine = tuple(f"mutiny.{place}.{name}." for place in PLACES)
     for module in mutiny_modules():
         if module.startswith(mine):
-            used = {one for one in imports(module) if one.startswith(theirs)}
+            used = [one for one in imports(module) if is_of_a_contract(one) and name not in one]
             assert not used, f"{module} imports {sorted(used)}"

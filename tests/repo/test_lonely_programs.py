@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(str(files("mutiny")))
-DRIVERS = sorted((SOURCE / "targets" / "board" / "drivers").glob("coordination_*.py"))
+DRIVERS = sorted((SOURCE / "targets" / "drivers").glob("coordination_*.py"))
+assert DRIVERS
 DOUBLES = [
-    SOURCE / "doubles" / "boards" / f"{name}.py"
-    for name in ("mcp_client", "once", "worker", "load")
+    SOURCE / "doubles" / f"{name}.py"
+    for name in ("mcp_client", "boards/once", "boards/worker", "boards/load")
 ]
 
 

@@ -18,7 +18,7 @@ from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.explain import KNOWN
 from mutiny.contracts.board.scenarios import scenarios_of
 from mutiny.contracts.board.supported import supported
-from mutiny.doubles.boards import mcp_client
+from mutiny.doubles import mcp_client
 from mutiny.engine.replay import load
 from mutiny.kit.operations import ExpectError
 from mutiny.targets import drivers

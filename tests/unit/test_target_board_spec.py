@@ -9,8 +9,8 @@ import pytest
 
 from mutiny.contracts.board.observation import BoardObservation, TaskView
 from mutiny.contracts.board.sentences import understand
-from mutiny.doubles.boards.mcp_client import answer_in
-from mutiny.doubles.boards.speech import spoken
+from mutiny.doubles.mcp_client import answer_in
+from mutiny.doubles.speech import spoken
 from mutiny.errors import FormatError, UsageError
 from mutiny.kit.answer import Words, answer_of
 from mutiny.model.result import OperationResult

@@ -14,8 +14,8 @@ import subprocess
 from collections.abc import Mapping
 from typing import Any
 
-from mutiny.doubles.boards import mcp_client
-from mutiny.doubles.boards.speech import answer_in, fill, spoken
+from mutiny.doubles import mcp_client
+from mutiny.doubles.speech import answer_in, fill, spoken
 
 LONG_TEXT = 1000
 """Longer outputs go through a file where a command line is spoken."""

@@ -19,7 +19,7 @@ from typing import Any
 
 sys.path.insert(0, os.path.abspath(os.path.join(os.path.dirname(__file__), *[".."] * 3)))
 
-from mutiny.doubles.boards.speech import answer_in, spoken
+from mutiny.doubles.speech import answer_in, spoken
 
 IDLE_S = 0.1
 """Pause after a claim that got nothing."""

@@ -20,7 +20,7 @@ from mutiny.contracts.board.outcomes import output_of
 from mutiny.contracts.board.profile import BoardProfile, Figures
 from mutiny.contracts.board.supported import supported
 from mutiny.contracts.board.tasks import number_used
-from mutiny.doubles.boards import speech
+from mutiny.doubles import speech
 from mutiny.faults import process as process_faults
 from mutiny.kit import faults
 from mutiny.kit import operations as common

@@ -7,7 +7,7 @@ import secrets
 import signal
 from pathlib import Path
 
-from mutiny.doubles.boards import speech as board_speech
+from mutiny.doubles import boards
 from mutiny.faults import process as process_faults
 from mutiny.kit.views import ProcessView
 from mutiny.model.result import OperationResult
@@ -104,7 +104,7 @@ class Server:
         live, spec = self._live, self._live.spec.server
         assert spec is not None
         server = [live.filled(word) for word in spec.argv]
-        script = str(Path(board_speech.__file__).with_name("once.py"))
+        script = str(Path(boards.__file__).with_name("once.py"))
         python = str(live.values["python"])
         return (python, "-IS", script, spec.ready, str(len(server)), *server, *argv)
 

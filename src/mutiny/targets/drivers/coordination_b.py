@@ -2,7 +2,7 @@
 
     coordination_b.py ENDPOINT STATE VERB ARGUMENTS...
 
-ENDPOINT is the socket of `doubles/boards/mcp_client.py bridge`, STATE the state file: what `list` shows
+ENDPOINT is the socket of `doubles/mcp_client.py bridge`, STATE the state file: what `list` shows
 is what would be there after a restart. The server names its tasks itself; our name is its description.
 It never sets `isError`: `success` in the text is all that it says.
 """
@@ -15,7 +15,7 @@ from typing import Any
 
 sys.path.insert(0, os.path.abspath(os.path.join(os.path.dirname(__file__), *[".."] * 3)))
 
-from mutiny.doubles.boards.mcp_client import call_socket
+from mutiny.doubles.mcp_client import call_socket
 from mutiny.targets.drivers.common import (
     Answer,
     batch_in,

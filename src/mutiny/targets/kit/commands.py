@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from mutiny.box.results import Command
-from mutiny.doubles.boards import speech
+from mutiny.doubles import speech
 from mutiny.kit.contract import Evidence, SeenBase, StepContext
 from mutiny.kit.operations import Settle
 from mutiny.kit.views import ProcessView

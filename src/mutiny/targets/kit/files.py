@@ -73,7 +73,7 @@ class CommandSpec:
     """Commands that follow a success, for example to set intervals for the test."""
 
     def template(self, client: tuple[str, ...] = ()) -> dict[str, object]:
-        """The form that `doubles/boards/speech.py` speaks."""
+        """The form that `doubles/speech.py` speaks."""
         return {
             "argv": list(client if self.tool else self.argv),
             "optional": {name: list(group) for name, group in self.optional.items()},

@@ -21,7 +21,7 @@ from mutiny import stopping
 from mutiny.box.box import Box
 from mutiny.box.results import Command, Spawned
 from mutiny.box.startup import create_box
-from mutiny.doubles.boards import speech
+from mutiny.doubles import speech
 from mutiny.errors import TargetMissing
 from mutiny.kit.contract import Evidence, StepContext
 from mutiny.kit.operations import Sleep
