@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from mutiny.doubles.boards.speech import fill
+from mutiny.doubles.speech import fill
 from mutiny.errors import nearest
 from mutiny.model.result import OperationResult
 from mutiny.probes.records import Raw, Row, StatusRule, parse_json
