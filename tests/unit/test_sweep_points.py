@@ -108,3 +108,33 @@ def test_the_next_look_decides_which_it_was() -> None:
     decided = CONTRACT.check(checked.model, op.Sleep(), True, IDLE, late)
     assert decided.model is not None
     assert [set(one.work) for one in decided.model.alternatives] == [{TOKEN}]
+
+
+def test_points_beside_syncs_renames_and_the_end_come_first() -> None:
+    from mutiny.modes.sweep import _chosen
+
+    names = ["write"] * 20
+    names[7], names[12] = "fsync", "renameat2"
+    calls = [{"name": name} for name in names]
+    points = [op.CrashAt(START, index) for index in range(21)]
+    assert _chosen(points, calls, None) == points
+    assert [one.call for one in _chosen(points, calls, 7)] == [0, 7, 8, 12, 13, 19, 20]
+    few = [one.call for one in _chosen(points, calls, 3)]
+    assert few[0] == 0
+    assert few[-1] == 20
+    more = [one.call for one in _chosen(points, calls, 10)]
+    assert {0, 7, 8, 12, 13, 19, 20} < set(more)
+    assert len(more) == 10
+
+
+def test_somebody_elses_commit_may_be_what_a_command_runs_against() -> None:
+    from mutiny.errors import UsageError
+    from mutiny.modes.sweep import rival
+
+    scenario = (op.Reset(), op.Init(), START)
+    assert rival(scenario, "MoveSource", op.OPERATIONS) == op.MoveSource()
+    assert rival(scenario, "Start", op.OPERATIONS) == START
+    with pytest.raises(UsageError, match="needs arguments"):
+        rival(scenario, "KillAgent", op.OPERATIONS)
+    with pytest.raises(UsageError, match="has no operation"):
+        rival(scenario, "Accept", op.OPERATIONS)

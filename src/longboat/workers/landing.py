@@ -7,6 +7,8 @@ finish or to forget.
 
 from __future__ import annotations
 
+import time
+
 from longboat.errors import GitFailed, Rejection, not_in_review
 from longboat.planting import planted
 from longboat.workers import store, turns, worktrees
@@ -20,6 +22,7 @@ from longboat.workers.state import Intent, Worker, idle
 from longboat.workers.transaction import Transaction
 
 _CAS_ATTEMPTS = 5
+_LOCK_WAIT_S = 0.2
 
 
 def accept(transaction: Transaction, worker: Worker) -> Worker:
@@ -103,18 +106,24 @@ def _swap(transaction: Transaction, intent: Intent) -> bool:
         return True
     label = intent.task or intent.head[:12]
     worktrees.keep(transaction.git, intent.worker, label, intent.head)
-    result = transaction.git.write(
-        *("update-ref", "-m", f"longboat: accept {intent.worker}"),
-        *(transaction.trunk, intent.commit, intent.base),
-    )
-    if result.ok:
-        return True
-    transaction.git.clear_source_locks(transaction.config.default_branch)
-    now = transaction.git.ref(transaction.trunk)
-    if now != intent.base:
-        return now == intent.commit  # git may have been killed just after it was done
+    for _ in range(_CAS_ATTEMPTS):
+        result = transaction.git.write(
+            *("update-ref", "-m", f"longboat: accept {intent.worker}"),
+            *(transaction.trunk, intent.commit, intent.base),
+        )
+        if result.ok:
+            return True
+        transaction.git.clear_source_locks(transaction.config.default_branch)
+        if transaction.git.ref(transaction.trunk) != intent.base:
+            # git may have been killed just after it was done, and somebody else may have gone on from there
+            return transaction.git.contains(transaction.trunk, intent.commit)
+        if ".lock" not in result.err:
+            break
+        time.sleep(_LOCK_WAIT_S)  # the user's own git is at work
     transaction.end(intent.worker)
     transaction.save()
+    if ".lock" in result.err:
+        raise Rejection(f"{transaction.config.default_branch} is locked by another git")
     raise GitFailed(f"cannot move {transaction.config.default_branch}: {result.last_words}")
 
 

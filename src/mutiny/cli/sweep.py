@@ -80,12 +80,13 @@ def command(
     """
     from mutiny.cli.progress import ProgressLine
     from mutiny.modes.scenarios import chosen_scenarios
-    from mutiny.modes.sweep import Sweeper, split
+    from mutiny.modes.sweep import Sweeper, rival, split
 
     bench = make_bench(target, program, plant, agents, isolation, root, None)
     operations = next(iter(chosen_scenarios(bench, [scenario], everything=False).values()))
     prefix, operation = split(operations, at)
-    other = split(operations, against)[1] if against else None
+    known = bench.target.contract().operations
+    other = rival(operations, against, known) if against else None
     count = jobs or os.cpu_count() or 1
     sweeper = Sweeper(bench, prefix, operation, jobs=count, against=other, until_bug=until_bug)
     with ProgressLine(f"Sweeping {operation.type}", 1, quiet=as_json) as line:

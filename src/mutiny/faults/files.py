@@ -17,6 +17,23 @@ def corrupt(path: BoxPath, how: str) -> tuple[OperationResult, bytes | None]:
     return fault.inject(), fault.left
 
 
+COMMIT = (
+    'printf "somebody else was here\\n" >> "$1" && git add -- "$1" '
+    '&& git commit -qm "Upstream change" -- "$1"'
+)
+EDIT = 'printf "%s\\n" "$2" >> "$1"'
+
+
+def commit_argv(path: str) -> tuple[str, ...]:
+    """Somebody else's commit to the default branch, as a command line."""
+    return ("sh", "-c", COMMIT, "sh", path)
+
+
+def edit_argv() -> tuple[str, ...]:
+    """The user's edit of a tracked file, as a command line."""
+    return ("sh", "-c", EDIT, "sh", EDITED_FILE, EDIT_MARKER)
+
+
 def dirty_source(source: BoxPath) -> tuple[OperationResult, tuple[BoxPath, str]]:
     """Edit a tracked file of the user's checkout without committing."""
     path = source / EDITED_FILE
@@ -40,11 +57,7 @@ def clean_source(box: Box, source: str) -> OperationResult:
 
 def move_source(box: Box, source: str, path: str) -> OperationResult:
     """Commit something to the default branch, as a colleague would."""
-    script = (
-        'printf "somebody else was here\\n" >> "$1" && git add -- "$1" '
-        '&& git commit -qm "Upstream change" -- "$1"'
-    )
-    answer = box.run(("sh", "-c", script, "sh", path), cwd=source, timeout_s=10)
+    answer = box.run(commit_argv(path), cwd=source, timeout_s=10)
     return OperationResult(
         answer.exit_code, stderr=answer.stderr, fired=answer.exit_code == 0, technique="git commit"
     )

@@ -94,7 +94,10 @@ def resources() -> tuple[Around, ...]:
     """Too few rights, descriptors and processor time while a command runs, for a target with a daemon."""
     return (
         Around(faults.LowerLimit, lambda s, o: faults.LowerLimit(spare=s.pick(SPARE), during=o)),
-        Around(faults.Forbid, lambda _s, o: faults.Forbid(during=o)),
+        Around(
+            faults.Forbid,
+            lambda s, o: faults.Forbid(s.pick(("write", "all")), during=o),
+        ),
         Around(faults.StarveCpu, lambda _s, o: faults.StarveCpu(0.2, during=o)),
     )
 

@@ -29,6 +29,10 @@ Model = TypeVar("Model", bound=ModelBase)
 Seen = TypeVar("Seen")
 
 
+BESIDE_OTHERS = frozenset({"busy"})
+"""Refusals that are true while another command runs: it may hold a lock."""
+
+
 class Judge(Questions[Model, Seen]):
     """Judges one operation between two looks."""
 
@@ -64,8 +68,15 @@ class Judge(Questions[Model, Seen]):
             return self._refusal(model, operation, result)
         if operation.kind is Kind.COMMAND:
             hindered = bool(model.lasting)
+            excuses = frozenset[str]() if alone else BESIDE_OTHERS
             return self.command(
-                model, operation, result, hindered=hindered, first=first, alone=alone
+                model,
+                operation,
+                result,
+                hindered=hindered,
+                excuses=excuses,
+                first=first,
+                alone=alone,
             )
         if operation.kind in (Kind.WAIT, Kind.ASSERTION):
             return self._awaited(model, operation, result)

@@ -13,8 +13,9 @@ from __future__ import annotations
 import heapq
 import itertools
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
+from dataclasses import MISSING, fields
 from functools import partial
 from typing import Any
 
@@ -24,7 +25,7 @@ from mutiny.engine.rundir import RunDirectory
 from mutiny.engine.sweeping import Point, Sweep
 from mutiny.errors import UsageError, nearest
 from mutiny.kit import operations as op
-from mutiny.model.operation import Operation
+from mutiny.model.operation import Kind, Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict, first_of_worst
 from mutiny.modes.bench import Assignment, Bench
@@ -49,6 +50,21 @@ def split(operations: Sequence[Operation], at: str) -> tuple[tuple[Operation, ..
                 return tuple(operations[:index]), operation
     known = dict.fromkeys(operation.type for operation in operations)
     raise UsageError(f"the scenario has no operation {at!r}; it has {', '.join(known)}")
+
+
+def rival(
+    operations: Sequence[Operation], against: str, known: Mapping[str, type[Operation]]
+) -> Operation:
+    """What a preempt sweep runs against: an operation of the scenario, or what somebody else does
+    meanwhile and needs no arguments (`MoveSource`: a commit to the default branch).
+    """
+    made = known.get(against)
+    said = any(item.type == against for item in operations)
+    if made is None or made.kind is not Kind.FAULT or said:
+        return split(operations, against)[1]
+    if any(one.default is MISSING and one.default_factory is MISSING for one in fields(made)):
+        raise UsageError(f"{against} needs arguments: put it into a scenario")
+    return made()
 
 
 Watch = Callable[[int, int, Sequence[Point]], None]
@@ -123,7 +139,7 @@ class Sweeper:
             for index in range(len(sweep.calls) + 1)
             for point in self._world_ends(keep, states, index)
         ]
-        points = [candidates[index] for index in _spread(len(candidates), limit)]
+        points = _chosen(candidates, sweep.calls, limit)
         sweep.left_out = len(candidates) - len(points)
         self._judge_all(
             sweep,
@@ -208,7 +224,7 @@ class Sweeper:
         sweep.calls = list(outcome.steps[-1].result.details["calls"])  # type: ignore[call-overload]
         directory.discard()
         candidates = list(_points(kind, self._at, sweep.calls, choices))
-        chosen = [candidates[index] for index in _spread(len(candidates), limit)]
+        chosen = _chosen(candidates, sweep.calls, limit)
         sweep.left_out = len(candidates) - len(chosen)
         self._judge_all(
             sweep, [partial(self._judge_run, point, sweep.calls) for point in chosen], watch
@@ -340,6 +356,30 @@ def _can_be_torn(call: dict[str, Any]) -> bool:
     if call["name"] in ("writev", "pwritev"):
         return True  # its length counts vectors
     return call["name"] in ("write", "pwrite64") and int(call["length"]) > 1
+
+
+MARKS = ("rename", "link", "sync", "unlink", "rmdir")
+"""Calls beside which a command decides what is kept: a point just before or after one counts most."""
+
+
+def _chosen(
+    points: Sequence[op.SweepPoint], calls: Sequence[dict[str, Any]], limit: int | None
+) -> list[op.SweepPoint]:
+    """All points, or `limit` of them in their order: first those beside syncs, renames and the
+    acknowledgement at the end, then others evenly spread.
+    """
+    marked = {
+        place
+        for index, call in enumerate(calls)
+        if any(word in str(call["name"]) for word in MARKS)
+        for place in (index, index + 1)
+    } | {0, len(calls) - 1, len(calls)}
+    near = [index for index, point in enumerate(points) if point.call in marked]
+    far = [index for index, point in enumerate(points) if point.call not in marked]
+    first = [near[place] for place in _spread(len(near), limit)]
+    left = None if limit is None else limit - len(first)
+    rest = [far[place] for place in _spread(len(far), left)] if left is None or left > 0 else []
+    return [points[index] for index in sorted((*first, *rest))]
 
 
 def _spread(count: int, limit: int | None) -> list[int]:

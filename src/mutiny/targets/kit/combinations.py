@@ -22,7 +22,7 @@ from mutiny.kit import faults as fault_op
 from mutiny.kit import operations as op
 from mutiny.kit.contract import StepContext
 from mutiny.kit.views import ProcessView
-from mutiny.model.operation import Operation, walk
+from mutiny.model.operation import Kind, Operation, walk
 from mutiny.model.result import OperationResult
 from mutiny.system.files import BoxPath
 
@@ -302,9 +302,18 @@ class Combinations(ABC):
                 signal=end.signal,
                 argv=tuple(command.argv),
                 tokens=carried,
+                fired=end.exit_code == 0 if part.kind is Kind.FAULT else None,
             )
-            for end, command, carried in zip(done.ends, commands, tokens, strict=True)
+            for part, end, command, carried in zip(
+                operation.operations, done.ends, commands, tokens, strict=True
+            )
         )
+        for part, answer in zip(operation.operations, parts, strict=True):
+            if (
+                answer.fired is False
+            ):  # the other one was in the way: it shows nothing of the target
+                said = answer.stderr.strip() or f"exit {answer.exit_code}"
+                return replace(unable(f"{part} could not be done: {said}"), details=details)
         return OperationResult(
             inner=parts,
             tokens=tuple(token for carried in tokens for token in carried),

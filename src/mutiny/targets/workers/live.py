@@ -192,7 +192,15 @@ class WorkersLive(LiveTarget):
     def sweepable(
         self, operation: Operation, context: StepContext
     ) -> tuple[Command, tuple[str, ...]] | OperationResult:
-        """The command that an operation means, ready for the system-call engine."""
+        """The command that an operation means, ready for the system-call engine; others' commits and edits
+        are command lines, too.
+        """
+        if isinstance(operation, op.MoveSource):
+            return self.spoken(file_faults.commit_argv(operation.path), None), ()
+        if isinstance(operation, op.DirtySource) and not operation.undo:
+            edited = self.box.files / "source" / file_faults.EDITED_FILE
+            self.observer.edit_marker = (edited, file_faults.EDIT_MARKER)
+            return self.spoken(file_faults.edit_argv(), None), ()
         spoken = self.spec.commands.get(_command_name(operation))
         if spoken is None or spoken.background:
             return unable(f"{operation.type} is no command of {self.spec.name} that can be swept")
