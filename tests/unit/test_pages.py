@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from jinja2 import UndefinedError
 from test_experiment_values import REPORT
 
 from mutiny.contracts.board import operations as op
@@ -15,7 +16,7 @@ from mutiny.kit.operations import Interleave
 from mutiny.model.verdict import Verdict
 from mutiny.report import experiment_page, load_page, sweep_page
 from mutiny.report.experiment import ExperimentReport
-from mutiny.report.page import document, link, links_to
+from mutiny.report.page import links_to, render
 
 HOSTILE = "<script>alert(1)</script>\"'&"
 TOGETHER = (op.Claim("w1"), op.Claim("w2"))
@@ -105,8 +106,17 @@ def test_links_lead_to_what_is_there(tmp_path: Path) -> None:
     page = tmp_path / "sweeps" / "x" / "sweep.html"
     assert links_to(run, page) == {"error report": "../../run 1/error_report.md"}
     assert links_to(tmp_path / "nowhere", page) == {}
-    shown = document(
-        kind="k", title="t", verdict="bug", word="BUG", body="", links=links_to(run, page)
-    )
+    links = {**links_to(run, page), "x": 'a"b#c?d', "y": "javascript:alert(1)"}
+    shown = render("base.html", kind="k", title="t", verdict="bug", word="BUG", links=links)
     assert 'href="../../run%201/error_report.md"' in shown
-    assert link("x", 'a"b#c?d') == '<a href="a&quot;b%23c%3Fd">x</a>'
+    assert '<a href="a%22b%23c%3Fd">x</a>' in shown
+    assert '<a href="javascript%3Aalert%281%29">y</a>' in shown
+
+
+def test_control_characters_are_spelled_out_and_what_is_forgotten_is_an_error() -> None:
+    shown = render("base.html", kind="\x1b[2J", title="t\u202e", verdict="bug", word="<b>")
+    assert "\\x1b[2J" in shown
+    assert "\\u202e" in shown
+    assert "&lt;b&gt;" in shown
+    with pytest.raises(UndefinedError):
+        render("sweep.html", kind="k", title="t", verdict="bug", word="w")

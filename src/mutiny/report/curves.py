@@ -1,12 +1,11 @@
-"""Curves as inline SVG: linear or logarithmic axes, one line a series, its name at its end."""
+"""Where the parts of a chart lie: linear or logarithmic axes, one line a series, its name at its end."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-
-from mutiny.report.escape import escape
+from typing import Any
 
 PALETTE = tuple(f"var(--c{place})" for place in range(6))
 LEFT, RIGHT, TOP, BOTTOM = 64, 118, 14, 40
@@ -42,8 +41,8 @@ class Axis:
 
     def ticks(self) -> list[float]:
         """Round values on the axis."""
-        if self.log:
-            return _decades(self.low, self.high)
+        if self.log and len(decades := _decades(self.low, self.high)) > 1:
+            return decades
         raw = (self.high - self.low) / 4
         unit = 10.0 ** math.floor(math.log10(raw))
         step = next(unit * factor for factor in (1, 2, 2.5, 5, 10) if unit * factor >= raw)
@@ -87,68 +86,48 @@ def number(value: float) -> str:
 
 def chart(
     series: Sequence[Series], across: Axis, up: Axis, *, width: int = 640, height: int = 320
-) -> str:
-    """The picture. Each point tells its figures when hovered."""
-    right = RIGHT if any(line.name for line in series) else SMALL_RIGHT
-    wide, high = width - LEFT - right, height - TOP - BOTTOM
+) -> dict[str, Any]:
+    """Where everything lies, for `chart.svg`; each point has its figures."""
+    right = width - (RIGHT if any(line.name for line in series) else SMALL_RIGHT)
+    bottom = height - BOTTOM
 
     def x(value: float) -> float:
-        return round(LEFT + across.at(value) * wide, 1)
+        return round(LEFT + across.at(value) * (right - LEFT), 1)
 
     def y(value: float) -> float:
-        return round(TOP + (1 - up.at(value)) * high, 1)
+        return round(bottom - up.at(value) * (bottom - TOP), 1)
 
-    parts = [
-        f'<svg class="chart" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
-        f'style="max-width:{width}px" role="img">'
+    lines = [
+        {
+            "colour": line.colour,
+            "points": [
+                {"x": x(a), "y": y(b), "said": f"{line.name}: {number(a)}, {number(b)}"}
+                for a, b in line.points
+            ],
+        }
+        for line in series
     ]
-    for value in up.ticks():
-        parts.append(f'<line x1="{LEFT}" x2="{LEFT + wide}" y1="{y(value)}" y2="{y(value)}"/>')
-        parts.append(f'<text x="{LEFT - 8}" y="{y(value) + 4}" class="end">{number(value)}</text>')
-    for value in across.ticks():
-        parts.append(f'<line x1="{x(value)}" x2="{x(value)}" y1="{TOP}" y2="{TOP + high}"/>')
-        place = f'x="{x(value)}" y="{TOP + high + 16}"'
-        parts.append(f'<text {place} class="mid">{number(value)}</text>')
-    parts.append(
-        f'<text x="{LEFT + wide / 2}" y="{height - 4}" class="mid title">{escape(across.title)}</text>'
-    )
-    middle = TOP + high / 2
-    parts.append(
-        f'<text x="13" y="{middle}" class="mid title" transform="rotate(-90 13 {middle})">'
-        f"{escape(up.title)}</text>"
-    )
-    for line in series:
-        parts += _line(line, x, y)
-    ends = [(line, y(line.points[-1][1])) for line in series if line.points]
-    parts += _names(ends, LEFT + wide + 10)
-    return "".join((*parts, "</svg>"))
+    return {
+        "left": LEFT,
+        "right": right,
+        "top": TOP,
+        "bottom": bottom,
+        "width": width,
+        "height": height,
+        "up": [{"at": y(value), "text": number(value)} for value in up.ticks()],
+        "across": [{"at": x(value), "text": number(value)} for value in across.ticks()],
+        "up_title": up.title,
+        "across_title": across.title,
+        "lines": lines,
+        "names": _names([(line, y(line.points[-1][1])) for line in series if line.points]),
+    }
 
 
-Place = Callable[[float], float]
-
-
-def _line(line: Series, x: Place, y: Place) -> list[str]:
-    path = " ".join(f"{x(a)},{y(b)}" for a, b in line.points)
-    parts = [f'<polyline points="{path}" stroke="{line.colour}"/>']
-    large = len(line.points) <= 24
-    for a, b in line.points:
-        said = f"{line.name}: {number(a)}, {number(b)}"
-        size = 4 if large else 2
-        parts.append(
-            f'<circle cx="{x(a)}" cy="{y(b)}" r="{size}" fill="{line.colour}">'
-            f"<title>{escape(said)}</title></circle>"
-        )
-    return parts
-
-
-def _names(ends: Sequence[tuple[Series, float]], x: float) -> list[str]:
+def _names(ends: Sequence[tuple[Series, float]]) -> list[dict[str, Any]]:
     """The names of the lines at their ends, moved apart where they would lie on each other."""
-    parts = []
+    names = []
     lowest = -math.inf
     for line, y in sorted(ends, key=lambda end: end[1]):
         lowest = max(y, lowest + NEAR)
-        parts.append(
-            f'<text x="{x}" y="{lowest + 4:.1f}" style="fill:{line.colour}" class="name">'
-            f"{escape(line.name)}</text>"
-        )
-    return parts
+        names.append({"text": line.name, "y": round(lowest + 4, 1), "colour": line.colour})
+    return names

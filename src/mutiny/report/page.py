@@ -1,20 +1,24 @@
-"""The one frame of all pages: kind, title, verdict, facts, links to the run; then the page's own parts.
+"""Pages as self-contained HTML files: templates in `templates/`, escaped by jinja2, one frame for all.
 
-One self-contained HTML file each: inline style and SVG, no script, nothing is loaded from anywhere.
+Inline style and SVG, no script, nothing is loaded from anywhere. What a target has said is text in them,
+its control characters spelled out.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
-from mutiny.report.escape import escape
-from mutiny.report.page_style import STYLE
+from mutiny.report.escape import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
+    from jinja2 import Environment
 
+TEMPLATES = Path(__file__).with_name("templates")
 FILES = {
     "error report": "error_report.md",
     "minimal replay": "minimal_replay.json",
@@ -25,52 +29,23 @@ FILES = {
 }
 """What of a run is worth a look, by the words of its link."""
 _BADGES = {"success": "success", "inconclusive": "unsure"}
-_QUOTED = str.maketrans({"%": "%25", "#": "%23", "?": "%3F", " ": "%20", ":": "%3A"})
 
 
-def document(
+def render(
+    template: str,
     *,
     kind: str,
     title: str,
     verdict: str,
     word: str,
-    body: str,
-    lead: str = "",
-    reason: str = "",
-    facts: Mapping[str, str] | None = None,
+    facts: Mapping[str, object] | None = None,
     links: Mapping[str, str] | None = None,
+    **own: object,
 ) -> str:
-    """A whole page. `facts` and `body` are markup, everything else is text."""
-    told = "".join(
-        f"<li>{escape(name)} <b>{value}</b></li>" for name, value in (facts or {}).items()
-    )
-    parts = [
-        f'<div class="kind">{escape(kind)}</div>',
-        f"<h1>{escape(title)}</h1>",
-        f'<p class="hypothesis">{escape(lead)}</p>' if lead else "",
-        f'<span class="badge {_BADGES.get(verdict, "failed")}">{escape(word)}</span>',
-        f'<p class="reason">{escape(reason)}</p>' if reason else "",
-        f'<ul class="facts">{told}</ul>' if told else "",
-        _links(links or {}),
-        body,
-    ]
-    return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{escape(title)}: {escape(word)}</title><style>{STYLE}</style></head>
-<body><main>
-{"".join(f"{part}{chr(10)}" for part in parts if part)}</main></body></html>
-"""
-
-
-def _links(links: Mapping[str, str]) -> str:
-    items = "".join(f"<li>{link(name, place)}</li>" for name, place in links.items())
-    return f'<ul class="links">{items}</ul>' if items else ""
-
-
-def link(name: str, place: str) -> str:
-    """A link to a file of the same machine."""
-    return f'<a href="{escape(place.translate(_QUOTED))}">{escape(name)}</a>'
+    """A whole page: what the frame shows, and the page's `own` values for its template."""
+    frame = {"kind": kind, "title": title, "word": word, "badge": _BADGES.get(verdict, "failed")}
+    shown = {"lead": "", "reason": "", "facts": facts or {}, "links": links or {}, **frame, **own}
+    return _environment().get_template(template).render(shown)
 
 
 def links_to(run: Path, page: Path) -> dict[str, str]:
@@ -81,3 +56,25 @@ def links_to(run: Path, page: Path) -> dict[str, str]:
         for name, file in FILES.items()
         if (run / file).is_file()
     }
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+        finalize=_spelled_out,
+    )
+    environment.filters["quoted"] = quote
+    return environment
+
+
+def _spelled_out(value: object) -> object:
+    """Text without control characters; what is markup already stays as it is."""
+    return plain(value) if type(value) is str else value

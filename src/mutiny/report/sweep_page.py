@@ -4,13 +4,14 @@ have a lane a command. Hovering tells the call and what came of it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from mutiny.engine.sweeping import Point, Sweep
 from mutiny.model.verdict import Verdict, first_of_worst
-from mutiny.report.escape import escape
+from mutiny.report import page
 from mutiny.report.lanes import lanes
-from mutiny.report.page import document
 
 WORDS = {
     Verdict.SUCCESS: "KEPT ITS PROMISES",
@@ -30,70 +31,77 @@ COLOURS = {
     Verdict.INCONCLUSIVE: "var(--unsure)",
 }
 UNTRIED = "var(--untried)"
+LEGEND = {
+    "kept its promises": COLOURS[Verdict.SUCCESS],
+    "bug": COLOURS[Verdict.BUG],
+    "inconclusive": COLOURS[Verdict.INCONCLUSIVE],
+    "not tried": UNTRIED,
+}
 
 
 def render(sweep: Sweep, links: Mapping[str, str] | None = None) -> str:
     """The whole page; `links`: where the run of the first bug is."""
     schedules = sweep.kind == "preempt"
     noun = "schedules" if schedules else "points"
-    facts = {
-        "Target": escape(sweep.target),
-        noun.capitalize(): f"{len(sweep.points)}: {escape(_counts(sweep.points))}",
-        "Not tried": str(sweep.left_out),
+    counts = Counter(point.verdict.value for point in sweep.points)
+    told = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
+    facts: dict[str, object] = {
+        "Target": sweep.target,
+        noun.capitalize(): f"{len(sweep.points)}: {told}",
+        "Not tried": sweep.left_out,
     }
     if not schedules:
-        facts["State-changing calls"] = str(len(sweep.calls))
-    about = (
-        "A lane a command: filled while it moves, a line where another one took over."
-        if schedules
-        else "The operation's calls in their order, a row a process."
-    )
+        facts["State-changing calls"] = len(sweep.calls)
     colours = {verdict.value: colour for verdict, colour in COLOURS.items()}
-    drawn = lanes(sweep.points, colours) if schedules else picture(sweep)
-    body = f"""<h2>Picture</h2><p class="legend">{escape(about)}</p>
-<div class="sheet">{drawn}</div><p class="legend">{_legend()} &nbsp; Hover for details.</p>
-<h2>{noun.capitalize()}</h2><div class="sheet"><table>
-<tr><th>#</th><th>{"order" if schedules else "call"}</th><th>outcome</th><th>what</th></tr>
-{_rows(sweep.points)}</table></div>"""
-    return document(
+    return page.render(
+        "sweep.html",
         kind=f"{sweep.kind} sweep",
         title=f"{sweep.at.short()} on {sweep.target}",
         verdict=sweep.verdict.value,
         word=WORDS[sweep.verdict],
         facts=facts,
         links=links,
-        body=body,
+        about="A lane a command: filled while it moves, a line where another one took over."
+        if schedules
+        else "The operation's calls in their order, a row a process.",
+        picture=lanes(sweep.points, colours) if schedules else calls(sweep),
+        picture_template="lanes.svg" if schedules else "calls.svg",
+        colours=LEGEND,
+        schedules=schedules,
+        noun=noun,
+        points=sweep.points,
     )
 
 
-def picture(sweep: Sweep) -> str:
-    """The SVG: columns are calls in their total order, rows are processes."""
+def calls(sweep: Sweep) -> dict[str, Any]:
+    """Columns are calls in their total order, rows are processes, for `calls.svg`."""
     processes = list(dict.fromkeys(str(call["process"]) for call in sweep.calls))
+    tops = {process: TOP + row * (CELL + 8) for row, process in enumerate(processes)}
     worst = _worst_by_call(sweep.points)
-    width = LABEL + (len(sweep.calls) + 1) * (CELL + GAP)
-    height = TOP + len(processes) * (CELL + 8) + 10
-    parts = [
-        f'<svg class="calls" xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-        'role="img">'
-    ]
-    for row, process in enumerate(processes):
-        y = TOP + row * (CELL + 8)
-        parts.append(f'<text x="0" y="{y + 11}">{escape(process[:26])}</text>')
-        parts.append(f'<line x1="{LABEL}" x2="{width}" y1="{y + CELL / 2}" y2="{y + CELL / 2}"/>')
-    for column, call in enumerate(sweep.calls):
-        x = LABEL + column * (CELL + GAP)
-        y = TOP + processes.index(str(call["process"])) * (CELL + 8)
-        point = worst.get(int(call["index"]))
-        colour = COLOURS[point.verdict] if point else UNTRIED
-        said = f"{point.verdict.value} {point.rule or ''} {point.message}" if point else "not tried"
-        parts.append(
-            f'<rect x="{x}" y="{y}" width="{CELL}" height="{CELL}" rx="2" fill="{colour}">'
-            f"<title>{escape(str(call['text']))}\n{escape(said)}</title></rect>"
-        )
-        if column % 10 == 0:
-            parts.append(f'<text x="{x}" y="{TOP - 12}">{column}</text>')
-    parts.append("</svg>")
-    return "".join(parts)
+    columns = [LABEL + column * (CELL + GAP) for column in range(len(sweep.calls))]
+    return {
+        "left": LABEL,
+        "top": TOP,
+        "cell": CELL,
+        "width": LABEL + (len(sweep.calls) + 1) * (CELL + GAP),
+        "height": TOP + len(processes) * (CELL + 8) + 10,
+        "rows": [
+            {"name": process[:26], "y": y, "middle": y + CELL / 2} for process, y in tops.items()
+        ],
+        "cells": [
+            {"x": x, "y": tops[str(call["process"])], **_outcome(call, worst)}
+            for x, call in zip(columns, sweep.calls, strict=True)
+        ],
+        "ticks": [{"x": columns[at], "number": at} for at in range(0, len(columns), 10)],
+    }
+
+
+def _outcome(call: Mapping[str, Any], worst: Mapping[int, Point]) -> dict[str, str]:
+    point = worst.get(int(call["index"]))
+    if point is None:
+        return {"colour": UNTRIED, "said": f"{call['text']}\nnot tried"}
+    said = f"{point.verdict.value} {point.rule or ''} {point.message}"
+    return {"colour": COLOURS[point.verdict], "said": f"{call['text']}\n{said}"}
 
 
 def _worst_by_call(points: Sequence[Point]) -> dict[int, Point]:
@@ -102,35 +110,3 @@ def _worst_by_call(points: Sequence[Point]) -> dict[int, Point]:
         same = [found[point.index], point] if point.index in found else [point]
         found[point.index] = first_of_worst(same, lambda one: one.verdict) or point
     return found
-
-
-def _counts(points: Sequence[Point]) -> str:
-    counts: dict[str, int] = {}
-    for point in points:
-        counts[point.verdict.value] = counts.get(point.verdict.value, 0) + 1
-    return ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
-
-
-def _legend() -> str:
-    kinds = {
-        "kept its promises": Verdict.SUCCESS,
-        "bug": Verdict.BUG,
-        "inconclusive": Verdict.INCONCLUSIVE,
-    }
-    cells = "".join(
-        f'<i style="background:{COLOURS[verdict]}"></i>{escape(word)}'
-        for word, verdict in kinds.items()
-    )
-    return f'{cells}<i style="background:{UNTRIED}"></i>not tried'
-
-
-def _rows(points: Sequence[Point]) -> str:
-    rows = []
-    for point in points:
-        mark = ' class="bad"' if point.verdict.is_bug else ""
-        what = f"{point.rule or ''} {point.message}".strip()
-        rows.append(
-            f"<tr><td>{point.index}</td><td class='call'>{escape(point.label)}</td>"
-            f"<td{mark}>{point.verdict.value}</td><td>{escape(what)}</td></tr>"
-        )
-    return "".join(rows)

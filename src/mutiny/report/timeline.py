@@ -1,17 +1,14 @@
-"""The time line of an experiment as inline SVG: phases, faults, operations, answers of the probe.
+"""Where the parts of an experiment's time line lie: phases, faults, operations, answers of the probe.
 
 All lanes share one axis, so that the eye can do what a table cannot: see what followed what.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from mutiny.report.escape import escape
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from mutiny.report.experiment import ExperimentReport, FaultRecord, SampleRecord, StepRecord
 
 WIDTH, LEFT, RIGHT = 1120, 96, 16
@@ -36,9 +33,16 @@ _COLOURS = {
     "inconclusive": "var(--unsure)",
 }
 _KINDS = {"fault": "var(--bad-soft)", "wait": "var(--wait)", "assertion": "var(--check)"}
+_ANSWERS: dict[bool | None, tuple[str, str]] = {
+    True: ("var(--good)", "answered"),
+    False: ("var(--bad)", "did not answer"),
+    None: ("var(--unsure)", "could not be asked"),
+}
 
 
 class _Axis:
+    """Where a moment lies."""
+
     def __init__(self, end_s: float) -> None:
         self.end_s = max(end_s, 0.1)
 
@@ -50,8 +54,8 @@ class _Axis:
         return round(max(self.x(end_s) - self.x(begin_s), least), 2)
 
 
-def timeline(report: ExperimentReport) -> str:
-    """The whole picture."""
+def timeline(report: ExperimentReport) -> dict[str, Any]:
+    """The whole picture, for `timeline.svg`."""
     axis = _Axis(
         max([step.end_s for step in report.steps] + [s.at_s for s in report.samples] + [0.1])
     )
@@ -63,27 +67,28 @@ def timeline(report: ExperimentReport) -> str:
     rows = _rows(
         [(s.begin_s, max(s.end_s, s.begin_s + _room(s, axis)) + gap) for s in shown], most=9
     )
-    operations_height = ROW * (max(rows, default=0) + 1)
-    samples_top = operations_top + operations_height + 16
+    samples_top = operations_top + ROW * (max(rows, default=0) + 1) + 16
     height = samples_top + (LATENCY_HEIGHT + 30 if report.samples else 0) + 26
-    parts = [
-        f'<svg class="timeline" viewBox="0 0 {WIDTH} {height}" role="img" '
-        f'aria-label="time line" xmlns="http://www.w3.org/2000/svg">',
-        *_grid(axis, height),
-        *_phases(report.steps, axis, height),
-        _label(FAULT_TOP + 12, "faults"),
-        *_faults(report.faults, fault_rows, axis, height),
-        _label(operations_top + 12, "operations"),
-        *_operations(shown, rows, operations_top, axis),
-    ]
-    if report.samples:
-        parts += [_label(samples_top + 12, "probe"), *_samples(report.samples, samples_top, axis)]
-    parts.append("</svg>")
-    return "".join(parts)
-
-
-def _label(y: float, text: str) -> str:
-    return f'<text x="8" y="{y}" class="lane">{text}</text>'
+    return {
+        "width": WIDTH,
+        "height": height,
+        "left": LEFT,
+        "row": ROW,
+        "phase": {"top": PHASE_TOP, "height": PHASE_HEIGHT, "bottom": PHASE_TOP + PHASE_HEIGHT},
+        "fault_top": FAULT_TOP,
+        "operations_top": operations_top,
+        "ticks": list(_ticks(axis)),
+        "phases": list(_phases(report.steps, axis)),
+        "faults": [
+            _fault(fault, FAULT_TOP + row * (ROW + 4), axis)
+            for fault, row in zip(report.faults, fault_rows, strict=True)
+        ],
+        "operations": [
+            _operation(step, operations_top + row * ROW, axis)
+            for step, row in zip(shown, rows, strict=True)
+        ],
+        "samples": _samples(report.samples, samples_top, axis) if report.samples else None,
+    }
 
 
 def _room(step: StepRecord, axis: _Axis) -> float:
@@ -114,20 +119,17 @@ def _rows(spans: Sequence[tuple[float, float]], most: int = 6) -> list[int]:
     return found
 
 
-def _grid(axis: _Axis, height: float) -> Iterator[str]:
+def _ticks(axis: _Axis) -> Iterator[dict[str, Any]]:
     step = next(
         size
         for size in (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 7200, 1e9)
         if axis.end_s / size <= 14
     )
-    count = int(axis.end_s / step)
-    for number in range(count + 1):
-        x = axis.x(number * step)
-        yield f'<line x1="{x}" x2="{x}" y1="{PHASE_TOP + PHASE_HEIGHT}" y2="{height - 20}" class="grid"/>'
-        yield f'<text x="{x}" y="{height - 6}" class="tick">{number * step:g} s</text>'
+    for number in range(int(axis.end_s / step) + 1):
+        yield {"x": axis.x(number * step), "text": f"{number * step:g} s"}
 
 
-def _phases(steps: Sequence[StepRecord], axis: _Axis, height: float) -> Iterator[str]:
+def _phases(steps: Sequence[StepRecord], axis: _Axis) -> Iterator[dict[str, Any]]:
     begin: dict[str, float] = {}
     end: dict[str, float] = {}
     for step in steps:
@@ -136,91 +138,75 @@ def _phases(steps: Sequence[StepRecord], axis: _Axis, height: float) -> Iterator
     order = list(begin)
     for index, phase in enumerate(order):
         until = begin[order[index + 1]] if index + 1 < len(order) else end[phase]
-        x, width = axis.x(begin[phase]), axis.width(begin[phase], until)
-        yield (
-            f'<rect x="{x}" y="{PHASE_TOP}" width="{width}" height="{PHASE_HEIGHT}" rx="3" '
-            f'fill="{_PHASES.get(phase, "var(--phase-a)")}"><title>{escape(phase)}: '
-            f"{begin[phase]:.2f} s to {until:.2f} s</title></rect>"
-        )
-        if phase in ("method", "recovery"):
-            yield (
-                f'<rect x="{x}" y="{PHASE_TOP + PHASE_HEIGHT}" width="{width}" '
-                f'height="{height - 22 - PHASE_TOP - PHASE_HEIGHT}" class="chaos"/>'
-            )
-        if width > 7 * len(phase) + 8:
-            yield f'<text x="{x + 6}" y="{PHASE_TOP + 15}" class="phase">{escape(phase)}</text>'
+        width = axis.width(begin[phase], until)
+        yield {
+            "x": axis.x(begin[phase]),
+            "width": width,
+            "colour": _PHASES.get(phase, "var(--phase-a)"),
+            "said": f"{phase}: {begin[phase]:.2f} s to {until:.2f} s",
+            "chaos": phase in ("method", "recovery"),
+            "text": phase if width > 7 * len(phase) + 8 else "",
+        }
 
 
-def _faults(
-    faults: Sequence[FaultRecord], rows: Sequence[int], axis: _Axis, height: float
-) -> Iterator[str]:
-    for fault, row in zip(faults, rows, strict=True):
-        y = FAULT_TOP + row * (ROW + 4)
-        x = axis.x(fault.at_s)
-        colour = "var(--bad)" if fault.fired else "var(--unsure)"
-        until = fault.until_s if fault.until_s is not None else axis.end_s
-        said = f"{fault.text} at {fault.at_s:.2f} s, {fault.technique or 'no technique'}"
-        said += "" if fault.fired else ", did not fire"
-        if fault.recovered_s is not None:
-            said += f", recovered after {fault.recovered_s:.2f} s"
-        yield f"<g><title>{escape(said)}</title>"
-        yield f'<line x1="{x}" x2="{x}" y1="{y}" y2="{height - 22}" stroke="{colour}" class="shock"/>'
-        if fault.fired and until - fault.at_s > 0.01 * axis.end_s:
-            width = axis.width(fault.at_s, until)
-            yield f'<rect x="{x}" y="{y + 3}" width="{width}" height="10" rx="2" class="lasting"/>'
-        if fault.recovered_s is not None and fault.until_s is not None:
-            x2 = axis.x(fault.until_s + fault.recovered_s)
-            x1 = axis.x(fault.until_s)
-            yield f'<line x1="{x1}" x2="{x2}" y1="{y + 15}" y2="{y + 15}" class="recovery"/>'
-            yield f'<circle cx="{x2}" cy="{y + 15}" r="3" fill="var(--good)"/>'
-        yield f'<path d="M{x - 5} {y + 2} h10 l-5 9 z" fill="{colour}"/>'
-        anchor = "end" if x > WIDTH * 0.78 else "start"
-        place = x - 8 if anchor == "end" else x + 9
-        yield (
-            f'<text x="{place}" y="{y + 12}" text-anchor="{anchor}" class="fault">'
-            f"{escape(_short(fault.text))}</text></g>"
-        )
+def _fault(fault: FaultRecord, y: float, axis: _Axis) -> dict[str, Any]:
+    x = axis.x(fault.at_s)
+    until = fault.until_s if fault.until_s is not None else axis.end_s
+    lasts = fault.fired and until - fault.at_s > 0.01 * axis.end_s
+    said = f"{fault.text} at {fault.at_s:.2f} s, {fault.technique or 'no technique'}"
+    said += "" if fault.fired else ", did not fire"
+    recovery = None
+    if fault.recovered_s is not None:
+        said += f", recovered after {fault.recovered_s:.2f} s"
+        if fault.until_s is not None:
+            recovery = (axis.x(fault.until_s), axis.x(fault.until_s + fault.recovered_s))
+    return {
+        "x": x,
+        "y": y,
+        "said": said,
+        "colour": "var(--bad)" if fault.fired else "var(--unsure)",
+        "lasting": axis.width(fault.at_s, until) if lasts else None,
+        "recovery": recovery,
+        "text": _short(fault.text),
+        "before": x > WIDTH * 0.78,
+    }
 
 
-def _operations(
-    steps: Sequence[StepRecord], rows: Sequence[int], top: float, axis: _Axis
-) -> Iterator[str]:
-    for step, row in zip(steps, rows, strict=True):
-        y = top + row * ROW
-        x, width = axis.x(step.begin_s), axis.width(step.begin_s, step.end_s, 3)
-        good = step.verdict in ("success", "expected")
-        kind = "wait" if step.text.startswith("Sleep") else step.kind
-        colour = _KINDS.get(kind, "var(--good)") if good else _COLOURS[step.verdict]
-        said = f"{step.text}\n{step.begin_s:.2f} s to {step.end_s:.2f} s: {step.verdict}"
-        said += f"\n{step.note}" if step.note else ""
-        inside = width > len(_short(step.text)) * 6.2 + 8
-        yield f"<g><title>{escape(said)}</title>"
-        yield f'<rect x="{x}" y="{y}" width="{width}" height="{ROW - 4}" rx="2" fill="{colour}"/>'
-        place = x + 4 if inside else x + width + 3
-        where = "inside" if inside else "beside"
-        if inside or place + 60 < WIDTH:
-            yield f'<text x="{place}" y="{y + 10}" class="{where}">{escape(_short(step.text))}</text>'
-        yield "</g>"
+def _operation(step: StepRecord, y: float, axis: _Axis) -> dict[str, Any]:
+    x, width = axis.x(step.begin_s), axis.width(step.begin_s, step.end_s, 3)
+    good = step.verdict in ("success", "expected")
+    kind = "wait" if step.text.startswith("Sleep") else step.kind
+    said = f"{step.text}\n{step.begin_s:.2f} s to {step.end_s:.2f} s: {step.verdict}"
+    text = _short(step.text)
+    inside = width > len(text) * 6.2 + 8
+    text_x = x + 4 if inside else x + width + 3
+    return {
+        "x": x,
+        "y": y,
+        "width": width,
+        "colour": _KINDS.get(kind, "var(--good)") if good else _COLOURS[step.verdict],
+        "said": said + (f"\n{step.note}" if step.note else ""),
+        "text": text if inside or text_x + 60 < WIDTH else "",
+        "text_x": round(text_x, 2),
+        "where": "inside" if inside else "beside",
+    }
 
 
-def _samples(samples: Sequence[SampleRecord], top: float, axis: _Axis) -> Iterator[str]:
+def _samples(samples: Sequence[SampleRecord], top: float, axis: _Axis) -> dict[str, Any]:
     """A strip of answers, and below it how long each of them took."""
     slowest = max(sample.latency_ms for sample in samples) or 1.0
     bottom = top + 22 + LATENCY_HEIGHT
-    points = []
+    answers = []
     for index, sample in enumerate(samples):
         later = samples[index + 1].at_s if index + 1 < len(samples) else sample.at_s + 0.1
-        x = axis.x(sample.at_s)
-        width = axis.width(sample.at_s, min(later, sample.at_s + 2.0), 1.5)
-        colour = {True: "var(--good)", False: "var(--bad)", None: "var(--unsure)"}[sample.ok]
-        word = {True: "answered", False: "did not answer", None: "could not be asked"}[sample.ok]
-        yield (
-            f'<rect x="{x}" y="{top}" width="{width}" height="14" fill="{colour}">'
-            f"<title>{sample.at_s:.2f} s: {word} ({sample.latency_ms:.0f} ms)</title></rect>"
+        colour, word = _ANSWERS[sample.ok]
+        answers.append(
+            {
+                "x": axis.x(sample.at_s),
+                "width": axis.width(sample.at_s, min(later, sample.at_s + 2.0), 1.5),
+                "latency_y": round(bottom - sample.latency_ms / slowest * LATENCY_HEIGHT, 1),
+                "colour": colour,
+                "said": f"{sample.at_s:.2f} s: {word} ({sample.latency_ms:.0f} ms)",
+            }
         )
-        points.append(f"{x},{bottom - sample.latency_ms / slowest * LATENCY_HEIGHT:.1f}")
-    first, last = axis.x(samples[0].at_s), axis.x(samples[-1].at_s)
-    yield f'<polygon points="{first},{bottom} {" ".join(points)} {last},{bottom}" class="area"/>'
-    yield f'<polyline points="{" ".join(points)}" class="latency"/>'
-    yield f'<text x="{LEFT - 6}" y="{top + 32}" class="scale">{slowest:.0f} ms</text>'
-    yield f'<text x="{LEFT - 6}" y="{bottom}" class="scale">0</text>'
+    return {"top": top, "bottom": bottom, "slowest": f"{slowest:.0f} ms", "answers": answers}
