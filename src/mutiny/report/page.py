@@ -7,7 +7,9 @@ its control characters spelled out.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -60,8 +62,12 @@ def links_to(run: Path, page: Path) -> dict[str, str]:
 
 @cache
 def _environment() -> Environment:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, StrictUndefined
 
+    compiled = TEMPLATES / "__pycache__"
+    with suppress(OSError):
+        compiled.mkdir(exist_ok=True)
+    kept = os.access(compiled, os.W_OK) and not sys.dont_write_bytecode
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -69,6 +75,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         auto_reload=False,
+        bytecode_cache=FileSystemBytecodeCache(str(compiled)) if kept else None,
         finalize=_spelled_out,
     )
     environment.filters["quoted"] = quote
