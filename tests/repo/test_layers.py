@@ -142,6 +142,7 @@ def test_only_known_libraries_are_used() -> None:
         "mutiny",
         "longboat",
         "click",
+        "jinja2",
         "ruamel",
         "mcp",
         "uvicorn",
