@@ -275,6 +275,8 @@ class InstrumentedLive:
         self._adapted = adapted
         self._verified: list[bool] = []
         """Of an adapted method: which of its sentences were shown."""
+        self._disturbed = False
+        """A fault has happened: a steady state that holds in spite of it shows something."""
 
     def prepare(self, operations: Sequence[Operation]) -> None:
         """As the target does, for what it knows; what stands in a `during` counts too."""
@@ -317,6 +319,8 @@ class InstrumentedLive:
             result = self._carry_out(operation, context)
         result = replace(result, duration_ms=(time.perf_counter() - started) * 1000)
         self._recorder.did(operation, result, began, time.time())
+        fired = result.fired if operation.kind is Kind.FAULT else result.succeeded
+        self._disturbed = self._disturbed or (common.disturbs(operation) and bool(fired))
         return result
 
     def _carry_out(self, operation: Operation, context: StepContext) -> OperationResult:
@@ -415,7 +419,8 @@ class InstrumentedLive:
 
     def _shown(self, asked: OperationResult) -> OperationResult:
         """Inconclusive when nothing of what an adapted experiment asks could be shown."""
-        held = any(self._verified) if self._verified else not asked.details.get("unasked")
+        steady = not asked.details.get("unasked")
+        held = any(self._verified) or (steady and (self._disturbed or not self._verified))
         if held or not asked.succeeded:
             return asked
         text = "nothing of what it asks could be shown: steps were left out for this target"

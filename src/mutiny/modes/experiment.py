@@ -119,7 +119,10 @@ def nothing_to_show(bench: Bench, experiment: Experiment) -> str:
     """Why a target lacks all that an experiment is about; empty when it does not."""
     from mutiny.experiments.compile import compile_experiment, fit_plan
 
-    return fit_plan(compile_experiment(experiment), bench.target.contract())[1]
+    profile = getattr(bench.target.spec, "profile", None)
+    skips: dict[str, str] = {} if profile is None else dict(profile.skips)
+    known = skips.get(Path(experiment.path).stem.replace("-", "_"), "")
+    return known or fit_plan(compile_experiment(experiment), bench.target.contract())[1]
 
 
 def instrumented(bench: Bench, deadline_s: float | None = None, *, adapted: bool = False) -> Bench:

@@ -8,7 +8,7 @@ from functools import partial
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.profile import LONGEST_WAIT_S, BoardProfile
 from mutiny.kit.experiment import VerifySentence
-from mutiny.kit.operations import ExpectError
+from mutiny.kit.operations import ExpectError, disturbs
 from mutiny.kit.supported import Fitted, TargetWords, fitted
 from mutiny.model.operation import Operation, walk
 
@@ -32,6 +32,8 @@ def _has_words(profile: BoardProfile, part: Operation) -> bool:
         return False
     if isinstance(part, op.Configure):
         return profile.settable is None or part.name in profile.settable
+    if isinstance(part, op.AddMany | op.Drive):
+        return profile.batches  # a load without them is many processes, and measures those
     if isinstance(part, op.WaitForStatus) and part.status == "in_progress":
         return "Start" not in profile.lacks
     if isinstance(part, op.Claim) and part.task is not None:
@@ -55,7 +57,11 @@ def _shows(profile: BoardProfile, sentence: str) -> bool:
 
 
 def _instead(operation: Operation) -> Operation | None:
-    """An unnamed claim for a named one: whatever it gets, the model knows."""
+    """An unnamed claim for a named one: whatever it gets, the model knows. Of what does not come to its end
+    within a run, only what is due is waited for.
+    """
+    if isinstance(operation, op.WaitForSettled):
+        return op.Settle(operation.timeout_seconds)
     if isinstance(operation, op.Claim) and operation.task is not None:
         return op.Claim(operation.worker)
     return None
@@ -64,8 +70,12 @@ def _instead(operation: Operation) -> Operation | None:
 def fit(profile: BoardProfile, sequence: Sequence[Operation]) -> Fitted:
     """A sequence as this board can be told it."""
     again = set() if profile.names_new_tasks else _added_again(sequence)
+    returned = profile.leases and profile.all_settles
+    lost = any(disturbs(part) for item in sequence for part in walk(item)) and not returned
 
     def has(profile: BoardProfile, part: Operation) -> bool:
+        if lost and isinstance(part, op.WaitForSettled):
+            return False  # what a worker died with does not come back within a run
         return id(part) not in again and _has_words(profile, part)
 
     words = TargetWords(partial(has, profile), _instead, HARMLESS, op.Settle())
