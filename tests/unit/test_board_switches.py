@@ -391,7 +391,7 @@ def test_every_limit_is_used_somewhere() -> None:
 
     used = "".join(
         path.read_text(encoding="utf-8")
-        for package in ("mutiny.targets.board", "mutiny.contracts.board")
+        for package in ("mutiny.targets.board", "mutiny.targets.kit", "mutiny.contracts.board")
         for path in files(package).iterdir()
         if path.name.endswith(".py") and path.name != "profile.py"
     )
