@@ -119,7 +119,7 @@ def seen(task: Task) -> BoardObservation:
 
 Allowed = Callable[[BoardProfile], bool]
 """Is something right that only a board with the switch may do?"""
-CANCELLED_NOW = (op.Cancel("a"), ok(task="a"), seen(CANCELLED))
+CANCELLED_NOW = (op.Cancel("a"), ok(task="a"), seen(replace(FAILED, status="cancelled")))
 AGAIN = (op.Claim("w1", "a"), ok(task="a"), seen(held()))
 PARTLY = (op.AddBatch(("b", "a")), no("duplicate_id"), picture(view(A), view(Task("b"))))
 BEHIND = Task("b", depends=("a",), status="blocked")
@@ -391,7 +391,9 @@ def test_every_limit_is_used_somewhere() -> None:
 
     used = "".join(
         path.read_text(encoding="utf-8")
-        for package in ("mutiny.targets.board", "mutiny.targets.kit", "mutiny.contracts.board")
+        for package in (
+            *("mutiny.targets.board", "mutiny.targets.kit", "mutiny.contracts.board", "mutiny.kit"),
+        )
         for path in files(package).iterdir()
         if path.name.endswith(".py") and path.name != "profile.py"
     )
