@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.profile import LONGEST_WAIT_S, BoardProfile
 from mutiny.kit.experiment import VerifySentence
+from mutiny.kit.faults import DamageFile
 from mutiny.kit.operations import ExpectError, disturbs
 from mutiny.kit.supported import Fitted, TargetWords, fitted
-from mutiny.model.operation import Operation, walk
+from mutiny.model.operation import Kind, Operation, walk
 
 HARMLESS = (
     *("Configure", "Status", "List", "Recover", "Start", "Heartbeat", "Cancel", "Release"),
@@ -80,6 +82,8 @@ def fit(profile: BoardProfile, sequence: Sequence[Operation]) -> Fitted:
 
     words = TargetWords(partial(has, profile), _instead, HARMLESS, op.Settle())
     made = fitted(words, sequence)
+    if "Repair" in profile.lacks:
+        made = replace(made, operations=_without_waits(made.operations))
     off = [
         part.name
         for part in sequence
@@ -90,6 +94,17 @@ def fit(profile: BoardProfile, sequence: Sequence[Operation]) -> Fitted:
     if off and not made.nothing_left:
         return Fitted(made.operations, made.changes, f"the target has no {off[0]}")
     return made
+
+
+def _without_waits(sequence: Sequence[Operation | None]) -> tuple[Operation | None, ...]:
+    """A damaged board that nobody can repair never settles: what it answers is all there is."""
+    hurt = False
+    kept: list[Operation | None] = []
+    for item in sequence:
+        hurt = hurt or isinstance(item, op.CorruptBoard | DamageFile)
+        waits = item is not None and item.kind is Kind.WAIT
+        kept.append(None if hurt and waits else item)
+    return tuple(kept)
 
 
 def _is_on(profile: BoardProfile, figure: str) -> bool:
