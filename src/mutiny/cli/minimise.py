@@ -130,13 +130,13 @@ def command(
     shortest = replace(replay, expect=wanted, target=name, plant=planted, **found.told())
     place = output or (source if source.is_dir() else source.parent) / "minimal_replay.json"
     RunDirectory(place.parent).write_json(place, shortest.as_json())
-    _tell(shortest, len(replay.operations), found, place, as_json=as_json)
-    if verbose and not as_json:
-        echo("\n".join(_table(found)))
+    _tell(shortest, len(replay.operations), found, place, as_json=as_json, verbose=verbose)
     return 0
 
 
-def _tell(replay: Replay, before: int, found: Shrunk, place: Path, *, as_json: bool) -> None:
+def _tell(
+    replay: Replay, before: int, found: Shrunk, place: Path, *, as_json: bool, verbose: bool
+) -> None:
     """What was found, for a program or for a person."""
     from mutiny.engine.replay import python_form
 
@@ -162,6 +162,8 @@ def _tell(replay: Replay, before: int, found: Shrunk, place: Path, *, as_json: b
         f"\n{before} -> {len(found.operations)} operations in {found.runs} runs, "
         f"{found.seconds:.0f}s; {replay.standing}\nWritten to {place}"
     )
+    if verbose:
+        echo("\n".join(_table(found)))
 
 
 def _table(found: Shrunk) -> Iterator[str]:
