@@ -150,7 +150,7 @@ class BoardSpec(TargetFile):
         """The contract's profile of this target."""
         lacks = self.lacks
         if self.server is None:
-            lacks += ("KillServer", "RestartServer", "StartSecondServer")
+            lacks += ("Down", "KillServer", "RestartServer", "StartSecondServer")
         if self.agents is None:
             lacks += ("Behave", "KillAgent", "WaitForAgent")
         if "lock" not in self.places:
