@@ -27,6 +27,7 @@ from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.invariants import Check
 from mutiny.contracts.workers.model import Work, WorkersModel
 from mutiny.contracts.workers.observation import Observation, WorkerView
+from mutiny.contracts.workers.profile import LEGAL, Profile
 
 
 @dataclass(frozen=True)
@@ -526,6 +527,21 @@ STATE_CASES: tuple[Case, ...] = (
         ),
         "source",
         ("source_edit_intact",),
+    ),
+    Case(
+        "workers.way_out",
+        check(
+            task(status="error", profile=Profile(legal={**LEGAL, "Message": ("working",)})),
+            picture(view("alpha", "error")),
+        ),
+        (
+            check(task(status="error"), picture(view("alpha", "error"))),
+            check(
+                model(belief("alpha", "error"), profile=Profile(legal={})),
+                picture(view("alpha", "error")),
+            ),
+        ),
+        "alpha",
     ),
     Case(
         "workers.checkout_clean",

@@ -206,7 +206,7 @@ IMMEDIATE = {
         *("recovers", "completes", "refusal_changes_nothing", "daemon_survives"),
         *("live_agent_kept", "source_untouched"),
         *("delivered_once", "merged_once", "nothing_invented", "accepted_is_merged"),
-        *("merged_stays", "default_moves_forward"),
+        *("merged_stays", "default_moves_forward", "way_out"),
     )
 }
 """Rules that no lag excuses; all others may be broken until the target's next patrol."""

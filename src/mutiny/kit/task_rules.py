@@ -6,7 +6,7 @@ never believed instead of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 
 def wrong_numbers(
@@ -24,3 +24,12 @@ def more_attempts(task: str, before: int | None, now: int | None) -> Iterator[st
     """An attempt that nobody has failed at."""
     if before is not None and now is not None and now > before:
         yield f"task {task} has used {now} attempts instead of {before}, though nothing has failed."
+
+
+def dead_end(
+    subject: str, status: str, serves: Mapping[str, Collection[str] | None]
+) -> Iterator[str]:
+    """A status in which no command is served that keeps the work; None: in every status."""
+    if not any(statuses is None or status in statuses for statuses in serves.values()):
+        tried = ", ".join(sorted(serves))
+        yield f"{subject} is {status} with work that nobody gave up, and none of {tried} leads on."

@@ -22,6 +22,7 @@ from mutiny.contracts.board.operations import (
     KillWorker,
     List,
     PauseWorker,
+    Recover,
     Release,
     Repair,
     RestartServer,
@@ -245,6 +246,25 @@ SERVER_KILL: Sequence = (
     Down(),
 )
 
+LEASE_OVER_RESTART: Sequence = (
+    Reset(),
+    Configure("lease_s", 20),
+    Init(),
+    Up(),
+    AddTask("a"),
+    Claim("w1"),
+    RestartServer(),
+    Recover(),
+    AssertOwner("a", "w1"),
+    ExpectError(Claim("w2", "a")),
+    KillServer(after=Heartbeat("w1")),
+    Up(),
+    Recover(),
+    AssertOwner("a", "w1"),
+    Complete("w1", "a"),
+    Settle(),
+)
+
 SECOND_SERVER: Sequence = (
     *BEGIN,
     AddTask("a"),
@@ -382,6 +402,7 @@ DRILLS: dict[str, Sequence] = {
     "skewed_worker": SKEWED_WORKER,
     "byzantine": BYZANTINE,
     "server_kill": SERVER_KILL,
+    "lease_over_restart": LEASE_OVER_RESTART,
     "second_server": SECOND_SERVER,
     "full_store": FULL_STORE,
     "corrupt_store": CORRUPT_STORE,
@@ -400,6 +421,7 @@ NEEDS_SERVER = (
     "full_store",
     "server_kill",
     "second_server",
+    "lease_over_restart",
     "tokens_over_restart",
     "corrupt_store",
 )

@@ -159,6 +159,24 @@ OWNERSHIP: Sequence = (
     Settle(),
 )
 
+NAMES_ALIKE: Sequence = (
+    *BEGIN,
+    AddTask("t"),
+    AddTask("t1"),
+    AddTask("t-1"),
+    Claim("w", "t1"),
+    Claim("w1", "t"),
+    ExpectError(Complete("w", "t")),
+    ExpectError(Complete("w1", "t1")),
+    Complete("w", "t1"),
+    AssertOwner("t", "w1"),
+    AssertStatus("t-1", "available"),
+    Cancel("t-1"),
+    AssertOwner("t", "w1"),
+    Complete("w1", "t"),
+    Settle(),
+)
+
 PRIORITY: Sequence = (
     *BEGIN,
     AddTask("old"),
@@ -469,6 +487,7 @@ _FIXED: Mapping[str, Sequence] = {
     "batch_atomic": BATCH_ATOMIC,
     "contention": CONTENTION,
     "ownership": OWNERSHIP,
+    "names_alike": NAMES_ALIKE,
     "priority": PRIORITY,
     "checkpoint": CHECKPOINT,
     "two_checkpoints": TWO_CHECKPOINTS,

@@ -31,7 +31,7 @@ KEEPERS: dict[str, Keeper] = {
         Keeper.WRITER: (
             *("idle_has_no_prompt", "working_has_prompt", "status_follows_model"),
             *("daemon_flag_true", "worker_kept", "refusal_changes_nothing", "live_agent_kept"),
-            *("nothing_lost", "delivered_once", "merged_once", "nothing_invented"),
+            *("nothing_lost", "delivered_once", "merged_once", "nothing_invented", "way_out"),
             *("accepted_is_merged",),
         ),
         Keeper.DAEMON: (

@@ -12,9 +12,11 @@ from dataclasses import dataclass, field
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.model import WorkersModel, unwell
 from mutiny.contracts.workers.observation import Observation, WorkerView
+from mutiny.contracts.workers.profile import LEGAL
 from mutiny.kit import faults
 from mutiny.kit.checking import Unreadable
 from mutiny.kit.git_rules import stays_clean
+from mutiny.kit.task_rules import dead_end
 from mutiny.kit.views import AgentView, WorktreeView
 from mutiny.model.operation import Kind, Operation, walk
 from mutiny.model.violation import Violation
@@ -507,6 +509,17 @@ def source_untouched(check: Check) -> Iterator[Violation]:
             "The user's uncommitted edit in the source repository was destroyed.",
             "source",
         )
+
+
+@_rule("way_out", eventual=False)
+def way_out(check: Check) -> Iterator[Violation]:
+    serves = {name: check.model.profile.serves(name) for name in LEGAL}
+    for view in check.settled_workers():
+        open_work = bool(check.model.workers[view.name].tokens)
+        if view.status not in (*_RESTING, "error") or not open_work:
+            continue
+        for message in dead_end(f"Worker {view.name!r}", view.status, serves):
+            yield Violation("workers.way_out", message, view.name)
 
 
 @_rule("checkout_clean", eventual=True)
