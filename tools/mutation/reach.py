@@ -30,7 +30,7 @@ MARKER = "__reached__"
 RECORDER = f"""
 import os, sys
 _seen = set()
-_command = "-".join(word for word in sys.argv[1:3] if word.isalnum()) or "none"
+_command = "-".join([word for word in sys.argv[1:6] if word.isalnum()][:2]) or "none"
 def {MARKER}(place):
     if place in _seen:
         return

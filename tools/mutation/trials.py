@@ -21,12 +21,12 @@ from mutation.reach import Reach
 
 BUG, STUCK = 1, 4
 MOST_SCENARIOS = 8
-"""Of all that reach the line: the cheapest, and by chance as many of the others."""
+"""Of all that reach the line: those whose name the change mentions, the cheapest, and some by chance."""
 EXPLORED = 2
 SWEPT_POINTS = 12
 _FITTING = (
     ("preempt", re.compile(r"lock|LOCK_|O_EXCL")),
-    ("fsync", re.compile(r"sync|durable")),
+    ("fsync", re.compile(r"sync|durable", re.IGNORECASE)),
     ("torn", re.compile(r"write|truncate|tmp|temporary|rename|replace_file|unlink|os\.replace")),
     ("errno", re.compile(r"except|Error|errno|raise")),
 )
@@ -40,6 +40,7 @@ _OPERATIONS = {
     "reset": "ResetWorker",
     "nuke": "Nuke",
     "message": "Message",
+    "board": "Claim",
     "board-init": "Init",
     "board-add": "AddTask",
     "board-claim": "Claim",
@@ -119,7 +120,8 @@ def trials_of(places: Sequence[Reach], changed: str, seed: int) -> Iterator[Tria
         by_target.setdefault(place.target, {})[place.scenario] = place.seconds
     targets = sorted(by_target, key=lambda target: min(by_target[target].values()))
     for target in targets:
-        names = _some(by_target[target], MOST_SCENARIOS // len(targets), seed)
+        most = max(2, MOST_SCENARIOS // len(targets))
+        names = _some(by_target[target], changed.lower(), most, seed)
         scenarios = [word for name in names for word in ("--scenario", name)]
         words = ("run", "--target", target, *scenarios, "--fail-fast", "--no-minimise")
         yield Trial("scenario", (*words, "--seed", str(seed)))
@@ -130,9 +132,13 @@ def trials_of(places: Sequence[Reach], changed: str, seed: int) -> Iterator[Tria
     yield Trial("explore", (*words, "--seeds", str(EXPLORED), "--seed", str(seed)))
 
 
-def _some(costs: Mapping[str, float], most: int, seed: int) -> list[str]:
-    """So many of these scenarios: half of them the cheapest, half by chance."""
-    names = sorted(costs, key=lambda name: (costs[name], name))
+def _some(costs: Mapping[str, float], changed: str, most: int, seed: int) -> list[str]:
+    """So many of these scenarios: half that fit or are cheap, half by chance."""
+
+    def fits(name: str) -> bool:
+        return any(word in changed for word in name.split("_") if len(word) > 3)
+
+    names = sorted(costs, key=lambda name: (not fits(name), costs[name], name))
     cheap, others = names[: most // 2], names[most // 2 :]
     return cheap + random.Random(seed).sample(others, min(len(others), most - len(cheap)))
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from mutiny.doubles import boards
 from mutiny.faults import process as process_faults
+from mutiny.kit.answer import answer_of
 from mutiny.kit.views import ProcessView
 from mutiny.model.result import OperationResult
 from mutiny.system.files import BoxPath
@@ -64,11 +65,12 @@ class Server:
         spec = self._live.spec.server
         if self._made or spec is None:
             return None
-        self._made = True
         for name in spec.then:
             said = self._live.ask(name)
-            if not said.succeeded:
-                return unable(f"{name} failed: {said.stdout or said.stderr}")
+            there = answer_of(said, self._live.spec.words).error == "already_initialised"
+            if not said.succeeded and not there:
+                return said  # what the target answers to its first words is judged as any answer
+        self._made = True
         return None
 
     def stop(self) -> OperationResult:
