@@ -16,6 +16,7 @@ from mutiny.system.files import BoxPath
 from mutiny.system.keepsakes import Keepsake, last_words
 from mutiny.targets.board.host import BoardHost
 from mutiny.targets.kit.combinations import unable
+from mutiny.targets.kit.starting import broke_in_driver, why_not_started
 
 
 class Server:
@@ -68,6 +69,9 @@ class Server:
         for name in spec.then:
             said = self._live.ask(name)
             there = answer_of(said, self._live.spec.words).error == "already_initialised"
+            ours = why_not_started(said) or broke_in_driver(said)
+            if ours is not None:
+                return unable(f"{name} failed: {ours}")
             if not said.succeeded and not there:
                 return said  # what the target answers to its first words is judged as any answer
         self._made = True
