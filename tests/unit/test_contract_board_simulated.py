@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 from board_simulator import finished, simulate
 
@@ -73,19 +68,15 @@ def test_no_explored_sequence_alarms_on_a_healthy_board(profile: BoardProfile) -
         assert found is None, f"seed {seed}: {found}"
 
 
-def test_every_plant_of_the_core_is_found_by_its_scenario() -> None:
-    """longboat reads its plant once, when it starts, so each needs a process of its own."""
-    running = {
-        plant: subprocess.Popen(
-            [sys.executable, __file__, scenario],
-            env={**os.environ, "LONGBOAT_PLANT": plant},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for plant, (scenario, _) in PLANTS.items()
-    }
-    found = {plant: process.communicate()[0].strip() for plant, process in running.items()}
-    assert found == {plant: f"board.{rule}" for plant, (_, rule) in PLANTS.items()}
+@pytest.mark.parametrize("plant", PLANTS)
+def test_every_plant_of_the_core_is_found_by_its_scenario(
+    plant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario, rule = PLANTS[plant]
+    monkeypatch.setattr("longboat.planting._ACTIVE", frozenset({plant}))
+    broken = simulate(BoardContract(SERVER).scenarios[scenario], SERVER)
+    assert broken is not None
+    assert broken[1].rule == f"board.{rule}"
 
 
 def test_a_sequence_is_a_function_of_its_seed() -> None:
@@ -124,9 +115,3 @@ def test_simpler_forms_are_simpler() -> None:
     forms = dict(BoardContract().simpler(sequence))
     assert op.Claim("w1") not in forms["workers"]
     assert op.AddTask("a") not in forms["tasks"]
-
-
-if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parent))
-    broken = simulate(BoardContract(SERVER).scenarios[sys.argv[1]], SERVER)
-    print(broken[1].rule if broken else "nothing")

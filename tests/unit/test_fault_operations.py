@@ -5,6 +5,7 @@ what exploration, minimisation and replay make of them.
 from __future__ import annotations
 
 import errno
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -204,25 +205,31 @@ def test_a_kill_leaves_both_open_and_ends_the_world() -> None:
 # --- exploration and minimisation ---------------------------------------------------------------
 
 
+@cache
+def explored(sure_calls: int, seed: int) -> tuple[Operation, ...]:
+    """What exploration does with a target whose commands surely make so many calls."""
+    return WorkersContract(Profile(sure_calls=sure_calls)).generate(seed, 40)
+
+
 def test_exploration_breaks_commands_only_where_they_surely_come() -> None:
     points = [
         part
         for seed in range(60)
-        for item in WorkersContract(Profile(sure_calls=3)).generate(seed, 40)
+        for item in explored(3, seed)
         for part in walk(item)
         if isinstance(part, op.SweepPoint)
     ]
     assert points
     assert max(point.call for point in points) < 3
-    none = [part for seed in range(60) for part in WorkersContract(Profile()).generate(seed, 40)]
+    none = [part for seed in range(60) for part in explored(0, seed)]
     assert not any(isinstance(part, op.SweepPoint) for part in none)
 
 
 def test_a_lasting_fault_of_exploration_is_healed_before_the_end() -> None:
     lasted = 0
-    for seed in range(120):
+    for seed in range(60):
         on = False
-        for item in WorkersContract(Profile(sure_calls=3)).generate(seed, 30):
+        for item in explored(3, seed):
             on = on or (isinstance(item, faults.LibraryFault) and item.lasting)
             lasted += on
             if isinstance(item, op.Settle | op.Down | op.KillDaemon):
@@ -234,8 +241,8 @@ def test_a_lasting_fault_of_exploration_is_healed_before_the_end() -> None:
 def test_who_may_or_may_not_exist_is_settled_at_once() -> None:
     """After an `Add` or `Nuke` that a fault may have cut short, the same one is given plainly."""
     seen = 0
-    for seed in range(120):
-        sequence = CONTRACT.generate(seed, 30)
+    for seed in range(60):
+        sequence = explored(3, seed)
         for index, operation in enumerate(sequence):
             inner = [part for part in list(walk(operation))[1:] if type(part) in (op.Add, op.Nuke)]
             if inner and not isinstance(operation, op.ExpectError):

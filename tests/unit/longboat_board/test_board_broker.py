@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import subprocess
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from board_bench import LIMIT_S, LONGBOAT, environment
 
 from longboat.board.cli import main
 
-mcp_client = pytest.importorskip("mcp.client.client", reason="the extra `mcp` is not installed")
+if find_spec("mcp") is None:
+    pytest.skip("the extra `mcp` is not installed", allow_module_level=True)
 
 
 async def call(client: Any, tool: str, **arguments: Any) -> dict[str, Any]:
@@ -28,13 +30,14 @@ async def call(client: Any, tool: str, **arguments: Any) -> dict[str, Any]:
 
 
 def test_over_stdio(tmp_path: Path) -> None:
+    from mcp.client.client import Client
     from mcp.client.stdio import StdioServerParameters, stdio_client
 
     words = [*LONGBOAT, "broker", "--stdio", "--dir", str(tmp_path / "b")]
     server = StdioServerParameters(command=words[0], args=words[1:], env=environment())
 
     async def talk() -> None:
-        async with mcp_client.Client(stdio_client(server)) as client:
+        async with Client(stdio_client(server)) as client:
             listed = await client.list_tools()
             assert {"add_batch", "claim", "write_as_leader"} <= {one.name for one in listed.tools}
             assert (await call(client, "status"))["error"] == "not_initialised"
@@ -76,8 +79,10 @@ def start(place: Path) -> tuple[subprocess.Popen[str], str]:
 
 
 def test_over_http_with_two_clients_a_kill_and_an_end(tmp_path: Path) -> None:
+    from mcp.client.client import Client
+
     async def first(url: str) -> None:
-        async with mcp_client.Client(url) as one, mcp_client.Client(url) as other:
+        async with Client(url) as one, Client(url) as other:
             await call(one, "init")
             tasks = [{"description": "x"} for _ in range(20)]
             await call(one, "add_batch", tasks=tasks)
@@ -100,7 +105,7 @@ def test_over_http_with_two_clients_a_kill_and_an_end(tmp_path: Path) -> None:
             assert "already" in second.stderr
 
     async def after_the_kill(url: str) -> None:
-        async with mcp_client.Client(url) as client:
+        async with Client(url) as client:
             status = await call(client, "status")
             assert status["counts"]["claimed"] == 20
             assert (await call(client, "recover"))["returned"] == [], "a new lease"
