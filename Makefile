@@ -5,13 +5,14 @@ STAMP := $(VENV)/.ready
 # Most tests wait for real processes, so four at a time fit on two cores.
 JOBS ?= 4
 
-.PHONY: run test quality lint setup compiled bench mutants clean help
+.PHONY: run test quality lint setup compiled bench mutants modules clean help
 
 help:
 	@echo "make run      set up, run seven scenarios on longboat, then find one planted bug"
 	@echo "make test     set up, lint, type-check and run all tests"
 	@echo "make quality  prove every plant: found, its minimal replay fails with it and passes without it; goes on where it stopped"
 	@echo "make mutants  how many faults that nobody wrote by hand are found in longboat"
+	@echo "make modules  the list of modules in ARCHITECTURE.md anew, from their docstrings"
 	@echo "make bench    print what Mutiny, its walls, its faults and its checks cost"
 	@echo "make setup    set-up alone: leaves $(VENV)/bin/mutiny and $(VENV)/bin/longboat"
 
@@ -42,6 +43,10 @@ quality: compiled
 
 mutants: compiled
 	$(VENV)/bin/python tools/mutants.py $(MUTANTS)
+
+# The list at the end of ARCHITECTURE.md.
+modules:
+	$(PYTHON) tools/modules.py --write
 
 bench: compiled
 	$(VENV)/bin/python benchmarks/own_cost.py

@@ -17,6 +17,7 @@ FOLDERS = tuple(f"mutiny.{place}.{name}" for name in NAMES for place in PLACES)
 """What belongs to one contract."""
 OTHER_MEANINGS = {
     "mutiny.engine.loading": "the number of workers of a load",
+    "mutiny.report.load_page": "the number of workers of a load",
     "mutiny.doubles.agents.behaviours": "the workers of a script",
     "mutiny.doubles.boards.load": "the workers of a load",
     "mutiny.doubles.install": "the workers of a script",

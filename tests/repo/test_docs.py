@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 import pytest
+from counter_contract.contract import ABOUT as TOY
 
 from longboat.plants import PLANTS
 from mutiny.cli.main import EXIT_CODES, mutiny
@@ -21,6 +22,7 @@ from mutiny.modes.experiment_files import library
 from mutiny.targets.registry import shipped
 
 ROOT = Path(__file__).parents[2]
+TOY_PROGRAM = (ROOT / "tests" / "toy" / "counter").read_text(encoding="utf-8")
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "CHANGELOG.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
@@ -95,13 +97,13 @@ def test_every_command_can_be_given(place: str, line: str) -> None:
         return
     except click.ClickException as error:
         pytest.fail(f"{place}: {line}: {error.format_message()}")
-    known = {name for contract in with_targets() for name in scenarios_about(contract)}
+    known = {name for contract in with_targets() for name in scenarios_about(contract)} | set(TOY)
     scenarios = given.get("scenarios") or given.get("scenario") or ()
     for scenario in [scenarios] if isinstance(scenarios, str) else scenarios:  # type: ignore[attr-defined]
         assert scenario.endswith((".json", "FILE")) or scenario in known, f"{place}: {scenario}"
     plant = given.get("plant") or ""
     for one in str(plant).split(","):
-        assert one in ("", "NAME") or one in PLANTS, f"{place}: {one}"
+        assert one in ("", "NAME") or one in PLANTS or one in TOY_PROGRAM, f"{place}: {one}"
     target = given.get("target") or "longboat"
     targets = given.get("targets") or (target,)
     for one in targets:  # type: ignore[attr-defined]

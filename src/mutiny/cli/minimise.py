@@ -108,15 +108,8 @@ def command(
     try:
         budget = Budget(trials, seconds, times, of)
         with minimising(budget, quiet=as_json) as line:
-            found = shrink(
-                bench.target,
-                replay.operations,
-                wanted,
-                replay.seed,
-                scratch.path,
-                budget,
-                line.minimise,
-            )
+            what = (bench.target, replay.operations, wanted, replay.seed)
+            found = shrink(*what, scratch.path, budget, line.minimise)
     finally:
         scratch.discard()
     if found.seen is not None:
