@@ -56,6 +56,12 @@ def listen() -> None:
         signal.signal(number, _heard)
 
 
+def ignore() -> None:
+    """Everything is said and written: another signal must not turn the exit code into its own."""
+    for number in NAMES:
+        signal.signal(number, signal.SIG_IGN)
+
+
 def _heard(number: int, frame: FrameType | None) -> None:
     global _asked, _since
     if _asked:

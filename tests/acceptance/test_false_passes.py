@@ -43,7 +43,7 @@ def test_a_file_that_is_no_program_is_inconclusive(tmp_path: Path) -> None:
     plain.write_text("not a program")
     ran = run_mutiny(tmp_path, "run", "--scenario", "basic_lifecycle", "--bin", str(plain))
     assert ran.code == 3
-    assert "is not an executable program" in ran.stderr
+    assert "is no executable program" in ran.stderr
 
 
 @pytest.mark.parametrize(

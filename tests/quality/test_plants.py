@@ -58,8 +58,17 @@ def test_every_plant_is_known() -> None:
     assert len(known()) >= 24
 
 
+BROKEN_BY_MUTANTS = {
+    "workers.default_moves_forward",
+    "workers.checkout_clean",
+    "workers.doctor_agrees",
+    "workers.way_out",
+}
+"""Rules without a plant: `test_rules_find_mutants.py` and `test_invariants.py` break them."""
+
+
 def test_every_rule_is_the_first_that_some_plant_breaks() -> None:
-    assert {entry.rule for entry in known().values()} == set(RULES)
+    assert {entry.rule for entry in known().values()} == set(RULES) - BROKEN_BY_MUTANTS
 
 
 @some_first

@@ -21,6 +21,6 @@ def test_every_plant_of_a_board_is_known() -> None:
 
 
 def test_every_rule_of_boards_has_a_plant() -> None:
-    assert set(RULES) - {known["rule"] for known in KNOWN} == {"board.no_growth"}, (
-        "which leaks break"
-    )
+    without = set(RULES) - {known["rule"] for known in KNOWN}
+    leaks, mutants = {"board.no_growth"}, {"board.numbers_are_true", "board.stop_costs_nothing"}
+    assert without == leaks | mutants, "the mutants are in test_rules_find_mutants.py"

@@ -113,7 +113,11 @@ def test_a_zombie_is_dead() -> None:
 
 
 def test_the_environment_of_a_process() -> None:
-    line = ["sh", "-c", "echo ready; exec cat"]  # before it says so, the kernel may still set it up
+    line = [
+        "sh",
+        "-c",
+        "echo ready; read word",
+    ]  # before it says so, the kernel may still set it up
     with subprocess.Popen(line, env={"WORD": "a=b"}, stdin=-1, stdout=-1) as child:
         assert child.stdout is not None
         assert child.stdout.readline() == b"ready\n"

@@ -116,7 +116,7 @@ def test_the_block_below_a_failure(tmp_path: Path) -> None:
         "Exit Code: 1",
         "Stderr:",
         "  Error: Worker 'beta' worktree has uncommitted changes",
-        "Expected: A command fails only with a known refusal.",
+        "Expected: A failure says what it is, in a known word.",
         "Actual: Review failed due to a dirty worktree.",
         "Full report: ",
         "Minimal replay: ",

@@ -133,6 +133,7 @@ MinimiseOutput = TypedDict(
         "runs": Count,
         "seconds": float,
         "complete": bool,
+        "passes": Row,
         "reproduced": Row,
         "without_plant": Row | None,
         "file": str,

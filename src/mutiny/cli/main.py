@@ -86,6 +86,8 @@ def main(argv: list[str] | None = None) -> int:
         return _outcome(sys.argv[1:])
     except stopping.Stopped:  # between the last word and the end
         return stopping.exit_code()
+    finally:
+        stopping.ignore()
 
 
 def _outcome(words: list[str]) -> int:

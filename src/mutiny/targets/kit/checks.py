@@ -65,7 +65,10 @@ def with_line(text: str, problem: str) -> str:
         part for part in re.split(r"[.\[]", path.replace("]", "")) if part and not part.isdigit()
     ]
     if keys and problem.endswith(": is missing"):
-        keys.pop()  # what is not there has no line, but its table has one
+        if re.search(rf'^\s*{re.escape(keys[-1])}\s*=\s*""', text, re.MULTILINE):
+            problem = problem.replace(": is missing", ": is empty")
+        else:
+            keys.pop()  # what is not there has no line, but its table has one
     lines = text.splitlines()
     position = 0
     found: int | None = None
