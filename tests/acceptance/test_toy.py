@@ -88,9 +88,14 @@ def test_exploration(tmp_path: Path) -> None:
     ("kind", "only", "plant", "rule"),
     [
         ("crash", (), "not-atomic", "counter.state_readable"),
-        ("errno", ("ENOSPC",), "not-atomic", "counter.state_readable"),
-        ("torn", ("kill", "short"), "not-atomic", "counter.state_readable"),
-        ("preempt", (), "no-lock", "counter.count_kept"),
+        pytest.param(
+            *("errno", ("ENOSPC",), "not-atomic", "counter.state_readable"), marks=pytest.mark.slow
+        ),
+        pytest.param(
+            *("torn", ("kill", "short"), "not-atomic", "counter.state_readable"),
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(*("preempt", (), "no-lock", "counter.count_kept"), marks=pytest.mark.slow),
     ],
 )
 def test_sweeps(tmp_path: Path, kind: str, only: tuple[str, ...], plant: str, rule: str) -> None:

@@ -78,7 +78,7 @@ def test_there_is_something_to_check() -> None:
 def understood(line: str) -> dict[str, object]:
     """What click makes of a command, without doing it."""
     words = shlex.split(line)[1:]
-    root = click.Context(mutiny, info_name="mutiny")
+    root = click.Context(mutiny, info_name="mutiny", **mutiny.context_settings)
     group: click.Command | None = mutiny
     while isinstance(group, click.Group):
         assert words, f"{line}: no verb"
@@ -86,7 +86,11 @@ def understood(line: str) -> dict[str, object]:
         assert group is not None, f"{line}: no such command {words[0]!r}"
         words = words[1:]
     assert group is not None
-    return group.make_context(group.name, words).params if words != ["--help"] else {}
+    return (
+        group.make_context(group.name, words, **mutiny.context_settings).params
+        if words != ["--help"]
+        else {}
+    )
 
 
 @pytest.mark.parametrize(("place", "line"), every_command())
