@@ -49,7 +49,7 @@ class Check:
 Invariant = Callable[[Check], Iterable[Violation]]
 INVARIANTS: dict[str, tuple[Invariant, bool]] = {}
 """Rule id -> (function, eventual). An eventual rule may be broken for the length of the target's
-lag. Who has to keep each of them is said in `keepers.py`; while nobody could, it is not asked.
+lag. Who has to keep each of them is said in `applicability.py`; while nobody could, it is not asked.
 """
 
 
