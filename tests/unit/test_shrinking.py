@@ -24,12 +24,13 @@ from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
 from mutiny.model.violation import Violation
 from mutiny.modes.bench import Assignment, Bench
-from mutiny.modes.shrinking import TRIES, Shrunk, shrink
+from mutiny.modes.shrinking import TRIES, Shrunk, Trials, shrink
 from mutiny.modes.subject import Subject
 from mutiny.targets.kit.options import LiveOptions
 from mutiny.targets.plain.target import PlainSpec
 
 RULE = "plain.kept"
+UNTESTED = "it could not be tested"
 SPEC = PlainSpec()
 PLENTY = Budget(500, 1000.0, 2, 2)
 Run = tuple[Operation, ...]
@@ -77,6 +78,8 @@ class Contract(PlainContract):
     ) -> Answered[Any]:
         if result.succeeded:
             return Answered(Verdict.SUCCESS, model)
+        if result.stderr == UNTESTED:
+            return Answered(Verdict.INCONCLUSIVE, model)
         return Answered(Verdict.BUG, model, Violation(RULE, result.stderr))
 
 
@@ -115,6 +118,14 @@ def shrunk(target: Target, operations: Run, scratch: Path, budget: Budget = PLEN
 
 def needs(*wanted: float, said: str = "it is gone") -> Fails:
     return lambda done, _: said if set(wanted) <= set(done) else None
+
+
+@pytest.mark.parametrize(("healthy", "failed"), [(UNTESTED, 0), ("it is gone", 1), (None, 0)])
+def test_what_could_not_be_tested_without_the_plant_has_not_failed(
+    tmp_path: Path, healthy: str | None, failed: int
+) -> None:
+    target = Target(lambda _, planted: "it is gone" if planted else healthy)
+    assert Trials(target, 1, tmp_path).without_plant(run_of(0.1)) == Tries(failed, 1)
 
 
 def test_every_minimal_replay_passes_where_the_plant_is_absent(tmp_path: Path) -> None:

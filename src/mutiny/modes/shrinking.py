@@ -21,6 +21,7 @@ from mutiny.engine.replay import Tries
 from mutiny.engine.rundir import RunDirectory
 from mutiny.engine.signature import Failure, failure_of, names_in
 from mutiny.model.operation import Operation
+from mutiny.model.verdict import Verdict
 
 if TYPE_CHECKING:
     from mutiny.kit.contract import AnyContract
@@ -109,11 +110,15 @@ class Trials:
         return Tries(sum(same(self.run(operations)) for _ in range(tries)), tries)
 
     def without_plant(self, operations: Steps) -> Tries | None:
-        """How often it fails where the plant is absent."""
+        """How often it fails where the plant is absent.
+
+        What could not be tested there has not failed: a lock that works forbids the very order that
+        shows a missing one.
+        """
         if self._healthy is None:
             return None
-        outcome = self.run(operations, healthy=True)
-        return Tries(int(outcome.failed_step is not None), 1)
+        verdict = self.run(operations, healthy=True).verdict
+        return Tries(int(verdict.stops_run and verdict is not Verdict.INCONCLUSIVE), 1)
 
 
 def shrink(
