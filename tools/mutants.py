@@ -137,7 +137,10 @@ def chosen_before(mutants: Iterable[Mutant], names: Collection[str]) -> list[Mut
 
 
 def run(
-    mutant: Mutant, places: list[reach.Reach], folder: Path, options: argparse.Namespace
+    mutant: Mutant,
+    reached: dict[str, list[reach.Reach]],
+    folder: Path,
+    options: argparse.Namespace,
 ) -> Finding:
     """Make the mutant, try it, clear it away. A box hides what stands beside it: they lie apart."""
     home = folder / "programs" / mutant.slug
@@ -151,7 +154,7 @@ def run(
             text = mutant.diff(context=0)
             seconds, seed = options.seconds, options.seed
             return try_mutant(
-                *(options.mutiny, program, Path(runs), places, text, seconds, seed),
+                *(options.mutiny, program, Path(runs), mutant.place, reached, text, seconds, seed),
                 folder / "programs" / "healthy" / "bin" / "longboat",
             )
     finally:
@@ -182,10 +185,7 @@ def main() -> int:
     reach.program_of(options.package, folder / "programs" / "healthy")
     started = time.monotonic()
     with ThreadPoolExecutor(options.jobs) as pool, results.open("a", encoding="utf-8") as file:
-        running = {
-            pool.submit(run, mutant, reached[mutant.place], folder, options): mutant
-            for mutant in todo
-        }
+        running = {pool.submit(run, mutant, reached, folder, options): mutant for mutant in todo}
         for done, future in enumerate(as_completed(running), 1):
             mutant, finding = running[future], future.result()
             row = {"name": mutant.name, **asdict(finding), "diff": mutant.diff()}

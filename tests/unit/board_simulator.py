@@ -99,6 +99,7 @@ class Simulator:
                 operation.priority,
                 operation.depends,
                 operation.max_attempts,
+                "." * operation.size or None,
             )
             return command._replace(new=(new,))
         if isinstance(operation, op.AddBatch):

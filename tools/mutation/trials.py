@@ -8,11 +8,10 @@ cheapest trial comes first, and the first finding ends it.
 from __future__ import annotations
 
 import json
-import random
 import re
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,8 +19,10 @@ from typing import Any
 from mutation.reach import Reach
 
 BUG, STUCK = 1, 4
-MOST_SCENARIOS = 8
-"""Of all that reach the line: those whose name the change mentions, the cheapest, and some by chance."""
+FIRST_SCENARIOS = 8
+"""So many of those that reach the line come before the sweep and exploration, the others after them."""
+NEAR = 40
+"""How many lines belong together, when scenarios are chosen."""
 EXPLORED = 2
 SWEPT_POINTS = 12
 _FITTING = (
@@ -81,7 +82,8 @@ def try_mutant(
     mutiny: Path,
     program: Path,
     runs: Path,
-    places: Sequence[Reach],
+    line: str,
+    reached: Mapping[str, Sequence[Reach]],
     changed: str,
     seconds: float,
     seed: int,
@@ -93,7 +95,7 @@ def try_mutant(
     """
     started = time.monotonic()
     tried: list[str] = []
-    for trial in trials_of(places, changed, seed):
+    for trial in trials_of(line, reached, changed, seed):
         left = seconds - (time.monotonic() - started)
         if left <= 0:
             tried.append(f"{trial.title}: no time left")
@@ -113,34 +115,69 @@ def try_mutant(
     return Finding("", "", round(time.monotonic() - started, 1), "; ".join(tried))
 
 
-def trials_of(places: Sequence[Reach], changed: str, seed: int) -> Iterator[Trial]:
-    """Scenarios that reach the line, the sweep that fits, exploration; the cheapest first."""
-    by_target: dict[str, dict[str, float]] = {}
-    for place in places:
-        by_target.setdefault(place.target, {})[place.scenario] = place.seconds
-    targets = sorted(by_target, key=lambda target: min(by_target[target].values()))
-    for target in targets:
-        most = max(2, MOST_SCENARIOS // len(targets))
-        names = _some(by_target[target], changed.lower(), most, seed)
-        scenarios = [word for name in names for word in ("--scenario", name)]
-        words = ("run", "--target", target, *scenarios, "--fail-fast", "--no-minimise")
-        yield Trial("scenario", (*words, "--seed", str(seed)))
+def trials_of(
+    line: str, reached: Mapping[str, Sequence[Reach]], changed: str, seed: int
+) -> Iterator[Trial]:
+    """The most telling scenarios that reach the line, the sweep that fits, exploration, the others."""
+    places = reached[line]
+    scenarios = in_order(line, reached, changed)
+    yield from _runs(scenarios[:FIRST_SCENARIOS], seed)
     sweep = _sweep(places, changed)
     if sweep is not None:
         yield Trial(f"sweep {sweep[1]}", sweep)
+    targets = list(dict.fromkeys(target for target, _ in scenarios))
     words = ("explore", "--target", targets[seed % len(targets)], "--jobs", "1", "--no-minimise")
     yield Trial("explore", (*words, "--seeds", str(EXPLORED), "--seed", str(seed)))
+    for start in range(FIRST_SCENARIOS, len(scenarios), FIRST_SCENARIOS):
+        yield from _runs(scenarios[start : start + FIRST_SCENARIOS], seed)
 
 
-def _some(costs: Mapping[str, float], changed: str, most: int, seed: int) -> list[str]:
-    """So many of these scenarios: half that fit or are cheap, half by chance."""
+def _runs(scenarios: Sequence[tuple[str, str]], seed: int) -> Iterator[Trial]:
+    """These scenarios, those of one target in one command."""
+    for target in dict.fromkeys(target for target, _ in scenarios):
+        named = [("--scenario", name) for where, name in scenarios if where == target]
+        words = ("run", "--target", target, *(word for pair in named for word in pair))
+        yield Trial("scenario", (*words, "--fail-fast", "--no-minimise", "--seed", str(seed)))
 
-    def fits(name: str) -> bool:
-        return any(word in changed for word in name.split("_") if len(word) > 3)
 
-    names = sorted(costs, key=lambda name: (not fits(name), costs[name], name))
-    cheap, others = names[: most // 2], names[most // 2 :]
-    return cheap + random.Random(seed).sample(others, min(len(others), most - len(cheap)))
+def in_order(
+    line: str, reached: Mapping[str, Sequence[Reach]], changed: str
+) -> list[tuple[str, str]]:
+    """Targets and scenarios that reach a line: first who adds most to what ran around it, for its time.
+
+    What is run: the lines near the changed one, each by each command. A scenario whose name the change
+    mentions counts three times.
+    """
+    costs = {(one.target, one.scenario): max(one.seconds, 0.5) for one in reached[line]}
+    around: dict[tuple[str, str], set[tuple[str, str]]] = {one: set() for one in costs}
+    for near in _near(line, reached):
+        for one in reached[near]:
+            if (one.target, one.scenario) in around:
+                around[one.target, one.scenario].add((near, one.command))
+    known: set[tuple[str, str]] = set()
+    ordered: list[tuple[str, str]] = []
+    while around:
+        worth = {
+            one: (len(ran - known) + 1) * (3 if _fits(one[1], changed) else 1) / costs[one]
+            for one, ran in around.items()
+        }
+        best = max(sorted(worth), key=lambda one: worth[one])
+        known |= around.pop(best)
+        ordered.append(best)
+    return ordered
+
+
+def _near(line: str, reached: Iterable[str]) -> list[str]:
+    file, _, number = line.rpartition(":")
+    return [
+        one
+        for one in reached
+        if one.startswith(f"{file}:") and abs(int(one.rpartition(":")[2]) - int(number)) <= NEAR
+    ]
+
+
+def _fits(scenario: str, changed: str) -> bool:
+    return any(word in changed.lower() for word in scenario.split("_") if len(word) > 3)
 
 
 def _sweep(places: Sequence[Reach], changed: str) -> tuple[str, ...] | None:

@@ -102,8 +102,12 @@ def resources() -> tuple[Around, ...]:
     )
 
 
-def beside(*, when: When = always, has_lock: bool = True) -> tuple[Move, ...]:
-    """Faults that come and go, that last, and damage that stays, for a target with a daemon."""
+def beside(
+    *, when: When = always, has_lock: bool = True, files: Sequence[str] = ("state",)
+) -> tuple[Move, ...]:
+    """Faults that come and go, that last, and damage that stays in one of these files, for a target with
+    a daemon.
+    """
     short: tuple[Move, ...] = (
         Move(faults.SkewClock, {"offset_s": _drawn(OFFSETS_S), "seconds": _once(0.3)}, 0.1, when),
         Move(faults.StarveCpu, {"share": _once(0.15), "seconds": _once(0.4)}, 0.1, when),
@@ -119,11 +123,17 @@ def beside(*, when: When = always, has_lock: bool = True) -> tuple[Move, ...]:
         Move(faults.LowerLimit, {"what": _once("file_size"), "seconds": _once(0.4)}, 0.1, when),
         Move(faults.LowerLimit, {"spare": _drawn(SPARE), "lasting": _once(True)}, 0.1, when),
     )
-    damage = Move(
-        faults.DamageFile, {"how": _drawn(DAMAGES), "seed": _drawn(range(1, 100))}, 0.3, when
+    damage = tuple(
+        Move(
+            faults.DamageFile,
+            {"how": _drawn(DAMAGES), "file": _once(file), "seed": _drawn(range(1, 100))},
+            0.3,
+            when,
+        )
+        for file in files
     )
     held = Move(faults.HoldLock, {"seconds": _once(0.4)}, 0.1, when)
-    return (*short, *lasting, *limits, damage, *((held,) if has_lock else ()))
+    return (*short, *lasting, *limits, *damage, *((held,) if has_lock else ()))
 
 
 def every_command(operations: Iterable[type[Operation]], sure_calls: int = 0) -> Explored:

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from mutiny.kit import faults
 from mutiny.kit import operations as common
+from mutiny.kit.answer import Answer
 from mutiny.kit.beliefs import GIVEN_UP, ModelBase, distinct
 from mutiny.kit.crash import how_it_died
 from mutiny.kit.domains import BAD_INPUT, strange
@@ -138,7 +139,9 @@ class Judge(Questions[Model, Seen]):
             after = tuple(
                 self.contract.learn(model, one.after, operation, answer, moment) for one in fitting
             )
-            lie = self.dishonest(model, operation, result, answer, alone=alone)
+            lie = self._incomplete(operation, answer) or self.dishonest(
+                model, operation, result, answer, alone=alone
+            )
             verdict = Verdict.SUCCESS if answer.ok else Verdict.EXPECTED
             return Judged(Verdict.BUG if lie else verdict, after, lie, reason)
         if hindered and not answer.ok and answer.clear:
@@ -149,6 +152,15 @@ class Judge(Questions[Model, Seen]):
         if odd and not answer.ok and answer.clear:
             return Judged(Verdict.EXPECTED, (model,), None, "it need not take such a value")
         return self._wrong(model, operation, result, right, moment)
+
+    def _incomplete(self, operation: Operation, answer: Answer) -> Violation | None:
+        """Something is missing that the target's file says is always there."""
+        due = self.contract.profile.answers.get(operation.type, ()) if answer.ok else ()
+        missing = [name for name in due if name not in answer.said]
+        if not missing:
+            return None
+        text = f"The answer to {operation} does not say {', '.join(missing)}."
+        return self.violation("answers_truly", text)
 
     def _trouble(self, operation: Operation, result: OperationResult) -> Violation | None:
         """What no outcome can explain: no end, a signal, a crash in whatever language."""

@@ -34,6 +34,8 @@ class TargetProfile:
     """What names of workers and tasks may look like, as a regular expression: exploration then uses no
     others. Empty: it also tries names that a target may refuse.
     """
+    answers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Operation -> the fields that its answer always has, for a target that answers in JSON."""
     skips: Mapping[str, str] = field(default_factory=dict)
     """Scenarios that make no sense for this target, each with the reason."""
     not_applicable: Mapping[str, str] = field(default_factory=dict)

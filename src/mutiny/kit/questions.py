@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from mutiny.kit import faults
 from mutiny.kit import operations as common
@@ -63,6 +63,9 @@ class Meaning(Protocol[Model, Seen]):
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def profile(self) -> Any: ...
 
     @property
     def not_applicable(self) -> Mapping[str, str]: ...

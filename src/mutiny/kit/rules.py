@@ -22,6 +22,7 @@ ANSWERS = (
     ),
     ("answers_in_time", ANSWER, "Every command ends within its time limit."),
     ("parallel_is_serial", "Race conditions", "Commands at once end as if given in some order."),
+    ("answers_truly", ANSWER, "What an answer says is so, and it says all that it should."),
     ("fails_clearly", CRASH, "A failure says what it is, in a known word."),
     ("no_crash", CRASH, "No command ends by a signal, a panic or a traceback."),
     (

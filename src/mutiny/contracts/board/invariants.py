@@ -66,6 +66,12 @@ def state_readable(check: Check) -> Iterable[Violation]:
         yield _found("state_readable", "", f"The board cannot be read: {check.seen.state_error}.")
 
 
+def no_crash(check: Check) -> Iterable[Violation]:
+    """Whoever only asks how things are gets an answer, not a crash."""
+    if check.seen.crash is not None and not check.model.damaged and not check.model.lasting:
+        yield _found("no_crash", "", f"Asked for its tasks, {check.seen.crash}")
+
+
 def add_kept(check: Check) -> Iterable[Violation]:
     """Every task that was acknowledged is there."""
     if check.seen.tasks is None or check.gave((op.Restore, op.Repair)):
@@ -331,7 +337,7 @@ Invariant = Callable[[Check], Iterable[Violation]]
 OF_PICTURES: tuple[Invariant, ...] = (
     *(tokens_grow, no_double_effect, dependencies_respected, cycles_refused, attempts_bounded),
     *(single_owner, terminal_is_terminal, blocked_for_a_reason, state_readable),
-    *(stop_costs_nothing,),
+    *(stop_costs_nothing, no_crash),
 )
 """Rules about what is seen, and was seen before."""
 OF_BELIEFS: tuple[Invariant, ...] = (
@@ -342,7 +348,7 @@ OF_BELIEFS: tuple[Invariant, ...] = (
 OF_PROCESSES: tuple[Invariant, ...] = (one_server, one_run)
 """Rules about processes: no damage to a file excuses these."""
 INVARIANTS: tuple[Invariant, ...] = (
-    *(state_readable, one_server, batch_is_atomic, add_kept, nothing_invented),
+    *(no_crash, state_readable, one_server, batch_is_atomic, add_kept, nothing_invented),
     *(checkpoint_exact, repair_keeps_data, single_owner, one_run),
     *(tokens_grow, no_double_effect, dependencies_respected, cycles_refused, attempts_bounded),
     *(terminal_is_terminal, completion_kept, no_stuck_claim, claim_kept),

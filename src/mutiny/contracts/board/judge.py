@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from mutiny.contracts.board import operations as op
+from mutiny.contracts.board.answers import untrue_alone, untrue_now, wrongly_listed
 from mutiny.contracts.board.background import control
 from mutiny.contracts.board.damage import damage_in, hurt, mended
 from mutiny.contracts.board.explain import KNOWN, explain
@@ -129,8 +130,9 @@ class BoardJudge(Judge[BoardModel, BoardObservation]):
         if not answer.ok:
             return None
         backwards = self._backwards(model, operation, answer)
-        if backwards is not None or not alone or not isinstance(operation, op.Status):
-            return backwards
+        untrue = backwards or self._untrue(model, operation, result, answer, alone=alone)
+        if untrue is not None or not alone or not isinstance(operation, op.Status):
+            return untrue
         return self._shown_alive(answer) or self._miscounted(answer)
 
     def explain(
@@ -261,6 +263,27 @@ class BoardJudge(Judge[BoardModel, BoardObservation]):
             text = f"{operation} was given token {token}, but {model.top_token} was given before."
             return self.violation("tokens_grow", text, "leader")
         return None
+
+    def _untrue(
+        self,
+        model: BoardModel,
+        operation: Operation,
+        result: OperationResult,
+        answer: Answer,
+        *,
+        alone: bool,
+    ) -> Violation | None:
+        """Something that the answer says besides is not so."""
+        wrong = list(untrue_alone(model, operation, answer))
+        listed = result.details.get("listed")
+        if alone and not wrong:
+            wrong += untrue_now(model, operation, answer, self.before, self.seen)
+        if alone and isinstance(listed, Mapping) and not wrong and not model.loose:
+            wrong += wrongly_listed(listed, self.before, self.seen)
+        if not wrong:
+            return None
+        text = f"The answer to {operation} is not true: {wrong[0]}."
+        return self.violation("answers_truly", text, op.task_of(operation) or "")
 
     def _shown_alive(self, answer: Answer) -> Violation | None:
         """Status shows an agent as alive whose process had ended before anybody asked."""

@@ -67,6 +67,8 @@ class BoardObservation:
     """What agents of the board's own have done so far, and do now."""
     probe_errors: tuple[str, ...] = ()
     pace: Pace = field(default_factory=Pace)
+    crash: str | None = None
+    """How the board's own command that shows its tasks died, in one sentence."""
 
     def status_of(self, task: str | None) -> str | None:
         """The status of a task, if it was seen."""
@@ -99,6 +101,7 @@ class BoardObservation:
         record: dict[str, object] = {"tasks": tasks, "leader": self.leader, "token": self.token}
         optional: dict[str, object] = {
             "state_error": self.state_error,
+            "crash": self.crash,
             "servers": self.servers,
             "living": sorted(self.living) or None,
             "agents": [

@@ -177,7 +177,7 @@ def _limited(model: BoardModel, operation: Operation, when: Span) -> Iterator[Bo
 
 def _add(model: BoardModel, operation: Any, when: Span) -> Iterable[BoardOutcome]:
     wanted = {operation.task: operation.depends}
-    return _added(model, wanted, operation.priority, operation.max_attempts)
+    return _added(model, wanted, operation.priority, operation.max_attempts, operation.size)
 
 
 def _add_batch(model: BoardModel, operation: Any, when: Span) -> Iterable[BoardOutcome]:
@@ -187,7 +187,7 @@ def _add_batch(model: BoardModel, operation: Any, when: Span) -> Iterable[BoardO
         return _one_by_one(model, pairs)
     if len(set(names)) < len(names):
         return (no(model, "a task is in the batch twice", "duplicate_id", "bad_input"),)
-    return _added(model, operation.named, 5, None)
+    return _added(model, operation.named, 5, None, 0)
 
 
 def _one_by_one(
@@ -209,7 +209,11 @@ def _add_many(model: BoardModel, operation: op.AddMany, when: Span) -> Iterable[
 
 
 def _added(
-    model: BoardModel, wanted: dict[str, tuple[str, ...]], priority: int, most: int | None
+    model: BoardModel,
+    wanted: dict[str, tuple[str, ...]],
+    priority: int,
+    most: int | None,
+    size: int | None = None,
 ) -> tuple[BoardOutcome, ...]:
     wrong: set[str] = set()
     if any(name in model.tasks for name in wanted):
@@ -228,7 +232,8 @@ def _added(
     for order, (name, depends) in enumerate(wanted.items(), model.next_order()):
         limit = most or int(model.profile.figures.max_attempts)
         status = "blocked" if depends else "available"
-        tasks[name] = Task(name, priority, tuple(dict.fromkeys(depends)), limit, order, status)
+        after = tuple(dict.fromkeys(depends))
+        tasks[name] = Task(name, priority, after, limit, order, status, size=size)
     named = next(iter(wanted)) if len(wanted) == 1 else None
     return (
         ok(
@@ -365,6 +370,16 @@ def _start(model: BoardModel, operation: Any, when: Span) -> Iterable[BoardOutco
 def _maybe(model: BoardModel, operation: op.OwnerCommand, when: Span) -> BoardModel:
     """A board may or may not take any word of a worker for a sign of life."""
     return model.spoke(operation.worker, when, sure=False)
+
+
+def description_of(task: str) -> str:
+    """The description that a task is added with."""
+    return f"task {task}"
+
+
+def payload_of(size: int) -> str:
+    """The payload that a task is added with."""
+    return "." * size
 
 
 def output_of(operation: op.Complete) -> str:

@@ -29,6 +29,8 @@ class Task:
     rest: Span | None = None
     """When its rest after a failed attempt is over."""
     output: str | None = None
+    size: int | None = None
+    """Bytes of payload that were given with it; None: nobody knows."""
 
     @property
     def held(self) -> bool:

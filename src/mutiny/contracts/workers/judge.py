@@ -5,11 +5,11 @@ Everything that is the same for all contracts is in `mutiny.kit.judging`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from mutiny.contracts.workers import operations as op
-from mutiny.contracts.workers.model import AGENT_MOVES, WorkersModel
+from mutiny.contracts.workers.model import AGENT_MOVES, WorkersModel, unwell
 from mutiny.contracts.workers.observation import Observation
 from mutiny.contracts.workers.outcomes import served
 from mutiny.contracts.workers.steps import follows
@@ -121,7 +121,7 @@ class WorkersJudge(Judge[WorkersModel, Observation]):
         if not answer.ok or not alone:
             return None
         if isinstance(operation, op.Status):
-            return self._daemon_told(result)
+            return self._daemon_told(result) or self._workers_told(result)
         if not isinstance(operation, op.Doctor):
             return None
         if "unhealthy" in self.contract.read(replace(result, exit_code=1)).classes:
@@ -144,6 +144,23 @@ class WorkersJudge(Judge[WorkersModel, Observation]):
         text = f"Status says that the daemon {word}, but {truth}."
         return self.violation("status_is_honest", text, "daemon")
 
+    def _workers_told(self, result: OperationResult) -> Violation | None:
+        """What it tells of workers that were the same before and after."""
+        told, before, seen = result.details.get("workers"), self.before, self.seen
+        if told is None or before.state_error or seen.state_error or seen.state_as_left:
+            return None
+        if not isinstance(told, Mapping):
+            return self.violation("status_is_honest", f"Status does not tell of workers: {told}")
+        if set(before.workers) == set(seen.workers) != set(told):
+            text = f"Status tells of {', '.join(told) or 'nobody'}, but there are "
+            return self.violation("status_is_honest", text + (", ".join(seen.workers) or "none"))
+        for name, view in seen.workers.items():
+            steady = before.workers.get(name) == view and name in told
+            if steady and told[name] != view.as_json():
+                text = f"Status tells {told[name]} of worker {name!r}, but it is {view.as_json()}."
+                return self.violation("status_is_honest", text, name)
+        return None
+
     def _visible_problem(self, operation: op.Doctor) -> str | None:
         """A problem that was there before and after the check; anything that changed meanwhile does not
         count.
@@ -153,6 +170,14 @@ class WorkersJudge(Judge[WorkersModel, Observation]):
             return "the daemon is dead though the state says that it runs"
         if before.state_error and seen.state_error:
             return f"the state file is unreadable: {seen.state_error}"
+        if before.daemons != () or seen.daemons != ():
+            return None  # somebody is there who may be about to put it right
+        for name in set(before.workers) & set(seen.workers):
+            wrong = unwell(seen, name)
+            if before.workers[name] != seen.workers[name] or unwell(before, name) != wrong:
+                continue
+            if wrong is not None and seen.workers[name].status not in ("offline", "error"):
+                return f"{wrong}, and no daemon runs"
         return None
 
     # --- waits -------------------------------------------------------------------------------------

@@ -70,6 +70,8 @@ class Profile(TargetProfile):
     """
     repairs: bool = True
     """The doctor has a cure, too."""
+    has_backup: bool = False
+    """It keeps a second copy of its state, and goes on when that is damaged."""
     has_lock: bool = True
     """The target has a lock that somebody else can hold."""
     limits: Limits = field(default_factory=Limits)

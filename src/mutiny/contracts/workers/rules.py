@@ -192,7 +192,7 @@ _OWN = (
     ),
 )
 
-RULES: dict[str, Rule] = rules_of("workers", *_OWN)
+RULES: dict[str, Rule] = rules_of("workers", *_OWN, without=("answers_truly",))
 """All rules of the contract by id."""
 
 BINDING = binding(

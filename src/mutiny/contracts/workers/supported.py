@@ -29,6 +29,8 @@ def _has_words(profile: Profile, part: Operation) -> bool:
         return profile.has_lock
     if isinstance(part, DamageFile) and part.how == "stale" and part.file == "state":
         return profile.notices_damage  # nobody can say what an old state means that nobody notices
+    if isinstance(part, DamageFile) and part.file == "backup":
+        return profile.has_backup
     return part.type not in profile.lacks
 
 

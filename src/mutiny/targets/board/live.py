@@ -16,7 +16,7 @@ from mutiny.box.results import Command
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.judge import UNDER_ENGINE
 from mutiny.contracts.board.observation import BoardObservation
-from mutiny.contracts.board.outcomes import output_of
+from mutiny.contracts.board.outcomes import description_of, output_of, payload_of
 from mutiny.contracts.board.profile import BoardProfile, Figures
 from mutiny.contracts.board.supported import supported
 from mutiny.contracts.board.tasks import number_used
@@ -233,6 +233,8 @@ class BoardLive(LiveTarget):
         if answer.ok:
             self._remember(operation, said)
         details = {**result.details, "invoked": begun.invoked, "returned": returned}
+        if isinstance(operation, op.List) and answer.ok:
+            details["listed"] = self.observer.listed(answer)
         if answer.said or answer.error:
             details["answer"] = said
         return replace(result, details=details)
@@ -288,15 +290,15 @@ class BoardLive(LiveTarget):
         if isinstance(operation, op.AddTask):
             values |= {
                 "task": operation.task,
-                "description": f"task {operation.task}",
+                "description": description_of(operation.task),
                 "priority": operation.priority,
                 "depends": [self._names.get(one, one) for one in operation.depends],
                 "max_attempts": operation.max_attempts,
-                "payload": self._text_file("." * operation.size) if operation.size else None,
+                "payload": self._text_file(payload_of(operation.size)) if operation.size else None,
             }
         if isinstance(operation, op.AddBatch):
             tasks = [
-                {"id": name, "description": f"task {name}", "depends": list(depends)}
+                {"id": name, "description": description_of(name), "depends": list(depends)}
                 for name, depends in (op.split_new_task(text) for text in operation.tasks)
             ]
             values["tasks"] = tasks

@@ -10,14 +10,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol
 
+from mutiny.contracts.board.answers import LISTED
 from mutiny.contracts.board.observation import BoardObservation, TaskView
-from mutiny.kit.answer import answer_of
+from mutiny.contracts.board.operations import List
+from mutiny.kit.answer import Answer, answer_of
+from mutiny.kit.crash import how_it_died
 from mutiny.model.result import OperationResult
 from mutiny.probes.records import Row, listed, rows_of, status_of
 from mutiny.system.files import BoxPath
 from mutiny.targets.board.spec import BoardSpec
 from mutiny.targets.kit.state import read_source, with_known
 
+PASSING = frozenset({"busy", "no_space", "system"})
+"""Refusals of a look that say nothing about the board."""
 NOT_THERE = ("server_down", "not_initialised")
 
 
@@ -33,6 +38,8 @@ class Reading:
     token: int | None = None
     trouble: str | None = None
     """The probe itself failed."""
+    crash: str | None = None
+    """The board died of the question, in one sentence."""
 
 
 class BoardSource(Protocol):
@@ -80,6 +87,7 @@ class BoardObserver:
             tasks=tasks,
             state_error=reading.error,
             absent=reading.absent,
+            crash=reading.crash,
             leader=reading.leader,
             token=reading.token,
             servers=servers,
@@ -91,6 +99,16 @@ class BoardObserver:
         """The tasks, by the source that the target's file declares."""
         by_source = self._spec.state.probe == "file" and self.trusts_file
         return self._read_source() if by_source else self._read_list()
+
+    def listed(self, answer: Answer) -> dict[str, dict[str, Any]] | None:
+        """The tasks that an answer lists, as plain data; None when it lists none."""
+        tasks = self._parsed(dict(answer.said), self._spec.state.tasks).tasks
+        if tasks is None or self._spec.state.probe != "file":
+            return None  # where looks are lists, there is nothing to hold them against
+        shown = {
+            name: {field: getattr(view, field) for field in LISTED} for name, view in tasks.items()
+        }
+        return {name: {**row, "depends": list(row["depends"])} for name, row in shown.items()}
 
     def _read_source(self) -> Reading:
         live, state = self._live, self._spec.state
@@ -112,10 +130,15 @@ class BoardObserver:
         answer = answer_of(result, self._spec.words)
         if answer.ok:
             return self._parsed(dict(answer.said), self._spec.state.tasks)
+        died = how_it_died(List(), result)
+        if died is not None:
+            return Reading(crash=died)
         if answer.error in NOT_THERE:
             return Reading(absent=not self.was_there)
         if answer.error == "unreadable":
             return Reading(error=answer.message or "unreadable")
+        if answer.classes and not answer.classes & PASSING:
+            return Reading(error=f"asked for its tasks, it says {answer.error}: {answer.message}")
         return Reading(trouble=f"list: {answer.message or result.stderr or result.exit_code}")
 
     def _parsed(self, data: Any, path: str) -> Reading:

@@ -184,10 +184,13 @@ class WorkersLive(LiveTarget):
         if not isinstance(operation, op.Status) or not self.spec.status_daemon:
             return {}
         try:
-            start = result.stdout.index("{")
-            return {"daemon_running": json.loads(result.stdout[start:])[self.spec.status_daemon]}
+            told = json.loads(result.stdout[result.stdout.index("{") :])
+            shown: dict[str, object] = {"daemon_running": told[self.spec.status_daemon]}
         except (ValueError, KeyError):
             return {"unparsed": True}
+        if self.spec.status_workers:
+            shown["workers"] = self.observer.told_of(told, self.spec.status_workers)
+        return shown
 
     def sweepable(
         self, operation: Operation, context: StepContext

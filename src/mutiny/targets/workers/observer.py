@@ -19,7 +19,7 @@ from mutiny.doubles.install import Received
 from mutiny.kit.views import AgentView, Commit, ProcessView, Receipt, WorktreeView
 from mutiny.model.result import OperationResult
 from mutiny.probes import doubles, git
-from mutiny.probes.records import Row
+from mutiny.probes.records import Raw, Row
 from mutiny.system.files import BoxPath
 from mutiny.system.inotify import Event
 from mutiny.targets.kit.combinations import as_result
@@ -111,6 +111,14 @@ class Observer:
                 "@session": "alive" if session else "gone",
             }
         return derived
+
+    def told_of(self, data: object, path: str) -> dict[str, object] | str:
+        """The workers that an answer lists, or what is wrong with that list."""
+        words = replace(self._words, workers=path, daemon_flag="")
+        reading = interpret(Raw(exists=True, data=data), words, self._completed)
+        if reading.error is not None:
+            return reading.error
+        return {name: view.as_json() for name, view in reading.workers.items()}
 
     def _filled(self, text: str) -> str:
         return fill(text, self._values)

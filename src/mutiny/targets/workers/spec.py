@@ -140,6 +140,8 @@ class TargetSpec(TargetFile):
     logs: LogSpec = field(default_factory=LogSpec)
     status_daemon: str = ""
     """Key in the JSON answer of `status` that claims whether the daemon runs."""
+    status_workers: str = ""
+    """Path in it to the list of workers, each with the fields that the state has."""
     needs: tuple[str, ...] = ("git", "tmux")
     profile: Profile = field(default_factory=Profile)
 
@@ -157,6 +159,7 @@ class TargetSpec(TargetFile):
         """The contract's profile of this target."""
         return replace(
             self.profile,
+            has_backup="backup" in self.places,
             has_lock="lock" in self.places,
             lacks=self.lacks,
             repairs="repair" in self.commands,
