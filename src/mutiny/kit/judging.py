@@ -214,6 +214,8 @@ class Judge(Questions[Model, Seen]):
         inner, part = operation.inner, result.inner[0] if result.inner else result
         judged = self.part(model, inner, part)
         wrong = judged.violation
+        if judged.verdict is Verdict.SUCCESS and self.came_late(model):
+            return replace(judged, verdict=Verdict.INCONCLUSIVE)
         if judged.verdict is Verdict.SUCCESS:
             text = f"{inner} succeeded but the scenario expects a refusal."
             broken = self.violation("rejects_illegal", text)

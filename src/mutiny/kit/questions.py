@@ -132,6 +132,10 @@ class Questions(Generic[Model, Seen]):
         """The verdict where nobody can say which outcomes are right; None: everybody can."""
         return None
 
+    def came_late(self, model: Model) -> bool:
+        """Has so much time passed that something may be right now that no scenario expects?"""
+        return False
+
     def dishonest(
         self,
         model: Model,

@@ -178,8 +178,23 @@ class BoardJudge(Judge[BoardModel, BoardObservation]):
     ) -> bool:
         """What a command has done can be asserted under a fault, too."""
         if operation.kind is Kind.ASSERTION:
-            return bool(result.details.get("unknown") or model.foreign)
+            unknown = bool(result.details.get("unknown") or model.foreign)
+            return unknown or self._took_too_long(model, operation)
         return super().proves_nothing(model, operation, result)
+
+    def _took_too_long(self, model: BoardModel, operation: Operation) -> bool:
+        """A lease was over before the scenario came here, and the board did right by that."""
+        task = model.tasks.get(op.task_of(operation) or "")
+        view = (self.seen.tasks or {}).get(task.id) if task is not None else None
+        if task is None or view is None:
+            return False
+        as_due = view.status == task.status and (view.owner == task.owner or not task.held)
+        return as_due and self.came_late(model)
+
+    def came_late(self, model: BoardModel) -> bool:
+        """Somebody's lease may be over."""
+        now = moment_of(self.before, self.seen)
+        return any(model.stale(worker, now) is not False for worker in model.heard)
 
     def overdue(
         self, model: BoardModel, operation: Operation, result: OperationResult
