@@ -16,8 +16,7 @@ from pathlib import Path
 
 from longboat.plants import PLANTS
 from mutiny.engine.rundir import RunDirectory
-from mutiny.kit.faults import KillDuring
-from mutiny.kit.operations import Parallel
+from mutiny.kit.operations import KillDuring, Parallel
 from mutiny.modes.bench import Bench
 from mutiny.modes.sweep import Sweeper, split
 from mutiny.seeds import stream

@@ -18,6 +18,7 @@ from mutiny.engine.rundir import RunDirectory
 from mutiny.faults import resources
 from mutiny.faults.clock import why_no_shim
 from mutiny.kit import faults
+from mutiny.kit import operations as common
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
@@ -80,21 +81,21 @@ def test_each_fires_and_is_healed(tmp_path: Path, group: tuple[Operation, ...]) 
     outcome = run(tmp_path, *CREW, *group, op.Settle(), START, op.WaitForNeedsReview("alpha"))
     assert outcome.verdict in (Verdict.SUCCESS, Verdict.EXPECTED), trouble(outcome)
     for step in outcome.steps:
-        if isinstance(step.operation, faults.LibraryFault):
+        if isinstance(step.operation, common.LibraryFault):
             assert (step.result.fired, bool(step.result.technique)) == (True, True)
 
 
 def test_a_lasting_fault_is_on_until_it_is_healed(tmp_path: Path) -> None:
     need(why_no_engine())
     slow = faults.SlowFiles(30.0, lasting=True)
-    outcome = run(tmp_path, *CREW, START, slow, op.ResetWorker("alpha"), faults.Heal(), op.Settle())
+    outcome = run(tmp_path, *CREW, START, slow, op.ResetWorker("alpha"), common.Heal(), op.Settle())
     assert outcome.verdict is Verdict.SUCCESS, trouble(outcome)
     assert outcome.steps[7].result.target_ms > 1000  # more than a hundred calls, each 30 ms late
 
 
 def test_a_full_disk_lasts_only_where_nobody_uses_it_yet(tmp_path: Path) -> None:
     full = faults.FillDisk(lasting=True)
-    early = (op.Reset(), op.Init(), full, op.Up(), faults.Heal(), op.Up(), op.Add("alpha"))
+    early = (op.Reset(), op.Init(), full, op.Up(), common.Heal(), op.Up(), op.Add("alpha"))
     outcome = run(tmp_path, *early, op.WaitForIdle("alpha"), faults.ReadOnlyDisk(lasting=True))
     words = [step.verdict.value for step in outcome.steps]
     assert words == ["success"] * 3 + ["expected"] + ["success"] * 4 + ["inconclusive"]

@@ -21,7 +21,6 @@ from mutiny.contracts.board.outcomes import COMMANDS, output_of
 from mutiny.contracts.board.profile import BoardProfile
 from mutiny.contracts.board.sentences import understand
 from mutiny.contracts.board.tasks import number_used
-from mutiny.kit import faults
 from mutiny.kit import operations as common
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
@@ -149,7 +148,7 @@ _VERBS = {
 SILENT = (op.Init, op.Up, op.Down, op.RestartServer)
 LEFT_OUT = (
     *(op.CorruptBoard, op.Repair, op.HoldBoardLock, op.SpawnWorker, op.StopWorker, op.KillWorker),
-    *(op.PauseWorker, op.KillServer, op.StartSecondServer, faults.LibraryFault),
+    *(op.PauseWorker, op.KillServer, op.StartSecondServer, common.LibraryFault),
 )
 
 
@@ -166,7 +165,7 @@ def simulate(
     for operation in sequence:
         if isinstance(operation, (*LEFT_OUT, common.Reset, common.Choice)):
             continue
-        if isinstance(operation, faults.KillDuring | common.SweepPoint):
+        if isinstance(operation, common.KillDuring | common.SweepPoint):
             operation = operation.operation
         result = _execute(board, operation)
         before, seen = seen, board.look()

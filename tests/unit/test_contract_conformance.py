@@ -114,7 +114,7 @@ def _asked(contract: AnyContract) -> list[Operation]:
     commands = [one for one in listed if one.kind is Kind.COMMAND]
     for command in commands[:4]:
         listed += [common.KillAt(command, 1), common.CrashAt(command, 1), common.Trace(command)]
-        listed += [faults.KillDuring(command, 5.0), faults.FillDisk(during=command)]
+        listed += [common.KillDuring(command, 5.0), faults.FillDisk(during=command)]
         listed.append(common.ExpectError(command))
     return listed or [common.Sleep(0.0)]
 
@@ -162,7 +162,7 @@ def test_every_ending_of_every_operation_gets_a_verdict(contract: AnyContract, e
 def test_a_fault_that_did_not_fire_is_never_a_pass(contract: AnyContract) -> None:
     nothing = contract.nothing_seen()
     for operation in asked(contract):
-        if operation.kind is Kind.FAULT and not isinstance(operation, faults.KillDuring):
+        if operation.kind is Kind.FAULT and not isinstance(operation, common.KillDuring):
             result = OperationResult(0, fired=False)
             answered = contract.judge(contract.initial(), operation, result, nothing, nothing, NOW)
             assert answered.verdict is Verdict.INCONCLUSIVE, operation

@@ -11,6 +11,7 @@ from mutiny.experiments.instrumented import keep_watch
 from mutiny.experiments.recorder import Recorder
 from mutiny.experiments.sampler import Sampler, lasting_processes, uptime_s
 from mutiny.kit import faults
+from mutiny.kit import operations as common
 from mutiny.kit.operations import disturbs
 from mutiny.kit.sentences import Sample, Sentence, Vocabulary, broken
 from mutiny.model.result import OperationResult
@@ -84,7 +85,7 @@ def test_a_lasting_fault_is_recovered_from_only_after_it_was_healed() -> None:
     recorder.did(faults.FillDisk(lasting=True), FIRED, 10.0, 10.1)
     recorder.looked(11.0, None, ())
     assert recorder.shocks[0].recovered_s is None
-    recorder.did(faults.Heal(), OperationResult(), 20.0, 20.1)
+    recorder.did(common.Heal(), OperationResult(), 20.0, 20.1)
     recorder.looked(20.5, None, ())
     assert recorder.shocks[0].recovered_s is None  # nobody has asked it anything since
     recorder.did(op.Status(), OperationResult(), 20.6, 20.7)

@@ -35,6 +35,7 @@ from mutiny.errors import TechniqueMissing
 from mutiny.faults import catalogue
 from mutiny.faults.base import Availability
 from mutiny.kit import faults
+from mutiny.kit import operations as common
 from mutiny.kit.judging import Judged
 from mutiny.model.operation import Kind, Operation, walk
 from mutiny.model.result import OperationResult
@@ -69,7 +70,7 @@ def test_every_fault_of_the_library_is_an_operation() -> None:
         (lambda: faults.SlowLink(lasting=True), "either"),
         (lambda: faults.LowerLimit("agent", lasting=True), "needs its worker"),
         (lambda: faults.DamageFile("melt"), "none of"),
-        (lambda: faults.KillDuring(op.Settle(), 5), "only a command"),
+        (lambda: common.KillDuring(op.Settle(), 5), "only a command"),
         (lambda: faults.StarveCpu(2, lasting=True), "between"),
     ],
 )
@@ -172,11 +173,11 @@ def test_nothing_is_due_while_a_fault_lasts_and_all_deadlines_begin_anew_after_i
         return {item.violation.rule for item in found}
 
     assert not broken(on) & {"workers.recovers", "workers.completes"}
-    healed = advance(on, faults.Heal(), OK, now=499.0)
+    healed = advance(on, common.Heal(), OK, now=499.0)
     assert healed.lasting == ()
     assert (healed.workers["alpha"].due_at, healed.workers["alpha"].disturbed_at) == (499.0, 499.0)
     assert not broken(healed) & {"workers.recovers", "workers.completes"}
-    assert "workers.recovers" in broken(advance(on, faults.Heal(), OK, now=2.0))
+    assert "workers.recovers" in broken(advance(on, common.Heal(), OK, now=2.0))
 
 
 def test_a_wait_that_runs_out_under_a_fault_proves_nothing() -> None:
@@ -194,10 +195,10 @@ def test_settle_ends_every_lasting_fault() -> None:
 
 def test_a_kill_leaves_both_open_and_ends_the_world() -> None:
     killed = OperationResult(None, signal=9, tokens=(TOKEN,))
-    answer = judge(model(belief()), faults.KillDuring(START, 5), killed, picture(daemons=()))
+    answer = judge(model(belief()), common.KillDuring(START, 5), killed, picture(daemons=()))
     assert answer.verdict is Verdict.SUCCESS
     assert len(answer.models[1:]) == 1
-    served = judge(model(belief()), faults.KillDuring(START, 5), OperationResult(tokens=(TOKEN,)))
+    served = judge(model(belief()), common.KillDuring(START, 5), OperationResult(tokens=(TOKEN,)))
     assert TOKEN in served.models[0].work
     assert served.models[1:] == ()
 
@@ -230,11 +231,11 @@ def test_a_lasting_fault_of_exploration_is_healed_before_the_end() -> None:
     for seed in range(60):
         on = False
         for item in explored(3, seed):
-            on = on or (isinstance(item, faults.LibraryFault) and item.lasting)
+            on = on or (isinstance(item, common.LibraryFault) and item.lasting)
             lasted += on
             if isinstance(item, op.Settle | op.Down | op.KillDaemon):
                 assert not on, f"seed {seed}: {item} while a fault lasts"
-            on = on and not isinstance(item, faults.Heal)
+            on = on and not isinstance(item, common.Heal)
     assert lasted
 
 
@@ -253,7 +254,7 @@ def test_who_may_or_may_not_exist_is_settled_at_once() -> None:
 
 def test_a_random_kill_becomes_an_exact_one() -> None:
     for whole, kind in ((True, op.CrashAt), (False, op.KillAt)):
-        sequence = (op.Reset(), op.Init(), faults.KillDuring(op.Up(), 40, whole))
+        sequence = (op.Reset(), op.Init(), common.KillDuring(op.Up(), 40, whole))
         exact = [form[-1] for word, form in CONTRACT.simpler(sequence) if word == "exact point"]
         assert exact[:3] == [kind(op.Up(), call) for call in range(3)]
         assert len(exact) == 40
@@ -262,10 +263,10 @@ def test_a_random_kill_becomes_an_exact_one() -> None:
 
 def test_the_minimiser_keeps_the_point_that_shows_the_same() -> None:
     def fails(sequence: tuple[Operation, ...]) -> bool:
-        kills = isinstance(sequence[-1], faults.KillDuring)
+        kills = isinstance(sequence[-1], common.KillDuring)
         return kills or sequence[-1] == op.CrashAt(op.Up(), 5)
 
-    sequence = (op.Reset(), op.Init(), faults.KillDuring(op.Up(), 40))
+    sequence = (op.Reset(), op.Init(), common.KillDuring(op.Up(), 40))
     found = minimise(sequence, fails, simpler=CONTRACT.simpler, plausible=lambda one: bool(one))
     assert found.operations[-1] == op.CrashAt(op.Up(), 5)
 

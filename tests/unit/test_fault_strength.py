@@ -17,7 +17,7 @@ from mutiny.faults.clock import SkewClock
 from mutiny.faults.process import kill
 from mutiny.faults.resources import DutyCycle, StarveCpu
 from mutiny.kit import faults
-from mutiny.kit.faults import INJURIES
+from mutiny.kit.faults import LIBRARY
 from mutiny.model.operation import Kind, Operation
 from mutiny.model.result import OperationResult
 from mutiny.system.files import BoxPath
@@ -66,7 +66,7 @@ NEEDED: dict[type[Operation], dict[str, object]] = {
 }
 
 
-@pytest.mark.parametrize("kind", INJURIES)
+@pytest.mark.parametrize("kind", LIBRARY)
 @pytest.mark.parametrize("seconds", [1e-9, 0.01, float("nan"), -1.0])
 def test_no_fault_is_shorter_than_anybody_can_notice(kind: Make, seconds: float) -> None:
     needed: dict[str, Any] = NEEDED.get(kind, {})  # type: ignore[call-overload]
@@ -96,7 +96,7 @@ def test_every_fault_with_a_number_has_a_least_strength() -> None:
     """A new fault with a number belongs into the table above."""
     tried = {make for make, _ in WEAK}
     plain = {"seconds", "seed"}
-    for kind in INJURIES:
+    for kind in LIBRARY:
         numbers = [
             name
             for base in kind.__mro__

@@ -11,6 +11,7 @@ from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.operations import OPERATIONS, STATUSES, awaited_status, worker_of
 from mutiny.contracts.workers.scenarios import SCENARIOS
 from mutiny.kit import faults
+from mutiny.kit import operations as common
 from mutiny.model.operation import Kind, Operation, walk
 
 SAMPLES: tuple[Operation, ...] = (
@@ -70,8 +71,8 @@ SAMPLES: tuple[Operation, ...] = (
     faults.LowerLimit("agent", "memory", 4096, "alpha", lasting=True),
     faults.LimitProcesses(2, seconds=1.0),
     faults.StarveCpu(0.1, lasting=True),
-    faults.KillDuring(op.Accept("alpha"), 40.0, whole=False),
-    faults.Heal(),
+    common.KillDuring(op.Accept("alpha"), 40.0, whole=False),
+    common.Heal(),
 )
 
 

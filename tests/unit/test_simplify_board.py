@@ -6,8 +6,16 @@ import pytest
 
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.simplify import plausible, simpler
-from mutiny.kit.faults import FillDisk, KillDuring, SlowFiles
-from mutiny.kit.operations import CrashAt, ExpectError, Interleave, Parallel, Reset, Sleep
+from mutiny.kit.faults import FillDisk, SlowFiles
+from mutiny.kit.operations import (
+    CrashAt,
+    ExpectError,
+    Interleave,
+    KillDuring,
+    Parallel,
+    Reset,
+    Sleep,
+)
 from mutiny.model.operation import Operation
 from mutiny.targets.registry import find_spec
 

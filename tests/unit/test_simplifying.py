@@ -8,7 +8,7 @@ from mutiny.contracts.board.contract import BoardContract
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.contract import WorkersContract
 from mutiny.engine.minimise import Budget, Pass, minimise
-from mutiny.kit import faults
+from mutiny.kit import operations as common
 from mutiny.kit.simplifying import size, smaller
 from mutiny.model.operation import Operation
 
@@ -23,7 +23,7 @@ PLENTY = Budget(runs=10_000, seconds=10_000, confirm=1, of=1)
         ((op.Up(),), (op.Up(), op.Down())),
         ((op.Up(), op.Down()), (op.Up(), op.Parallel((op.Down(), op.Up())))),
         ((op.Add("zeta"), op.Nuke("zeta")), (op.Add("a"), op.Nuke("b"))),
-        ((op.CrashAt(START, 39),), (faults.KillDuring(START, 5.0),)),
+        ((op.CrashAt(START, 39),), (common.KillDuring(START, 5.0),)),
         ((op.Sleep(0.5),), (op.Sleep(1.5),)),
         ((op.Message("alpha", "x"),), (op.Message("alpha", "Use uppercase"),)),
         ((op.Add("alpha"),), (op.Add("w"),)),

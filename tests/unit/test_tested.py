@@ -14,6 +14,7 @@ from mutiny.contracts.workers.profile import Profile
 from mutiny.engine.tested import why_untested
 from mutiny.experiments.compile import compile_experiment
 from mutiny.kit import faults
+from mutiny.kit import operations as common
 from mutiny.kit.experiment import Action, Probe, SteadyState, Unwatch, Watch
 from mutiny.kit.operations import ExpectError, Parallel, Reset, Sleep
 from mutiny.model.operation import Kind, Operation
@@ -47,7 +48,7 @@ LASTING = faults.StarveCpu(0.2, lasting=True)
         (Reset(), op.AssertState("alpha", "idle")),
         (Reset(), op.DirtySource()),
         (Reset(), op.Behave("alpha", ("hang",)), Sleep(0.1)),
-        (Reset(), faults.Heal()),
+        (Reset(), common.Heal()),
         (Reset(), faults.SkewClock(offset_s=60, seconds=0.1)),
         (Reset(), Watch(), SteadyState(("all is well",), "before"), Unwatch()),
         (Reset(), board.SpawnWorker("w1"), board.Verify("all tasks are done")),
@@ -74,7 +75,7 @@ def test_a_command_is_a_command_wherever_it_stands(operation: Operation) -> None
     assert "no command of the target ran" not in untested(Reset(), operation)
 
 
-@pytest.mark.parametrize("end", [(faults.Heal(),), (op.Settle(), op.Status()), ()])
+@pytest.mark.parametrize("end", [(common.Heal(),), (op.Settle(), op.Status()), ()])
 def test_a_lasting_fault_that_nobody_could_feel(end: tuple[Operation, ...]) -> None:
     (reason, *_) = untested(op.Init(), LASTING, Sleep(1.0), *end)
     assert reason == f"nothing was asked of the target while {LASTING.short()} was on"
@@ -87,20 +88,20 @@ def test_a_lasting_fault_that_nobody_could_feel(end: tuple[Operation, ...]) -> N
     "meanwhile", [op.Status(), op.WaitForIdle("alpha"), ExpectError(op.Init()), LASTING]
 )
 def test_a_lasting_fault_is_felt_by_whoever_is_asked_meanwhile(meanwhile: Operation) -> None:
-    reasons = untested(op.Init(), LASTING, meanwhile, op.Status(), faults.Heal(), op.Status())
+    reasons = untested(op.Init(), LASTING, meanwhile, op.Status(), common.Heal(), op.Status())
     assert reasons == ()
 
 
 def test_a_probe_that_asks_all_the_time_feels_it_too() -> None:
-    watched = (op.Init(), Watch(op.Status()), LASTING, Sleep(1.0), faults.Heal(), Unwatch())
+    watched = (op.Init(), Watch(op.Status()), LASTING, Sleep(1.0), common.Heal(), Unwatch())
     assert untested(*watched, op.Status()) == ()
-    blind = (op.Init(), Watch(), LASTING, Sleep(1.0), faults.Heal(), Unwatch(), op.Status())
+    blind = (op.Init(), Watch(), LASTING, Sleep(1.0), common.Heal(), Unwatch(), op.Status())
     assert len(untested(*blind)) == 1
 
 
 @pytest.mark.parametrize(
     "fault",
-    [op.KillDaemon(), op.CorruptState(), faults.KillDuring(op.Init(), 5), op.CrashAt(op.Init(), 1)],
+    [op.KillDaemon(), op.CorruptState(), common.KillDuring(op.Init(), 5), op.CrashAt(op.Init(), 1)],
 )
 def test_after_the_last_fault_the_target_is_asked_again(fault: Operation) -> None:
     assert untested(op.Init(), fault, Sleep(1.0)) == (
@@ -116,7 +117,7 @@ def test_a_command_under_a_fault_has_answered() -> None:
 
 def test_faults_of_which_none_happened_have_tested_nothing() -> None:
     missed = OperationResult(fired=False, stderr="the command had ended before")
-    fault = faults.KillDuring(op.Init(), 60_000, whole=False)
+    fault = common.KillDuring(op.Init(), 60_000, whole=False)
     steps: Any = [
         SimpleNamespace(operation=fault, result=missed),
         SimpleNamespace(operation=op.Status(), result=OperationResult()),

@@ -54,9 +54,14 @@ def _by_name(found: list[Descriptor]) -> Mapping[str, Descriptor]:
     return {one.name: one for one in ordered}
 
 
+def find(name: str) -> Descriptor | None:
+    """The contract of this name; packages are looked through only for a name that is none of our own."""
+    return own().get(name) or contracts().get(name)
+
+
 def contract_named(name: str) -> Descriptor:
     """The contract of this name; UsageError names the nearest one."""
-    found = own().get(name) or contracts().get(name)
+    found = find(name)
     if found is None:
         raise UsageError(f"unknown contract {name!r}{nearest(name, list(contracts()))}")
     return found

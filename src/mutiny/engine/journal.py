@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from mutiny import documents
 from mutiny.engine.rundir import FORMAT, storing
 from mutiny.errors import FormatError
-from mutiny.model.forms import JournalLine
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mutiny.codec import Registry
+    from mutiny.model.forms import JournalLine
 
 
 @dataclass(frozen=True)

@@ -50,9 +50,9 @@ def _own(operation: Operation, language: Language) -> str:
 
 
 def _fault(operation: Operation) -> str:
-    if isinstance(operation, common.SweepPoint | faults.KillDuring):
+    if isinstance(operation, common.SweepPoint | common.KillDuring):
         return "whole box" if operation.ends_world else "one worker"
-    if isinstance(operation, faults.LibraryFault) and operation.spares_others:
+    if isinstance(operation, common.LibraryFault) and operation.spares_others:
         return "one worker"
     if isinstance(operation, _STORAGE):
         return "storage"

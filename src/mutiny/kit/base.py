@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from mutiny.kit import checking, simplifying
 from mutiny.kit.answer import Answer, Words, answer_of
 from mutiny.kit.beliefs import GIVEN_UP, Beliefs, ModelBase, distinct
 from mutiny.kit.checking import Check, StateRule
 from mutiny.kit.contract import Answered, Checked, Observation, SeenBase
-from mutiny.kit.exploring import Explored, Walk, generate
-from mutiny.kit.hazards import every_command
 from mutiny.kit.judging import Judge, Judged, Moment
 from mutiny.kit.operations import Choice, Reset
 from mutiny.kit.outcome import Outcome
@@ -27,6 +25,9 @@ from mutiny.model.operation import Kind, Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
 from mutiny.model.violation import Rule
+
+if TYPE_CHECKING:
+    from mutiny.kit.exploring import Explored, Walk
 
 Model = TypeVar("Model", bound=ModelBase)
 Seen = TypeVar("Seen", bound=Observation)
@@ -150,10 +151,14 @@ class ContractBase(Generic[Model, Seen]):
 
     def explored(self) -> Explored:
         """What exploration may do; unless told, every command that needs no argument."""
+        from mutiny.kit.hazards import every_command
+
         return every_command(self.operations.values())
 
     def generate(self, seed: int, length: int) -> tuple[Operation, ...]:
         """An explored sequence: chaos, then recovery."""
+        from mutiny.kit.exploring import generate
+
         return generate(self.explored(), self.walk(), seed, length)
 
     def walk(self) -> Walk:

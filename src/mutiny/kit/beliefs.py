@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 
-from mutiny.kit.faults import LibraryFault
+from mutiny.kit.operations import LibraryFault
 
 MOST_WORLDS = 64
 """So many are followed at once."""

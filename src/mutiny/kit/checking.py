@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from mutiny.kit import faults
 from mutiny.kit import operations as common
 from mutiny.kit.beliefs import GIVEN_UP, Beliefs, ModelBase
 from mutiny.kit.contract import Checked
@@ -24,8 +23,8 @@ WRAPPING = (
     common.ExpectError,
     common.SweepPoint,
     common.Trace,
-    faults.LibraryFault,
-    faults.KillDuring,
+    common.LibraryFault,
+    common.KillDuring,
 )
 """What is done to one command."""
 

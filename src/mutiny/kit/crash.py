@@ -33,7 +33,7 @@ class Frame:
     @property
     def foreign(self) -> bool:
         """Code of a language's own library or of somebody's package."""
-        return bool(_LIBRARY.search(self.file) or _RUNTIME.match(self.function))
+        return bool(re.search(_LIBRARY, self.file) or re.match(_RUNTIME, self.function))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +56,15 @@ class Crash:
         return own[-1] if own else None
 
 
-_LIBRARY = re.compile(
+_LIBRARY = (
     r"/lib(?:64)?/python\d|site-packages|dist-packages|^<(?!stdin>|string>)|/rustc/|/\.cargo/|^library/(?:core|std|alloc)/"
     r"|/go/pkg/mod/|/usr/(?:local|lib)/go\S*/src/|node_modules/|^node:|^internal/|/usr/lib/ruby|/gems/|/usr/include/"
 )
-_RUNTIME = re.compile(r"java\.|javax\.|jdk\.|sun\.|System\.|runtime\.|core::|std::|alloc::")
-_ESCAPES = re.compile(r"\x1b\[[0-9;:?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
-_TEST_RUN = re.compile(
+_RUNTIME = r"java\.|javax\.|jdk\.|sun\.|System\.|runtime\.|core::|std::|alloc::"
+_ESCAPES = r"\x1b\[[0-9;:?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"
+_TEST_RUN = (
     r"^(?:test result: FAILED|FAILED \((?:errors|failures)=|=+ short test summary|--- FAIL: |FAIL\t"
-    r"|Tests: +\d+ failed|# fail \d+|Tests run: \d+)",
-    re.MULTILINE,
+    r"|Tests: +\d+ failed|# fail \d+|Tests run: \d+)"
 )
 """The last words of test runners: what stands above them is about the tested code."""
 
@@ -75,82 +74,74 @@ class _Form:
     """How one language begins to tell of a crash, and where in it the reason stands."""
 
     language: str
-    begins: re.Pattern[str]
-    reason: re.Pattern[str] | None = None
+    begins: str
+    reason: str = ""
     """The line with the reason, when it is not the one that begins; the last match counts."""
     frame: str = ""
     """Which pattern reads its frames."""
     innermost_first: bool = True
 
-
-def _form(
-    language: str, begins: str, reason: str = "", frame: str = "", *, innermost_first: bool = True
-) -> _Form:
-    return _Form(
-        language,
-        re.compile(begins, re.MULTILINE),
-        re.compile(reason, re.MULTILINE) if reason else None,
-        frame,
-        innermost_first,
-    )
+    def beginnings(self, text: str, start: int = 0) -> Iterator[re.Match[str]]:
+        """Where such a crash may begin; patterns are compiled when something has ended badly."""
+        return re.compile(self.begins, re.MULTILINE).finditer(text, start)
 
 
 _PYTHON_REASON = r"^(?: *\| )?[A-Za-z_][\w.]*(?:: .*)?$"
 _FORMS = (
-    _form(
+    _Form(
         "Python",
         r'^[ |+]*(?:Exception Group )?Traceback \(most recent call last\):\n[ |]*File "',
         _PYTHON_REASON,
         "python",
         innermost_first=False,
     ),
-    _form(
+    _Form(
         "Python",
         r"^[╭┌+][─\-]+ ?Traceback \(most recent call last\)",
         r"^[A-Za-z_][\w.]*(?:: .*)?$",
         "rich",
         innermost_first=False,
     ),
-    _form("Python", r'^  File "[^"\n]+", line \d+\n(?:.*\n){1,3}?\w*(?:Syntax|Indentation|Tab)Error: ',
+    _Form("Python", r'^  File "[^"\n]+", line \d+\n(?:.*\n){1,3}?\w*(?:Syntax|Indentation|Tab)Error: ',
           r"^\w+Error: .*$", "python", innermost_first=False),
-    _form("Python", r"^Fatal Python error: ", "", "python"),
-    _form("Rust", r"^thread (?:'[^'\n]*' )?(?:\(\d+\) )?panicked at ", "", "rust"),
-    _form("Rust", r"^thread '[^'\n]*' (?:\(\d+\) )?has overflowed its stack"),
-    _form("Rust", r"^(?:fatal runtime error: |thread panicked while |The application panicked \(crashed\))",
+    _Form("Python", r"^Fatal Python error: ", "", "python"),
+    _Form("Rust", r"^thread (?:'[^'\n]*' )?(?:\(\d+\) )?panicked at ", "", "rust"),
+    _Form("Rust", r"^thread '[^'\n]*' (?:\(\d+\) )?has overflowed its stack"),
+    _Form("Rust", r"^(?:fatal runtime error: |thread panicked while |The application panicked \(crashed\))",
           "", "rust"),
-    _form("Go", r"^panic: .*(?:\n.*){0,3}\n\s*goroutine \d+ (?:gp=\S+ m=\S+ (?:mp=\S+ )?)?\[", "", "go"),
-    _form("Go", r"^fatal error: .*(?:\n.*){0,3}\n\s*goroutine \d+ ", "", "go"),
-    _form("Go", r"^panic: runtime error: ", "", "go"),
-    _form(
+    _Form("Go", r"^panic: .*(?:\n.*){0,3}\n\s*goroutine \d+ (?:gp=\S+ m=\S+ (?:mp=\S+ )?)?\[", "", "go"),
+    _Form("Go", r"^fatal error: .*(?:\n.*){0,3}\n\s*goroutine \d+ ", "", "go"),
+    _Form("Go", r"^panic: runtime error: ", "", "go"),
+    _Form(
         "Node",
         r"^\S+:\d+\n(?:.*\n){0,3}?[ \t]*\^+[ \t]*\n(?=[\s\S]*(?:^ +at |^Node\.js v))",
         r"^(?:Uncaught )?\[?[A-Za-z_$][\w$.]*(?: \[[\w.]+\])?: .*$",
         "node",
     ),
-    _form("Node", r"^error: Uncaught ", "", "node"),
-    _form("Node", r"^\[?(?:\(node:\d+\) )?UnhandledPromiseRejection", "", "node"),
-    _form("Java", r'^Exception in thread "[^"\n]*" ', "", "java"),
-    _form("Java", r"^# A fatal error has been detected by the Java Runtime Environment"),
-    _form(".NET", r"^Unhandled [Ee]xception[.:] ", "", "dotnet"),
-    _form("C++", r"^terminate called (?:after throwing|without an active|recursively)"),
-    _form("C++", r"^libc\+\+abi(?:\.dylib)?: terminating "),
-    _form("C", r"^\S+: \S+:\d+: .*: Assertion [`'].*' failed\.", "", "c"),
-    _form("C", r"^(?:Assertion failed: \(|\*\*\* stack smashing detected|\*\*\* buffer overflow detected)"),
-    _form("C", r"^(?:double free or corruption|free\(\): |malloc\(\): |corrupted size vs)"),
-    _form("C", r"^(?:==\d+==)?(?:ERROR|WARNING): (?:Address|Memory|Thread|Leak|HWAddress)Sanitizer: ",
+    _Form("Node", r"^error: Uncaught ", "", "node"),
+    _Form("Node", r"^\[?(?:\(node:\d+\) )?UnhandledPromiseRejection", "", "node"),
+    _Form("Java", r'^Exception in thread "[^"\n]*" ', "", "java"),
+    _Form("Java", r"^# A fatal error has been detected by the Java Runtime Environment"),
+    _Form(".NET", r"^Unhandled [Ee]xception[.:] ", "", "dotnet"),
+    _Form("C++", r"^terminate called (?:after throwing|without an active|recursively)"),
+    _Form("C++", r"^libc\+\+abi(?:\.dylib)?: terminating "),
+    _Form("C", r"^\S+: \S+:\d+: .*: Assertion [`'].*' failed\.", "", "c"),
+    _Form("C", r"^(?:Assertion failed: \(|\*\*\* stack smashing detected|\*\*\* buffer overflow detected)"),
+    _Form("C", r"^(?:double free or corruption|free\(\): |malloc\(\): |corrupted size vs)"),
+    _Form("C", r"^(?:==\d+==)?(?:ERROR|WARNING): (?:Address|Memory|Thread|Leak|HWAddress)Sanitizer: ",
           "", "sanitizer"),
-    _form("C", r"^\S+:\d+:\d+: runtime error: ", "", "c"),
-    _form("shell", r"^(?:\S+: line \d+: +)?(?:\d+ )?(?:Segmentation fault|Bus error|Illegal instruction)",
+    _Form("C", r"^\S+:\d+:\d+: runtime error: ", "", "c"),
+    _Form("shell", r"^(?:\S+: line \d+: +)?(?:\d+ )?(?:Segmentation fault|Bus error|Illegal instruction)",
           "", "shell"),
-    _form("shell", r"^\S+: (?:line )?\d+: \S+: (?:unbound variable|parameter not set)$",
+    _Form("shell", r"^\S+: (?:line )?\d+: \S+: (?:unbound variable|parameter not set)$",
           "", "shell"),
-    _form("shell", r"^\S+: (?:line )?\d+: (?:[Ss]yntax error|unexpected EOF)", "", "shell"),
-    _form("Ruby", r"^\S+\.rb:\d+:in ['`].*\((?:[A-Z]\w*(?:::\w+)*)\)$", "", "ruby"),
-    _form("PHP", r"^PHP Fatal error: +Uncaught ", "", "php"),
-    _form("Lua", r"^lua\S*: \S+:\d+: .*\nstack traceback:", "", "c"),
-    _form("OCaml", r"^Fatal error: exception "),
-    _form("Elixir", r"^\*\* \([A-Z]\w*(?:\.\w+)*\) .*\n +\S+:\d+: "),
-    _form("Zig", r"^thread \d+ panic: ", "", "c"),
+    _Form("shell", r"^\S+: (?:line )?\d+: (?:[Ss]yntax error|unexpected EOF)", "", "shell"),
+    _Form("Ruby", r"^\S+\.rb:\d+:in ['`].*\((?:[A-Z]\w*(?:::\w+)*)\)$", "", "ruby"),
+    _Form("PHP", r"^PHP Fatal error: +Uncaught ", "", "php"),
+    _Form("Lua", r"^lua\S*: \S+:\d+: .*\nstack traceback:", "", "c"),
+    _Form("OCaml", r"^Fatal error: exception "),
+    _Form("Elixir", r"^\*\* \([A-Z]\w*(?:\.\w+)*\) .*\n +\S+:\d+: "),
+    _Form("Zig", r"^thread \d+ panic: ", "", "c"),
 )  # fmt: skip
 _FRAMES = {
     "python": r'File "(?P<file>[^"\n]+)", line (?P<line>\d+)(?:, in (?P<function>\S+))?',
@@ -170,17 +161,17 @@ _FRAMES = {
 
 def without_escapes(text: str) -> str:
     """Without the sequences that colour a text or move a cursor."""
-    return _ESCAPES.sub("", text)
+    return re.sub(_ESCAPES, "", text)
 
 
 def crash_in(text: str, echoed: Sequence[str] = ()) -> Crash | None:
     """The crash that a program tells of; `echoed`: what it was given, and may only repeat."""
     told = _own_words(text, echoed)
-    over = max((match.end() for match in _TEST_RUN.finditer(told)), default=0)
+    over = max((match.end() for match in re.finditer(_TEST_RUN, told, re.MULTILINE)), default=0)
     found = [
         (match.start(), number, form)
         for number, form in enumerate(_FORMS)
-        for match in form.begins.finditer(told, over)
+        for match in form.beginnings(told, over)
     ]
     if not found:
         return None
@@ -200,7 +191,7 @@ def crash_of(exit_code: int | None, text: str, echoed: Sequence[str] = ()) -> Cr
 def _own_words(text: str, echoed: Sequence[str]) -> str:
     plain = without_escapes(text.replace("\r\n", "\n"))
     for given in sorted(echoed, key=len, reverse=True):
-        if any(form.begins.search(given) for form in _FORMS):
+        if any(True for form in _FORMS for _ in form.beginnings(given)):
             plain = plain.replace(given, "(...)")
     return plain
 
@@ -209,10 +200,10 @@ def _reason(form: _Form, text: str) -> str:
     """What went wrong: below the last frame in Python, in the first fitting line elsewhere."""
     lines = text.splitlines()
     first = lines[0].strip()
-    if form.reason is not None:
+    if form.reason:
         places = [match.end() for match in re.finditer(_FRAMES[form.frame], text, re.MULTILINE)]
         start = 0 if form.innermost_first else max(places, default=0)
-        said = form.reason.search(text, start)
+        said = re.compile(form.reason, re.MULTILINE).search(text, start)
         return said.group().strip(" |") if said is not None else first
     below = next((line.strip() for line in lines[1:] if line.strip()), "")
     # Rust since 1.73 and C++ tell the place first and the reason in the next line.

@@ -67,7 +67,6 @@ class Watch(Operation):
         return () if self.probe is None else (self.probe,)
 
 
-@dataclass(frozen=True)
 class Unwatch(Operation):
     """No more probing."""
 
@@ -96,7 +95,6 @@ class _Activity(Operation):
         check_seconds(self.pause_after_s)
 
 
-@dataclass(frozen=True)
 class Action(_Activity):
     """It changes something. An action that fails has disturbed nothing: inconclusive."""
 

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from mutiny.kit import faults
 from mutiny.kit import operations as common
 from mutiny.model.operation import Kind, Operation
 from mutiny.seeds import stream
@@ -275,7 +274,7 @@ class _Maker:
 
     def _under_fault(self) -> list[tuple[float, Callable[[], Operation | None]]]:
         """While a fault lasts: commands that it may hinder, looks, and its end."""
-        pool: list[tuple[float, Callable[[], Operation | None]]] = [(3.0, faults.Heal)]
+        pool: list[tuple[float, Callable[[], Operation | None]]] = [(3.0, common.Heal)]
         for move in self.explored.moves:
             if not (move.settled and move.make.kind in (Kind.COMMAND, Kind.CONTROL)):
                 continue

@@ -10,11 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mutiny.kit.operations import check_noticeable, check_seconds
-from mutiny.model.operation import Kind, Operation
+from mutiny.kit.operations import Heal, KillDuring, LibraryFault
+from mutiny.model.operation import Operation
 
 ROLES = ("daemon", "agent", "tmux")
-_LENGTHS = ("during", "seconds", "lasting")
 LEAST_DELAY_MS = 1.0
 LEAST_OFFSET_S, LEAST_DRIFT = 0.1, 0.01
 LEAST_LOSS = 0.001
@@ -41,54 +40,6 @@ def _within(name: str, value: float, least: float, most: float) -> None:
     """A number outside these is no fault: nobody could feel it."""
     if not least <= value <= most:
         raise ValueError(f"{name} must be between {least:g} and {most:g}, got {value:g}")
-
-
-@dataclass(frozen=True, kw_only=True)
-class LibraryFault(Operation):
-    """A fault that is on for a while.
-
-    `during`: while this command runs, and healed after it (with `seconds`: after that time at the
-    latest). `seconds` alone: for that long. `lasting`: until `Heal`, `Settle` or the end of the run.
-    """
-
-    during: Operation | None = None
-    seconds: float = 0.0
-    lasting: bool = False
-    kind: ClassVar[Kind] = Kind.FAULT
-    command_only: ClassVar[bool] = False
-    """With `during` only that command feels it; otherwise everything in the box does."""
-    instant: ClassVar[bool] = False
-    """It may also simply happen, without any length."""
-
-    def __post_init__(self) -> None:
-        if self.seconds != 0:
-            check_noticeable(self.seconds)
-        if self.during is not None and self.during.kind is not Kind.COMMAND:
-            raise ValueError(f"during must be a command; {self.during.type} is none")
-        if self.lasting and (self.during is not None or self.seconds):
-            raise ValueError("give one of during, seconds and lasting")
-        if not (self.lasting or self.during is not None or self.seconds or self.instant):
-            raise ValueError("say how long: during a command, for some seconds, or lasting")
-
-    def arguments(self) -> dict[str, object]:
-        """What it is comes before how long it lasts."""
-        given = super().arguments()
-        return {name: given[name] for name in sorted(given, key=_LENGTHS.__contains__)}
-
-    def children(self) -> tuple[Operation, ...]:
-        return () if self.during is None else (self.during,)
-
-    @property
-    def spares_others(self) -> bool:
-        """Only the one command feels it."""
-        return self.command_only and self.during is not None
-
-
-@dataclass(frozen=True)
-class Heal(Operation):
-    """Every lasting fault is taken back."""
-
-    kind: ClassVar[Kind] = Kind.CONTROL
 
 
 # --- disk and files -------------------------------------------------------------------------------
@@ -279,40 +230,11 @@ class StarveCpu(LibraryFault):
         _within("share", self.share, 0.01, MOST_SHARE)
 
 
-INJURIES: tuple[type[LibraryFault], ...] = (
+LIBRARY: tuple[type[LibraryFault], ...] = (
     *(FillDisk, ReadOnlyDisk, SlowFiles, Forbid, HoldLock, DamageFile, SkewClock),
     *(Partition, SlowLink, LowerLimit, LimitProcesses, StarveCpu),
 )
 
 
-# --- the random kill ------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class KillDuring(Operation):
-    """A command, and after so many milliseconds everything dies; with `whole=False` only the command.
-
-    A command that ends earlier is followed by the kill at once.
-    """
-
-    operation: Operation
-    after_ms: float
-    whole: bool = True
-    kind: ClassVar[Kind] = Kind.FAULT
-
-    def __post_init__(self) -> None:
-        check_seconds(self.after_ms / 1000)
-        if self.operation.kind is not Kind.COMMAND:
-            raise ValueError(f"only a command can be killed; {self.operation.type} is none")
-
-    @property
-    def ends_world(self) -> bool:
-        """Does the whole box die?"""
-        return self.whole
-
-    def children(self) -> tuple[Operation, ...]:
-        return (self.operation,)
-
-
-FAULTS: tuple[type[Operation], ...] = (*INJURIES, KillDuring, Heal)
+FAULTS: tuple[type[Operation], ...] = (*LIBRARY, KillDuring, Heal)
 """For the registry of every contract."""

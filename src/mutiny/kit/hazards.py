@@ -35,12 +35,12 @@ def broken(sure_calls: int) -> tuple[Around, ...]:
 
     def killed(scene: Scene, command: Operation) -> Operation:
         whole = scene.pick((True, False))
-        return faults.KillDuring(command, scene.pick(KILL_AFTER_MS), whole)
+        return common.KillDuring(command, scene.pick(KILL_AFTER_MS), whole)
 
     def call(scene: Scene) -> int:
         return scene.chance.randrange(sure_calls)
 
-    at_a_moment = Around(faults.KillDuring, killed, certain=True, weight=1.5)
+    at_a_moment = Around(common.KillDuring, killed, certain=True, weight=1.5)
     if not sure_calls:
         return (at_a_moment,)
     return (

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from mutiny.kit import faults
 from mutiny.kit import operations as common
 from mutiny.kit.answer import Answer
 from mutiny.kit.beliefs import GIVEN_UP, ModelBase, distinct
@@ -63,7 +62,7 @@ class Judge(Questions[Model, Seen]):
             return self._at_once(model, operation, result)
         if isinstance(operation, common.Trace):
             return self._inner(model, operation.operation, result)
-        if isinstance(operation, common.SweepPoint | faults.KillDuring):
+        if isinstance(operation, common.SweepPoint | common.KillDuring):
             return self._broken_off(model, operation, result)
         if isinstance(operation, common.ExpectError):
             return self._refusal(model, operation, result)
@@ -289,7 +288,7 @@ class Judge(Questions[Model, Seen]):
     def _broken_off(
         self,
         model: Model,
-        operation: common.SweepPoint | faults.KillDuring,
+        operation: common.SweepPoint | common.KillDuring,
         result: OperationResult,
     ) -> Judged[Model]:
         """A command that was broken in the middle has happened or it has not; half is wrong.
@@ -297,7 +296,7 @@ class Judge(Questions[Model, Seen]):
         An answer of success is an acknowledgement: then it has happened.
         """
         inner = operation.operation
-        if isinstance(operation, faults.KillDuring) and result.fired is False:
+        if isinstance(operation, common.KillDuring) and result.fired is False:
             return self._inner(model, inner, result)  # it had ended before: like any other
         if not result.inner:
             return Judged(Verdict.INCONCLUSIVE, (model,))
@@ -322,13 +321,13 @@ class Judge(Questions[Model, Seen]):
         return replace(judged, verdict=after, models=models)
 
     @staticmethod
-    def _died(operation: common.SweepPoint | faults.KillDuring, answer: OperationResult) -> bool:
+    def _died(operation: common.SweepPoint | common.KillDuring, answer: OperationResult) -> bool:
         """Did the command end because of the point, without an answer?"""
         if operation.ends_world:
             return answer.exit_code != 0
         if answer.signal is not None or (answer.exit_code is None and not answer.timed_out):
             return True
-        killed = isinstance(operation, common.KillAt | faults.KillDuring)
+        killed = isinstance(operation, common.KillAt | common.KillDuring)
         silent = not (answer.stdout + answer.stderr).strip()
         return killed and silent and answer.exit_code != 0 and not answer.timed_out
 

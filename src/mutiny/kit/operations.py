@@ -1,4 +1,4 @@
-"""Operations that all contracts share: time, combinations, and a command broken at one system call."""
+"""Operations that all contracts share: time, combinations, broken commands, faults that last."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ MOST_AT_ONCE = 4
 LONGEST_SCHEDULE = 100_000
 ERRNOS = ("ENOSPC", "EIO", "EACCES", "EROFS", "EMFILE", "EINTR")
 TEARS = ("kill", "short", "lie")
+_LENGTHS = ("during", "seconds", "lasting")
 _CALM = ("healthy", "slow", "obey", "resolve", "dirty")
 """What an agent or a worker may be told to do without being a disturbance."""
 
@@ -37,7 +38,6 @@ def check_noticeable(seconds: float) -> None:
 # --- control -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class Reset(Operation):
     """Throw the box away and make a new one: the only clean-up that cannot miss anything."""
 
@@ -55,7 +55,6 @@ class Sleep(Operation):
         check_seconds(self.seconds)
 
 
-@dataclass(frozen=True)
 class Settle(Operation):
     """Recovery phase: no more faults; everything that is due must happen before the deadline."""
 
@@ -103,12 +102,10 @@ class Trace(Operation):
         return (self.operation,)
 
 
-@dataclass(frozen=True)
 class CrashAt(SweepPoint):
     """Everything dies before the call."""
 
 
-@dataclass(frozen=True)
 class KillAt(SweepPoint):
     """Only the process that makes the call dies; daemon, tmux and agents go on."""
 
@@ -194,6 +191,82 @@ class Interleave(Operation):
 
     def children(self) -> tuple[Operation, ...]:
         return self.operations
+
+
+# --- faults: a command killed at some moment, and what is on for a while --------------------------
+
+
+@dataclass(frozen=True)
+class KillDuring(Operation):
+    """A command, and after so many milliseconds everything dies; with `whole=False` only the command.
+
+    A command that ends earlier is followed by the kill at once.
+    """
+
+    operation: Operation
+    after_ms: float
+    whole: bool = True
+    kind: ClassVar[Kind] = Kind.FAULT
+
+    def __post_init__(self) -> None:
+        check_seconds(self.after_ms / 1000)
+        if self.operation.kind is not Kind.COMMAND:
+            raise ValueError(f"only a command can be killed; {self.operation.type} is none")
+
+    @property
+    def ends_world(self) -> bool:
+        """Does the whole box die?"""
+        return self.whole
+
+    def children(self) -> tuple[Operation, ...]:
+        return (self.operation,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LibraryFault(Operation):
+    """A fault that is on for a while.
+
+    `during`: while this command runs, and healed after it (with `seconds`: after that time at the
+    latest). `seconds` alone: for that long. `lasting`: until `Heal`, `Settle` or the end of the run.
+    """
+
+    during: Operation | None = None
+    seconds: float = 0.0
+    lasting: bool = False
+    kind: ClassVar[Kind] = Kind.FAULT
+    command_only: ClassVar[bool] = False
+    """With `during` only that command feels it; otherwise everything in the box does."""
+    instant: ClassVar[bool] = False
+    """It may also simply happen, without any length."""
+
+    def __post_init__(self) -> None:
+        if self.seconds != 0:
+            check_noticeable(self.seconds)
+        if self.during is not None and self.during.kind is not Kind.COMMAND:
+            raise ValueError(f"during must be a command; {self.during.type} is none")
+        if self.lasting and (self.during is not None or self.seconds):
+            raise ValueError("give one of during, seconds and lasting")
+        if not (self.lasting or self.during is not None or self.seconds or self.instant):
+            raise ValueError("say how long: during a command, for some seconds, or lasting")
+
+    def arguments(self) -> dict[str, object]:
+        """What it is comes before how long it lasts."""
+        given = super().arguments()
+        return {name: given[name] for name in sorted(given, key=_LENGTHS.__contains__)}
+
+    def children(self) -> tuple[Operation, ...]:
+        return () if self.during is None else (self.during,)
+
+    @property
+    def spares_others(self) -> bool:
+        """Only the one command feels it."""
+        return self.command_only and self.during is not None
+
+
+class Heal(Operation):
+    """Every lasting fault is taken back."""
+
+    kind: ClassVar[Kind] = Kind.CONTROL
 
 
 # --- combinations --------------------------------------------------------------------------------

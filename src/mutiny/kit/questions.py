@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar
 
-from mutiny.kit import faults
 from mutiny.kit import operations as common
 from mutiny.kit.answer import Answer
 from mutiny.kit.beliefs import ANYTIME, ModelBase, Span, distinct
@@ -271,13 +270,13 @@ class Questions(Generic[Model, Seen]):
 
 def after_step(model: Model, operation: Operation) -> Model:
     """The beliefs after a step that every contract knows."""
-    if isinstance(operation, faults.Heal):
+    if isinstance(operation, common.Heal):
         return replace(model, lasting=())
     if isinstance(operation, common.Settle):
         return replace(model, faults=(), lasting=())
     if operation.kind is not Kind.FAULT:
         return model
     hit = model.fault(str(operation))
-    if isinstance(operation, faults.LibraryFault) and operation.lasting:
+    if isinstance(operation, common.LibraryFault) and operation.lasting:
         return replace(hit, lasting=(*hit.lasting, operation))
     return hit

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from mutiny.kit import faults
 from mutiny.kit import operations as common
 from mutiny.model.operation import Kind, Operation, walk
 
@@ -45,7 +44,7 @@ def size(sequence: Sequence[Operation]) -> tuple[Any, ...]:
         len(sequence),
         len(parts),
         len(named),
-        sum(isinstance(part, faults.KillDuring) for part in parts),
+        sum(isinstance(part, common.KillDuring) for part in parts),
         seconds,
         len(values) + sum(len(one) for one in lists),
         sum(len(one) for one in texts),
@@ -107,7 +106,7 @@ def smaller_waits(sequence: Sequence[Operation]) -> Forms:
 def exact_points(sequence: Sequence[Operation]) -> Forms:
     """A kill after some milliseconds by the exact call before which it shows the same."""
     for index, item in enumerate(sequence):
-        if isinstance(item, faults.KillDuring):
+        if isinstance(item, common.KillDuring):
             kind = common.CrashAt if item.whole else common.KillAt
             for call in range(MOST_POINTS):
                 yield "exact point", with_one(sequence, index, kind(item.operation, call))

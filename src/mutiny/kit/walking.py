@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from mutiny.kit import faults
 from mutiny.kit import operations as common
 from mutiny.kit.beliefs import distinct
 from mutiny.kit.judging import Moment
@@ -44,7 +43,7 @@ class ModelWalk:
             self._command(operation, sure=True)
         elif isinstance(operation, common.ExpectError | common.Choice):
             return
-        elif isinstance(operation, common.SweepPoint | faults.KillDuring | faults.LibraryFault):
+        elif isinstance(operation, common.SweepPoint | common.KillDuring | common.LibraryFault):
             self.models = tuple(after_step(one, operation) for one in self.models)
             for part in operation.children():
                 self._command(part, sure=False)

@@ -12,10 +12,10 @@ from dataclasses import MISSING, dataclass, fields
 from enum import Enum
 from typing import TYPE_CHECKING, ClassVar
 
-from mutiny.model.forms import OperationForm
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from mutiny.model.forms import OperationForm
 
 
 class Kind(Enum):

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from mutiny.model.forms import ViolationForm
+if TYPE_CHECKING:
+    from mutiny.model.forms import ViolationForm
 
 
 @dataclass(frozen=True, slots=True)

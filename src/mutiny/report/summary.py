@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mutiny.engine.rundir import FORMAT
-from mutiny.model.forms import ErrorForm, SummaryForm
 
 if TYPE_CHECKING:
     from mutiny.engine.loop import Outcome
     from mutiny.engine.replay import Replay
     from mutiny.kit.contract import AnyContract
+    from mutiny.model.forms import ErrorForm, SummaryForm
 
 
 def summary(

@@ -11,13 +11,11 @@ import shutil
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from importlib.metadata import entry_points
-from importlib.resources import files
 from pathlib import Path
 
 from mutiny import documents
 from mutiny.box.isolation import Network
-from mutiny.contracts.catalogue import contract_named, default_for, with_targets
+from mutiny.contracts.catalogue import contract_named, default_for, find, with_targets
 from mutiny.errors import FormatError, TargetMissing, UsageError, nearest
 from mutiny.kit.contract import AnyContract, Live
 from mutiny.kit.descriptor import TargetForm
@@ -27,6 +25,7 @@ from mutiny.targets.kit.options import LiveOptions
 from mutiny.targets.kit.starting import refuse_missing
 
 ENTRY_POINTS = "mutiny.targets"
+FILES = Path(__file__).with_name("files")
 
 
 @dataclass(frozen=True)
@@ -63,23 +62,27 @@ class Target:
         return replace(self, options=replace(self.options, plant=""))
 
 
+def own() -> dict[str, Path]:
+    """The files of Mutiny's own targets by name."""
+    return {path.stem: path for path in sorted(FILES.glob("*.toml"))}
+
+
 def shipped() -> dict[str, Path]:
     """Targets by name: Mutiny's own and those of installed packages."""
-    own = Path(str(files("mutiny.targets.files")))
-    found = {path.stem: path for path in sorted(own.glob("*.toml"))}
-    for entry in entry_points(group=ENTRY_POINTS):
-        found[entry.name] = Path(entry.load()())
-    return found
+    from importlib.metadata import entry_points  # slow to load, and seldom needed
+
+    foreign = entry_points(group=ENTRY_POINTS)
+    return own() | {entry.name: Path(entry.load()()) for entry in foreign}
 
 
 def load_target(path: Path) -> TargetForm:
     """Read and check a target file of any contract; the file says itself which one it is for."""
     data, text = documents.read_toml(path, "target file")
     name = _contract_named_in(path, data)
-    forms = {one.name: one.target_form for one in with_targets().values()}
-    form = forms.get(name)
+    known = find(name)
+    form = None if known is None else known.target_form
     if form is None:
-        problem = f"contract: unknown contract {name!r}{nearest(name, list(forms))}"
+        problem = f"contract: unknown contract {name!r}{nearest(name, list(with_targets()))}"
         raise FormatError(str(path), [with_line(text, problem)])
     return form.load().load(path)
 
@@ -97,7 +100,9 @@ def find_spec(name: str) -> tuple[TargetForm, str]:
     """The specification of a target given by name or by file."""
     if name.endswith(".toml") or "/" in name:
         return load_target(Path(name)), name
-    known = shipped()
+    known = own()
+    if name not in known:
+        known = shipped()
     if name not in known:
         raise UsageError(
             f"unknown target {name!r}{nearest(name, list(known))}; "
@@ -131,8 +136,8 @@ def spoken_again(origin: str, spec: TargetForm, program: Path) -> tuple[str, ...
     """
     if not origin:
         return ()  # a plain box: there is no program to name
-    known = {str(path) for path in shipped().values()}
-    target = () if origin in known else ("--target", str(Path(origin).absolute()))
+    known = origin in map(str, own().values()) or origin in map(str, shipped().values())
+    target = () if known else ("--target", str(Path(origin).absolute()))
     try:
         found = find_program(spec, None) == program
     except TargetMissing:

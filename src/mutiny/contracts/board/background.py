@@ -9,7 +9,7 @@ from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.model import BoardModel
 from mutiny.contracts.board.observation import BoardObservation
 from mutiny.contracts.board.outcomes import server_killed
-from mutiny.kit.faults import Heal
+from mutiny.kit.operations import Heal
 from mutiny.model.operation import Kind, Operation
 
 

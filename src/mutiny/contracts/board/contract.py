@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from mutiny.contracts.board import generate, operations, outcomes, simplify
+from mutiny.contracts.board import operations, outcomes, simplify
 from mutiny.contracts.board.invariants import OF_BELIEFS, Check, healing, rules_for
 from mutiny.contracts.board.judge import BoardJudge
 from mutiny.contracts.board.model import BoardModel, BoardOutcome
@@ -18,11 +19,13 @@ from mutiny.contracts.board.symbolic import Walk
 from mutiny.kit.answer import Answer, Words, answer_of
 from mutiny.kit.base import ContractBase
 from mutiny.kit.checking import StateRule
-from mutiny.kit.exploring import Explored
 from mutiny.kit.judging import Moment
 from mutiny.kit.supported import Fitted
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
+
+if TYPE_CHECKING:
+    from mutiny.kit.exploring import Explored
 
 _TRIED_AGAIN = (operations.AddTask, operations.AddBatch, operations.Claim, operations.Cancel)
 """Commands that whoever saw them fail gives again: they need nothing that a dead process knew."""
@@ -133,6 +136,8 @@ class BoardContract(ContractBase[BoardModel, BoardObservation]):
 
     def explored(self) -> Explored:
         """What exploration may do with a board."""
+        from mutiny.contracts.board import generate
+
         return generate.explored(self.profile)
 
     def walk(self) -> Walk:

@@ -39,8 +39,8 @@ from mutiny.contracts.board.operations import (
     WaitForStatus,
     WriteAsLeader,
 )
-from mutiny.kit.faults import FillDisk, Heal
-from mutiny.kit.operations import ExpectError, Reset
+from mutiny.kit.faults import FillDisk
+from mutiny.kit.operations import ExpectError, Heal, Reset
 from mutiny.model.operation import Operation
 
 Sequence = tuple[Operation, ...]

@@ -35,7 +35,7 @@ FIGURES = (
     *(("retry_base_s", 0.5), ("leader_lease_s", 1.0), ("jitter", 0.0)),
 )
 LIFE = (op.Init, op.Up, op.Down, op.RestartServer)
-CRASHES = (common.CrashAt, common.KillAt, common.FailAt, faults.KillDuring)
+CRASHES = (common.CrashAt, common.KillAt, common.FailAt, common.KillDuring)
 
 
 def explored(profile: BoardProfile) -> Explored:
@@ -321,7 +321,7 @@ def _background() -> tuple[Move, ...]:
 
 def _follows(scene: Scene, operation: Operation, profile: BoardProfile) -> Iterable[Operation]:
     """A look after something broke; a repair after damage; the end of what nobody would end."""
-    if isinstance(operation, faults.LibraryFault) and operation.lasting:
+    if isinstance(operation, common.LibraryFault) and operation.lasting:
         yield op.Status()
     if isinstance(operation, CRASHES):
         yield op.List()
@@ -343,7 +343,7 @@ def _recovery(scene: Scene, profile: BoardProfile) -> Iterator[Operation]:
     """Faults off; a healthy worker comes, and every task comes to its end."""
     model = _model(scene)
     if model.lasting:
-        yield faults.Heal()
+        yield common.Heal()
     if profile.server and not _serving(scene):
         yield op.Up()
     for name in sorted({name.rpartition("-")[0] or name for name in model.spawned}):

@@ -11,8 +11,7 @@ from mutiny.contracts.board.model import BoardModel
 from mutiny.contracts.board.observation import BoardObservation, TaskView
 from mutiny.contracts.board.tasks import Task, has_cycle, hopeless
 from mutiny.kit.beliefs import Span
-from mutiny.kit.faults import KillDuring, LibraryFault
-from mutiny.kit.operations import ExpectError, SweepPoint, Trace
+from mutiny.kit.operations import ExpectError, KillDuring, LibraryFault, SweepPoint, Trace
 from mutiny.kit.task_rules import more_attempts, wrong_numbers
 from mutiny.model.operation import Operation, walk
 from mutiny.model.violation import Violation

@@ -18,7 +18,6 @@ from mutiny.contracts.board.load import driven, went_on, wrong_with_load
 from mutiny.contracts.board.model import BoardModel, BoardOutcome
 from mutiny.contracts.board.observation import BoardObservation
 from mutiny.contracts.board.outcomes import learn, server_killed
-from mutiny.kit import faults
 from mutiny.kit import operations as common
 from mutiny.kit.answer import Answer
 from mutiny.kit.beliefs import ANYTIME, Span, distinct
@@ -38,7 +37,7 @@ EXACT = (
 
 LIFE = (op.Init, op.Up, op.Down, op.RestartServer, op.StartSecondServer)
 """Commands about the server, not about what the board holds."""
-UNDER_ENGINE = (common.SweepPoint, common.Trace, common.Interleave, faults.KillDuring)
+UNDER_ENGINE = (common.SweepPoint, common.Trace, common.Interleave, common.KillDuring)
 """What goes through the system-call engine: the server is stopped, and the command brings its own."""
 Judgement = Judged[BoardModel]
 When = Moment[BoardObservation]
@@ -91,7 +90,7 @@ class BoardJudge(Judge[BoardModel, BoardObservation]):
             after = control(model, operation, self.seen)
         else:
             after = model.fault(str(operation))
-        if isinstance(operation, faults.LibraryFault) and operation.lasting:
+        if isinstance(operation, common.LibraryFault) and operation.lasting:
             after = replace(after, lasting=(*after.lasting, operation))
         return (after,) if damage is None else hurt(after, damage, self.seen)
 
@@ -102,7 +101,7 @@ class BoardJudge(Judge[BoardModel, BoardObservation]):
             written = operation.operation
             name = {written.name} if isinstance(written, op.Checkpoint) else set[str]()
             hit = replace(hit, damaged=True, spoiled=hit.spoiled | name)
-        if isinstance(operation, common.SweepPoint | faults.KillDuring) and operation.ends_world:
+        if isinstance(operation, common.SweepPoint | common.KillDuring) and operation.ends_world:
             # All processes are gone, and nobody knows how long that took.
             return replace(hit.all_blurred(), up=frozenset({False}), spawned={}, lasting=())
         return _served_anew(hit) if model.profile.server else hit

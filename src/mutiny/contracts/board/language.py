@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.observation import BoardObservation, TaskView
 from mutiny.contracts.board.sentences import MOMENTARY
-from mutiny.kit.faults import Heal
 from mutiny.kit.language import Language, RollbackLine
+from mutiny.kit.operations import Heal
 from mutiny.kit.sentences import (
     Deed,
     Finding,

@@ -113,17 +113,14 @@ class Behave(Operation):
 # --- commands -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class Init(Operation):
     """Make the board."""
 
 
-@dataclass(frozen=True)
 class Up(Operation):
     """Start the board's server; a board of files needs none."""
 
 
-@dataclass(frozen=True)
 class Down(Operation):
     """Stop the board's server in an orderly way."""
 
@@ -177,7 +174,6 @@ class OwnerCommand(Operation):
     """With the epoch before the last one that this worker was given, or none that is right."""
 
 
-@dataclass(frozen=True)
 class Start(OwnerCommand):
     """The owner begins."""
 
@@ -189,12 +185,10 @@ class Complete(OwnerCommand):
     size: int = 0
 
 
-@dataclass(frozen=True)
 class Fail(OwnerCommand):
     """The owner could not do it."""
 
 
-@dataclass(frozen=True)
 class Release(OwnerCommand):
     """The owner gives it back."""
 
@@ -220,7 +214,6 @@ class Retry(Operation):
     task: str
 
 
-@dataclass(frozen=True)
 class Recover(Operation):
     """Return what dead workers hold."""
 
@@ -255,12 +248,10 @@ class LeaderCommand(Operation):
     """With the token before the last one that this node was given, or none that is right."""
 
 
-@dataclass(frozen=True)
 class Renew(LeaderCommand):
     """The leader lives."""
 
 
-@dataclass(frozen=True)
 class StepDown(LeaderCommand):
     """The leader goes."""
 
@@ -272,21 +263,18 @@ class WriteAsLeader(LeaderCommand):
     text: str = "x"
 
 
-@dataclass(frozen=True)
 class Status(Operation):
     """How things are."""
 
     looks: ClassVar[bool] = True
 
 
-@dataclass(frozen=True)
 class List(Operation):
     """All tasks."""
 
     looks: ClassVar[bool] = True
 
 
-@dataclass(frozen=True)
 class Repair(Operation):
     """Mend a board that cannot be read."""
 
@@ -482,12 +470,10 @@ class KillServer(Operation):
         return () if self.after is None else (self.after,)
 
 
-@dataclass(frozen=True)
 class RestartServer(Operation):
     """The board's server is stopped in an orderly way and started again."""
 
 
-@dataclass(frozen=True)
 class StartSecondServer(Operation):
     """Somebody starts a second server on the same board, which must be refused."""
 

@@ -12,7 +12,6 @@ from mutiny.contracts.board.background import control
 from mutiny.contracts.board.model import BoardModel
 from mutiny.contracts.board.observation import BoardObservation
 from mutiny.contracts.board.outcomes import COMMANDS, learn, outcomes, server_killed
-from mutiny.kit import faults
 from mutiny.kit import operations as common
 from mutiny.kit.answer import Answer
 from mutiny.kit.beliefs import ANYTIME, Span
@@ -54,7 +53,7 @@ class Walk:
             for part in operation.children():
                 self.apply(part)
             self.sure = self.sure and isinstance(operation, common.Trace)
-        elif isinstance(operation, common.SweepPoint | faults.KillDuring):
+        elif isinstance(operation, common.SweepPoint | common.KillDuring):
             self.apply(operation.operation)
             self.sure = False
             if operation.ends_world:
@@ -71,7 +70,7 @@ class Walk:
             seen = BoardObservation(began=self.now, ended=self.now, living=living)
             self.model = control(self.model, operation, seen)
             self.sure = self.sure and not self.model.spawned and not self.model.damaged
-            if isinstance(operation, faults.LibraryFault) and operation.lasting:
+            if isinstance(operation, common.LibraryFault) and operation.lasting:
                 self.model = replace(self.model, lasting=(*self.model.lasting, operation))
         if isinstance(operation, op.Settle):
             self.model = replace(self.model, faults=(), lasting=())

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
-from mutiny.contracts.workers import generate, operations, outcomes, simplify
+from mutiny.contracts.workers import operations, outcomes, simplify
 from mutiny.contracts.workers.applicability import KEEPERS, Keeper, is_kept
 from mutiny.contracts.workers.invariants import INVARIANTS, Check, touched_workers
 from mutiny.contracts.workers.judge import WorkersJudge
@@ -17,18 +18,20 @@ from mutiny.contracts.workers.rules import RULES
 from mutiny.contracts.workers.scenarios import SCENARIOS
 from mutiny.contracts.workers.supported import fit, supported
 from mutiny.contracts.workers.symbolic import Walk
-from mutiny.kit import faults
+from mutiny.kit import operations as common
 from mutiny.kit.answer import Answer, text_answer
 from mutiny.kit.base import ContractBase
 from mutiny.kit.checking import StateRule
 from mutiny.kit.contract import Checked
-from mutiny.kit.exploring import Explored
 from mutiny.kit.judging import Moment
 from mutiny.kit.outcome import Outcome
 from mutiny.kit.supported import Fitted
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.violation import Violation
+
+if TYPE_CHECKING:
+    from mutiny.kit.exploring import Explored
 
 _TRIED_AGAIN = (operations.Add, operations.Nuke, operations.Accept, operations.ResetWorker)
 """Commands that whoever saw them fail gives again; none of them brings a new prompt."""
@@ -88,7 +91,7 @@ class WorkersContract(ContractBase[WorkersModel, Observation]):
 
     def cannot_be_seen(self, operation: Operation, succeeded: bool) -> bool:
         """Everything is dead: the recovery is what counts."""
-        breaking = operations.SweepPoint | faults.KillDuring
+        breaking = operations.SweepPoint | common.KillDuring
         return isinstance(operation, breaking) and operation.ends_world and succeeded
 
     def check_of(
@@ -172,6 +175,8 @@ class WorkersContract(ContractBase[WorkersModel, Observation]):
 
     def explored(self) -> Explored:
         """What exploration may do with workers: only refusals whose text is known are asked for."""
+        from mutiny.contracts.workers import generate
+
         return generate.explored(self.profile, self.patterns or outcomes.REJECTIONS)
 
     def walk(self) -> Walk:

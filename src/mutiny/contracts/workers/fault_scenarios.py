@@ -46,14 +46,13 @@ from mutiny.contracts.workers.operations import (
 from mutiny.kit.faults import (
     DamageFile,
     FillDisk,
-    Heal,
     HoldLock,
-    KillDuring,
     LowerLimit,
     ReadOnlyDisk,
     SkewClock,
     SlowFiles,
 )
+from mutiny.kit.operations import Heal, KillDuring
 from mutiny.model.operation import Operation
 
 Sequence_ = tuple[Operation, ...]

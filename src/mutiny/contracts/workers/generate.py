@@ -10,7 +10,8 @@ from mutiny.contracts.workers.outcomes import REJECTIONS
 from mutiny.contracts.workers.profile import Profile
 from mutiny.contracts.workers.supported import supported
 from mutiny.contracts.workers.symbolic import ends_world
-from mutiny.kit import exploring, faults, hazards
+from mutiny.kit import exploring, hazards
+from mutiny.kit import operations as common
 from mutiny.kit.domains import BAD_INPUT, casts, plain_name, strange_names, texts
 from mutiny.kit.exploring import Each, Explored, Move, Scene, Some
 from mutiny.model.operation import Operation, walk
@@ -306,7 +307,7 @@ def _paused(scene: Scene, command: Operation) -> Operation:
 
 def _follows(scene: Scene, operation: Operation) -> Iterable[Operation]:
     """What settles who exists, and that a fault was on while the target was asked something."""
-    if isinstance(operation, faults.LibraryFault) and operation.lasting:
+    if isinstance(operation, common.LibraryFault) and operation.lasting:
         yield op.Status()
     if ends_world(operation):
         yield op.Up()
@@ -325,7 +326,7 @@ def _recovery(scene: Scene) -> Iterator[Operation]:
     """Faults off; everything must converge, and the work that is ready is accepted."""
     model = _model(scene)
     if model.lasting:
-        yield faults.Heal()
+        yield common.Heal()
     if model.source_dirty:
         yield op.DirtySource(undo=True)
     if model.daemon_certain is not True:

@@ -14,6 +14,7 @@ from mutiny.contracts.workers.model import WorkersModel, unwell
 from mutiny.contracts.workers.observation import Observation, WorkerView
 from mutiny.contracts.workers.profile import LEGAL
 from mutiny.kit import faults
+from mutiny.kit import operations as common
 from mutiny.kit.checking import Unreadable
 from mutiny.kit.git_rules import stays_clean
 from mutiny.kit.task_rules import dead_end
@@ -532,7 +533,7 @@ def checkout_clean(check: Check) -> Iterator[Violation]:
         yield Violation("workers.checkout_clean", message, "source")
 
 
-def _on(model: WorkersModel, kind: type[faults.LibraryFault]) -> bool:
+def _on(model: WorkersModel, kind: type[common.LibraryFault]) -> bool:
     """Is a lasting fault of this kind on?"""
     return any(isinstance(fault, kind) for fault in model.lasting)
 
@@ -570,7 +571,7 @@ def touched_workers(
     for part in walk(operation):
         everyone |= isinstance(part, ENDS_ALL_AGENTS) or (up_restarts and isinstance(part, op.Up))
         daemon |= isinstance(part, op.Down | op.KillDaemon | op.Reset)
-        if isinstance(part, op.SweepPoint | faults.KillDuring):
+        if isinstance(part, op.SweepPoint | common.KillDuring):
             everyone |= part.ends_world
             daemon |= part.ends_world or isinstance(part.operation, op.Up)
         daemon |= isinstance(part, faults.LowerLimit) and part.may_kill

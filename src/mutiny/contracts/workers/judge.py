@@ -13,7 +13,7 @@ from mutiny.contracts.workers.model import AGENT_MOVES, WorkersModel, unwell
 from mutiny.contracts.workers.observation import Observation
 from mutiny.contracts.workers.outcomes import served
 from mutiny.contracts.workers.steps import follows
-from mutiny.kit import faults
+from mutiny.kit import operations as common
 from mutiny.kit.answer import Answer
 from mutiny.kit.judging import Judge, Judged, Moment
 from mutiny.kit.operations import competes
@@ -35,7 +35,7 @@ class WorkersJudge(Judge[WorkersModel, Observation]):
 
     def struck(self, model: WorkersModel, operation: Operation, moment: When) -> WorkersModel:
         """What a point in the middle of a command does by itself."""
-        assert isinstance(operation, op.SweepPoint | faults.KillDuring)
+        assert isinstance(operation, op.SweepPoint | common.KillDuring)
         name, inner = operation.type, operation.operation
         if isinstance(operation, op.TearAt) and operation.mode == "lie":
             model = replace(model, state_damaged=True)

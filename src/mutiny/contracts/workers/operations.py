@@ -102,17 +102,14 @@ class Behave(Operation):
 # --- commands ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class Init(Operation):
     """Make the target's workspace for the box's source repository."""
 
 
-@dataclass(frozen=True)
 class Up(Operation):
     """Start the daemon."""
 
 
-@dataclass(frozen=True)
 class Down(Operation):
     """Stop the daemon and all agents."""
 
@@ -202,7 +199,6 @@ class Doctor(Operation):
     yes: bool = False
 
 
-@dataclass(frozen=True)
 class Status(Operation):
     """The target's own account of itself; it must be true."""
 
@@ -295,7 +291,6 @@ class AssertSessionAlive(Operation):
 # --- faults --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class KillDaemon(Operation):
     """SIGKILL to the daemon, by handle."""
 
@@ -311,7 +306,6 @@ class KillTmuxSession(Operation):
     positional: ClassVar[bool] = True
 
 
-@dataclass(frozen=True)
 class KillTmuxServer(Operation):
     """SIGKILL to the tmux server: all sessions go at once."""
 

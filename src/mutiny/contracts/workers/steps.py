@@ -10,6 +10,7 @@ from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.model import AGENT_MOVES, WorkersModel
 from mutiny.contracts.workers.observation import Observation
 from mutiny.kit import faults
+from mutiny.kit import operations as common
 from mutiny.kit.judging import Moment
 from mutiny.model.operation import Operation
 
@@ -18,7 +19,7 @@ When = Moment[Observation]
 
 def follows(model: WorkersModel, operation: Operation, moment: When) -> WorkersModel:
     """The beliefs after a step that was done."""
-    if isinstance(operation, faults.LibraryFault):
+    if isinstance(operation, common.LibraryFault):
         return injured(model, operation, moment.now)
     handler = _TABLE.get(type(operation))
     return model if handler is None else handler(model, operation, moment)
@@ -111,7 +112,7 @@ def _move_source(model: WorkersModel, operation: Operation, moment: When) -> Wor
     return model
 
 
-def injured(model: WorkersModel, operation: faults.LibraryFault, now: float) -> WorkersModel:
+def injured(model: WorkersModel, operation: common.LibraryFault, now: float) -> WorkersModel:
     """A fault was on, or is on from now on: those who feel it may be away for a while."""
     name = op.worker_of(operation.during) if operation.during is not None else None
     alone = operation.spares_others and name is not None
@@ -157,5 +158,5 @@ _TABLE: dict[type[Operation], Callable[[WorkersModel, Any, When], WorkersModel]]
     op.CorruptState: _corrupt,
     op.DirtySource: _dirty,
     op.MoveSource: _move_source,
-    faults.Heal: _heal,
+    common.Heal: _heal,
 }

@@ -16,7 +16,7 @@ from mutiny.contracts.workers.observation import Observation
 from mutiny.contracts.workers.outcomes import expect
 from mutiny.contracts.workers.profile import Profile
 from mutiny.contracts.workers.steps import follows
-from mutiny.kit import faults
+from mutiny.kit import operations as common
 from mutiny.kit.domains import plain_name
 from mutiny.kit.judging import Moment
 from mutiny.model.operation import Kind, Operation
@@ -166,9 +166,9 @@ def _subject(model: WorkersModel, operation: Operation) -> str | None:
 
 
 def _breaks(operation: Operation) -> bool:
-    return isinstance(operation, op.SweepPoint | faults.KillDuring)
+    return isinstance(operation, op.SweepPoint | common.KillDuring)
 
 
 def ends_world(operation: Operation) -> bool:
     """Is every process of the box dead after it?"""
-    return isinstance(operation, op.SweepPoint | faults.KillDuring) and operation.ends_world
+    return isinstance(operation, op.SweepPoint | common.KillDuring) and operation.ends_world

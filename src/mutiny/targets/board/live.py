@@ -179,7 +179,7 @@ class BoardLive(LiveTarget):
             answer = inner[index] if inner else None
             told.append(self._finish(part, begun[index], answer))
         ended = (
-            isinstance(operation, common.SweepPoint | faults.KillDuring) and operation.ends_world
+            isinstance(operation, common.SweepPoint | common.KillDuring) and operation.ends_world
         )
         if serving and not ended and self.server.count() == 0:
             self.server.start()

@@ -18,7 +18,6 @@ from mutiny import stopping
 from mutiny.box.box import Box
 from mutiny.box.results import Command, CommandResult
 from mutiny.faults import process as process_faults
-from mutiny.kit import faults as fault_op
 from mutiny.kit import operations as op
 from mutiny.kit.contract import StepContext
 from mutiny.kit.views import ProcessView
@@ -51,9 +50,7 @@ class Combinations(ABC):
     def prepare(self, operations: Sequence[Operation]) -> None:
         """Make what must be there from the beginning, for what is planned."""
         self._planned = tuple(operations)
-        if any(
-            isinstance(part, fault_op.LibraryFault) for item in operations for part in walk(item)
-        ):
+        if any(isinstance(part, op.LibraryFault) for item in operations for part in walk(item)):
             self.fault_runner.prepare(operations)
 
     def begin_again(self) -> None:
@@ -132,15 +129,15 @@ class Combinations(ABC):
             return replace(inner, inner=(inner,))
         if isinstance(operation, op.Parallel):
             return self._parallel(operation, context)
-        if isinstance(operation, fault_op.LibraryFault):
+        if isinstance(operation, op.LibraryFault):
             return self.fault_runner.carry_out(operation, context)
-        if isinstance(operation, fault_op.Heal):
+        if isinstance(operation, op.Heal):
             return self.healed()
-        if isinstance(operation, op.SweepPoint | op.Trace | op.Interleave | fault_op.KillDuring):
+        if isinstance(operation, op.SweepPoint | op.Trace | op.Interleave | op.KillDuring):
             reason = self.fault_runner.why_no_crash() if self.injured else None
             if reason is not None:
                 return unable(f"{operation.type}: {reason}")
-        if isinstance(operation, fault_op.KillDuring):
+        if isinstance(operation, op.KillDuring):
             return self._kill_during(operation, context)
         if isinstance(operation, op.SweepPoint):
             return self._sweep_point(operation, context)
@@ -156,7 +153,7 @@ class Combinations(ABC):
             self.fault_runner.heal() if self.injured else OperationResult(stdout="nothing to heal")
         )
 
-    def _kill_during(self, operation: fault_op.KillDuring, context: StepContext) -> OperationResult:
+    def _kill_during(self, operation: op.KillDuring, context: StepContext) -> OperationResult:
         """Run a command and kill it, or the whole box, after some time."""
         from mutiny.targets.kit import fault_runner
 

@@ -27,6 +27,7 @@ from mutiny.faults.base import Fault, FaultUnavailable
 from mutiny.faults.process import paused, views
 from mutiny.kit import faults as op
 from mutiny.kit.contract import StepContext
+from mutiny.kit.operations import LibraryFault
 from mutiny.kit.views import ProcessView
 from mutiny.model.operation import Operation, walk
 from mutiny.model.result import OperationResult
@@ -152,7 +153,7 @@ class FaultRunner:
 
     # --- one fault -----------------------------------------------------------------------------------
 
-    def carry_out(self, operation: op.LibraryFault, context: StepContext) -> OperationResult:
+    def carry_out(self, operation: LibraryFault, context: StepContext) -> OperationResult:
         """Inject a fault for as long as its operation says."""
         fault = self._make(operation)
         fault.refuse_if_unavailable()
@@ -184,7 +185,7 @@ class FaultRunner:
             return injected  # it has simply happened
         return self._while_on(fault, injected, operation, context)
 
-    def switch_on(self, operation: op.LibraryFault) -> OperationResult:
+    def switch_on(self, operation: LibraryFault) -> OperationResult:
         """A lasting fault that is part of something else, such as a worker with a wrong clock."""
         fault = self._make(operation)
         fault.refuse_if_unavailable()
@@ -198,7 +199,7 @@ class FaultRunner:
         self,
         fault: Fault,
         injected: OperationResult,
-        operation: op.LibraryFault,
+        operation: LibraryFault,
         context: StepContext,
     ) -> OperationResult:
         """Let the command run, or the time pass; heal in any case, also on Ctrl-C."""
@@ -288,7 +289,7 @@ class FaultRunner:
 
     # --- from operation to fault ---------------------------------------------------------------------
 
-    def _make(self, operation: op.LibraryFault) -> Fault:
+    def _make(self, operation: LibraryFault) -> Fault:
         return _MAKERS[type(operation)](self, operation)
 
     @property
@@ -402,7 +403,7 @@ class FaultRunner:
 
 Maker = Callable[[FaultRunner, Any], Fault]
 
-_MAKERS: dict[type[op.LibraryFault], Maker] = {
+_MAKERS: dict[type[LibraryFault], Maker] = {
     op.FillDisk: FaultRunner._fill,
     op.ReadOnlyDisk: FaultRunner._read_only,
     op.SlowFiles: FaultRunner._slow,
