@@ -16,6 +16,7 @@ from pathlib import Path
 
 from mutiny.contracts.workers import operations as op
 from mutiny.engine.journal import Step
+from mutiny.kit import operations as common
 from mutiny.model.operation import Kind, Operation
 from mutiny.modes.bench import Assignment, Bench
 from mutiny.targets.registry import find_target
@@ -26,7 +27,7 @@ WORKERS = ("alpha", "beta", "gamma")
 
 def sequence() -> tuple[Operation, ...]:
     """A day in the life of three workers."""
-    operations: list[Operation] = [op.Reset(), op.Init(), op.Up()]
+    operations: list[Operation] = [common.Reset(), op.Init(), op.Up()]
     operations += [op.Add(name) for name in WORKERS]
     operations += [op.WaitForIdle(name) for name in WORKERS]
     operations += [op.Start(name, f"Create {name}.txt") for name in WORKERS]
@@ -36,9 +37,9 @@ def sequence() -> tuple[Operation, ...]:
             op.Review(name),
             op.Accept(name),
             op.Status(),
-            op.ExpectError(op.Accept(name)),
+            common.ExpectError(op.Accept(name)),
         ]
-    operations += [op.Doctor(), op.KillDaemon(), op.Up(), op.Settle(), op.Down()]
+    operations += [op.Doctor(), op.KillDaemon(), op.Up(), common.Settle(), op.Down()]
     return tuple(operations)
 
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers import outcomes
 from mutiny.contracts.workers.contract import WorkersContract
 from mutiny.contracts.workers.invariants import Check
@@ -24,6 +23,7 @@ from mutiny.engine.journal import Step
 from mutiny.engine.loop import Outcome
 from mutiny.engine.rundir import RunDirectory
 from mutiny.kit import checking
+from mutiny.kit import operations as common
 from mutiny.kit.beliefs import Beliefs
 from mutiny.kit.contract import Evidence
 from mutiny.kit.judging import Judged, Moment
@@ -254,7 +254,7 @@ def check(
         believed,
         seen,
         seen if before is None else before,
-        operation if operation is not None else op.Sleep(),
+        operation if operation is not None else common.Sleep(),
         succeeded,
     )
     return replace(plain, **changes)

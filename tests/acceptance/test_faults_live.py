@@ -29,7 +29,7 @@ from mutiny.targets.registry import find_target
 from mutiny_command import run_mutiny
 
 CREW: tuple[Operation, ...] = (
-    op.Reset(),
+    common.Reset(),
     op.Init(),
     op.Up(),
     op.Add("alpha"),
@@ -78,7 +78,7 @@ def trouble(outcome: Outcome) -> str:
 )
 def test_each_fires_and_is_healed(tmp_path: Path, group: tuple[Operation, ...]) -> None:
     need("; ".join(lacking(group)) or None)
-    outcome = run(tmp_path, *CREW, *group, op.Settle(), START, op.WaitForNeedsReview("alpha"))
+    outcome = run(tmp_path, *CREW, *group, common.Settle(), START, op.WaitForNeedsReview("alpha"))
     assert outcome.verdict in (Verdict.SUCCESS, Verdict.EXPECTED), trouble(outcome)
     for step in outcome.steps:
         if isinstance(step.operation, common.LibraryFault):
@@ -88,14 +88,16 @@ def test_each_fires_and_is_healed(tmp_path: Path, group: tuple[Operation, ...]) 
 def test_a_lasting_fault_is_on_until_it_is_healed(tmp_path: Path) -> None:
     need(why_no_engine())
     slow = faults.SlowFiles(30.0, lasting=True)
-    outcome = run(tmp_path, *CREW, START, slow, op.ResetWorker("alpha"), common.Heal(), op.Settle())
+    outcome = run(
+        tmp_path, *CREW, START, slow, op.ResetWorker("alpha"), common.Heal(), common.Settle()
+    )
     assert outcome.verdict is Verdict.SUCCESS, trouble(outcome)
     assert outcome.steps[7].result.target_ms > 1000  # more than a hundred calls, each 30 ms late
 
 
 def test_a_full_disk_lasts_only_where_nobody_uses_it_yet(tmp_path: Path) -> None:
     full = faults.FillDisk(lasting=True)
-    early = (op.Reset(), op.Init(), full, op.Up(), common.Heal(), op.Up(), op.Add("alpha"))
+    early = (common.Reset(), op.Init(), full, op.Up(), common.Heal(), op.Up(), op.Add("alpha"))
     outcome = run(tmp_path, *early, op.WaitForIdle("alpha"), faults.ReadOnlyDisk(lasting=True))
     words = [step.verdict.value for step in outcome.steps]
     assert words == ["success"] * 3 + ["expected"] + ["success"] * 4 + ["inconclusive"]
@@ -120,14 +122,14 @@ def test_ctrl_c_heals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resources.StarveCpu, "heal", heal)
 
     def interrupt(event: Event) -> None:
-        if isinstance(event.operation, op.Sleep):
+        if isinstance(event.operation, common.Sleep):
             raise KeyboardInterrupt
 
     bench = Bench(find_target("longboat"), tmp_path)
     engine = bench.engine(RunDirectory.create(tmp_path), 7)
     engine._listeners = (interrupt,)
     with pytest.raises(KeyboardInterrupt):
-        engine.run((*CREW, faults.StarveCpu(0.5, lasting=True), op.Sleep(9)))
+        engine.run((*CREW, faults.StarveCpu(0.5, lasting=True), common.Sleep(9)))
     assert healed == [1]
 
 
@@ -135,7 +137,7 @@ def test_nothing_of_it_is_there_when_no_fault_is_planned(tmp_path: Path) -> None
     need(why_not("bwrap"))
     live: Any = find_target("longboat").make_live(tmp_path / "box")
     try:
-        live.prepare((op.Reset(), op.KillDaemon()))
+        live.prepare((common.Reset(), op.KillDaemon()))
         assert not live.injured
         assert "LD_PRELOAD" not in live.environment()
         need(why_no_shim())

@@ -31,6 +31,7 @@ from mutiny.contracts.workers.outcomes import expect
 from mutiny.contracts.workers.profile import Profile
 from mutiny.engine.minimise import Budget, minimise
 from mutiny.errors import FormatError
+from mutiny.kit import operations as common
 from mutiny.kit.operations import LEAST_S
 from mutiny.model.domain import MOST_SECONDS
 from mutiny.model.operation import Operation
@@ -60,8 +61,8 @@ commands: st.SearchStrategy[Operation] = st.one_of(
     ),
 )
 own_steps: st.SearchStrategy[Operation] = st.one_of(
-    st.sampled_from((op.Reset(), op.Settle(), op.KillDaemon(), op.KillTmuxServer())),
-    st.builds(op.Sleep, seconds),
+    st.sampled_from((common.Reset(), common.Settle(), op.KillDaemon(), op.KillTmuxServer())),
+    st.builds(common.Sleep, seconds),
     st.builds(op.Behave, workers, st.lists(texts, min_size=1, max_size=3).map(tuple)),
     st.builds(op.WaitForState, workers, statuses, limits),
     st.builds(op.WaitForIdle, workers, limits),
@@ -78,12 +79,12 @@ own_steps: st.SearchStrategy[Operation] = st.one_of(
 simple = commands | own_steps
 operations: st.SearchStrategy[Operation] = st.one_of(
     simple,
-    st.builds(op.ExpectError, commands),
-    st.builds(op.Choice, st.lists(simple, min_size=1, max_size=3).map(tuple)),
-    st.builds(op.Parallel, st.lists(commands, min_size=2, max_size=3).map(tuple)),
-    st.builds(op.CrashAt, commands, st.integers(0, 99)),
-    st.builds(op.KillAt, commands, st.integers(0, 99)),
-    st.builds(op.FailAt, commands, st.integers(0, 99), st.sampled_from(op.ERRNOS)),
+    st.builds(common.ExpectError, commands),
+    st.builds(common.Choice, st.lists(simple, min_size=1, max_size=3).map(tuple)),
+    st.builds(common.Parallel, st.lists(commands, min_size=2, max_size=3).map(tuple)),
+    st.builds(common.CrashAt, commands, st.integers(0, 99)),
+    st.builds(common.KillAt, commands, st.integers(0, 99)),
+    st.builds(common.FailAt, commands, st.integers(0, 99), st.sampled_from(common.ERRNOS)),
     st.builds(
         op.PauseProcess,
         st.sampled_from(("daemon", "tmux", "agent")),
@@ -405,5 +406,5 @@ def test_generated_sequences_survive_being_written_down(
     text = json.dumps([item.as_json() for item in sequence])
     again = tuple(decode_operation(item, OPERATIONS, where="law") for item in json.loads(text))
     assert again == sequence == contract.generate(seed, length)
-    assert sequence[0] == op.Reset()
-    assert sequence[-4:] == (op.Settle(), op.Doctor(), op.Status(), op.Down())
+    assert sequence[0] == common.Reset()
+    assert sequence[-4:] == (common.Settle(), op.Doctor(), op.Status(), op.Down())

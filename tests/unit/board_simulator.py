@@ -87,7 +87,7 @@ class Simulator:
         verb = _VERBS.get(operation.type, operation.type.lower())
         command = Command(
             verb,
-            worker=op.worker_of(operation) or "",
+            worker=common.worker_of(operation) or "",
             task=op.task_of(operation) or "",
             name=str(getattr(operation, "node", getattr(operation, "name", ""))),
         )

@@ -16,9 +16,9 @@ from builders import (
     receipt,
     view,
 )
-from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.model import Work
 from mutiny.contracts.workers.profile import Profile
+from mutiny.kit import operations as common
 
 LEDGER_CASES: tuple[Case, ...] = (
     # ----------------------------------------------------------------------------------
@@ -173,7 +173,7 @@ LEDGER_CASES: tuple[Case, ...] = (
     ),
     Case(  # settled without ever having been told
         "workers.nothing_lost",
-        check(task(), picture(view("alpha", "working")), operation=op.Settle()),
+        check(task(), picture(view("alpha", "working")), operation=common.Settle()),
         (
             check(task(), picture(view("alpha", "working"))),
             check(
@@ -182,7 +182,7 @@ LEDGER_CASES: tuple[Case, ...] = (
                     work=(Work(TOKEN, "task", "alpha"),),
                 ),
                 picture(view("alpha", "working")),
-                operation=op.Settle(),
+                operation=common.Settle(),
             ),
         ),
         TOKEN,

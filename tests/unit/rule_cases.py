@@ -28,6 +28,7 @@ from mutiny.contracts.workers.invariants import Check
 from mutiny.contracts.workers.model import Work, WorkersModel
 from mutiny.contracts.workers.observation import Observation, WorkerView
 from mutiny.contracts.workers.profile import LEGAL, Profile
+from mutiny.kit import operations as common
 
 
 @dataclass(frozen=True)
@@ -365,7 +366,7 @@ STATE_CASES: tuple[Case, ...] = (
             ),
             "source",
         )
-        for operation in (op.Accept("alpha"), op.ExpectError(op.Accept("alpha")))
+        for operation in (op.Accept("alpha"), common.ExpectError(op.Accept("alpha")))
     ),
     Case(
         "workers.refusal_changes_nothing",

@@ -13,6 +13,7 @@ from mutiny.contracts.workers.model import Work, WorkersModel
 from mutiny.contracts.workers.operations import STATUSES
 from mutiny.contracts.workers.outcomes import expect
 from mutiny.contracts.workers.profile import Profile
+from mutiny.kit import operations as common
 from mutiny.model.operation import Operation
 
 NOW = 50.0
@@ -337,7 +338,7 @@ def test_other_faults_are_remembered_until_the_system_is_settled(operation: Oper
     made = after(busy(), operation)
     assert made.faults == (str(operation),)
     assert made.state_damaged == isinstance(operation, op.CorruptState)
-    settled = after(made, op.Settle())
+    settled = after(made, common.Settle())
     assert (settled.faults, settled.state_damaged) == ((), False)
 
 
@@ -378,23 +379,23 @@ def test_waiting_for_idle_does_not_excuse_a_worker_that_is_not_well_yet() -> Non
 
 
 def test_settling_ends_what_was_due() -> None:
-    made = after(busy(), op.Settle())
+    made = after(busy(), common.Settle())
     assert alpha(made) == {"needs_review", "no_changes"}
     assert made.workers["alpha"].due_at is None
 
 
 def test_settling_ends_every_excuse() -> None:
     hit = after(model(belief()), op.KillAgent("alpha"))
-    made = after(hit, op.Settle())
+    made = after(hit, common.Settle())
     assert made.allowed("alpha") == {"idle"}
     assert made.workers["alpha"].disturbed is None
 
 
 def test_settling_leaves_alone_what_was_never_due() -> None:
     hanging = replace(busy(), workers={"alpha": belief("alpha", "working", behaviours=("hang",))})
-    assert alpha(after(hanging, op.Settle())) == {"working"}
+    assert alpha(after(hanging, common.Settle())) == {"working"}
 
 
 def test_settling_without_a_daemon_promises_nothing_about_workers() -> None:
     down = after(busy(), op.Down())
-    assert "offline" in after(down, op.Settle()).allowed("alpha")
+    assert "offline" in after(down, common.Settle()).allowed("alpha")

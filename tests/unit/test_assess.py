@@ -17,6 +17,7 @@ from mutiny.experiments.assess import assess
 from mutiny.experiments.compile import Placed, Plan
 from mutiny.experiments.experiment import Experiment
 from mutiny.experiments.recorder import Recorder
+from mutiny.kit import operations as common
 from mutiny.kit.language import availability, of_chaos
 from mutiny.kit.sentences import Deed, Sample
 from mutiny.model.operation import Operation
@@ -74,7 +75,7 @@ def test_no_recovery_has_no_time_and_is_said(tmp_path: Path) -> None:
     kill = op.KillDaemon()
     steps = (
         at(10.0, step(kill, sequence_id=1, result=FIRED)),
-        at(20.0, step(op.Settle(), Verdict.RECOVERY_BUG, 2, LOST)),
+        at(20.0, step(common.Settle(), Verdict.RECOVERY_BUG, 2, LOST)),
     )
     found = report(tmp_path, shocked(kill, 10.0, 0.3), *steps)
     assert found.score.recovery_s is None
@@ -101,7 +102,7 @@ def test_a_time_is_named_only_for_a_recovery_that_was_seen(
         recorder.shocks[-1].recovered_s = seconds
         steps.append(at(10.0 * number, step(kill, sequence_id=number + 1, result=FIRED)))
     violations = (LOST,) if verdict.is_bug else ()
-    end = step(op.Settle(), verdict, len(took) + 1, *violations)
+    end = step(common.Settle(), verdict, len(took) + 1, *violations)
     steps.append(at(10.0 * len(took), end))
     found = report(tmp_path_factory.getbasetemp(), recorder, *steps)
     for fault, seconds in zip(found.faults, took, strict=True):
@@ -116,7 +117,7 @@ def test_a_time_is_named_only_for_a_recovery_that_was_seen(
 
 
 def test_a_forced_order_is_not_called_undisturbed(tmp_path: Path) -> None:
-    both = op.Parallel((op.Up(), op.Up()))
+    both = common.Parallel((op.Up(), op.Up()))
     result = OperationResult(inner=(ok(), ok()))
     last = step(both, Verdict.BUG, 1, LOST, result=result)
     (finding,) = report(tmp_path, Recorder(), last).findings

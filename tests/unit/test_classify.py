@@ -11,6 +11,7 @@ import pytest
 from builders import PATTERNS, ok, refused
 from mutiny.contracts.plain.contract import Nothing
 from mutiny.contracts.workers import operations as op
+from mutiny.kit import operations as common
 from mutiny.kit.answer import Answer, matched_classes, text_answer
 from mutiny.kit.base import ContractBase
 from mutiny.kit.beliefs import ModelBase
@@ -187,7 +188,9 @@ def test_evidence_holds_exit_code_and_the_end_of_the_text() -> None:
 # --- what could not be tested ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("operation", [ACCEPT, op.KillDaemon(), op.WaitForIdle("a"), op.Sleep()])
+@pytest.mark.parametrize(
+    "operation", [ACCEPT, op.KillDaemon(), op.WaitForIdle("a"), common.Sleep()]
+)
 def test_a_harness_error_is_inconclusive_whatever_the_rest_says(operation: Operation) -> None:
     for result in (ok(), refused(NOT_READY), ok(fired=True), ok(timed_out=True, signal=11)):
         broken = replace(result, harness_error="the box is gone")
@@ -204,7 +207,7 @@ def test_a_fault_that_fired_is_done() -> None:
     assert judge(ok(fired=True), MUST, op.KillDaemon()).verdict is Verdict.SUCCESS
 
 
-@pytest.mark.parametrize("operation", [op.WaitForIdle("a"), op.Sleep()])
+@pytest.mark.parametrize("operation", [op.WaitForIdle("a"), common.Sleep()])
 def test_own_steps_that_fail_are_inconclusive_until_somebody_says_more(
     operation: Operation,
 ) -> None:

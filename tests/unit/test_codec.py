@@ -13,6 +13,7 @@ from mutiny.codec import decode, decode_operation
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.operations import OPERATIONS
 from mutiny.errors import FormatError, UsageError, nearest
+from mutiny.kit import operations as common
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,7 @@ def test_nearest_offers_only_words_that_are_close() -> None:
 
 
 def test_an_operation_without_arguments_needs_no_args() -> None:
-    assert decode_operation({"type": "Reset"}, OPERATIONS, where="w") == op.Reset()
+    assert decode_operation({"type": "Reset"}, OPERATIONS, where="w") == common.Reset()
 
 
 def test_nested_operations_are_read_at_any_depth() -> None:
@@ -149,7 +150,7 @@ def test_nested_operations_are_read_at_any_depth() -> None:
         },
     }
     made = decode_operation(data, OPERATIONS, where="w")
-    assert made == op.Parallel((op.Start("a", "p"), op.PauseProcess("daemon", during=op.Up())))
+    assert made == common.Parallel((op.Start("a", "p"), op.PauseProcess("daemon", during=op.Up())))
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ from mutiny.contracts.workers.contract import WorkersContract
 from mutiny.contracts.workers.model import WorkersModel
 from mutiny.contracts.workers.observation import Observation
 from mutiny.contracts.workers.profile import Profile
+from mutiny.kit import operations as common
 from mutiny.kit.beliefs import Beliefs
 from mutiny.kit.contract import Answered
 from mutiny.model.operation import Operation
@@ -53,12 +54,12 @@ def judge(
 def test_the_beginning() -> None:
     assert CONTRACT.initial().alternatives == (WorkersModel(),)
     assert CONTRACT.nothing_seen() == Observation()
-    assert CONTRACT.starts_afresh(op.Reset())
+    assert CONTRACT.starts_afresh(common.Reset())
     assert not CONTRACT.starts_afresh(op.Init())
 
 
 def test_a_choice_is_replaced_by_what_was_chosen() -> None:
-    choice = op.Choice((op.Up(), op.Down()))
+    choice = common.Choice((op.Up(), op.Down()))
     assert CONTRACT.resolve(choice, lambda options: options[-1]) == op.Down()
     assert CONTRACT.resolve(op.Up(), lambda options: op.Down()) == op.Up()
 
@@ -75,7 +76,7 @@ def test_an_answer_against_a_rule_that_does_not_apply_is_let_pass() -> None:
 
 def test_what_is_broken_is_kept_apart_from_what_may_heal() -> None:
     seen = picture(view(), agents=(agent(), agent(pid=201)), daemons=(DAEMON,), state_in_place=True)
-    checked = CONTRACT.check(beliefs(IDLE), op.Sleep(), True, seen, seen)
+    checked = CONTRACT.check(beliefs(IDLE), common.Sleep(), True, seen, seen)
     assert [violation.rule for violation in checked.broken] == ["workers.state_atomic"]
     assert [violation.rule for violation in checked.settling] == ["workers.one_agent"]
     assert checked.unreadable == ()
@@ -94,7 +95,7 @@ def test_a_whole_task_is_accounted_for() -> None:
     assert (checked.broken, checked.unreadable) == ((), ())
     again = (*HISTORY, on_default, replace(on_default, sha="d" * 40))
     checked = CONTRACT.check(
-        answered.model, op.Sleep(), True, merged, replace(merged, commits=again)
+        answered.model, common.Sleep(), True, merged, replace(merged, commits=again)
     )
     assert [violation.rule for violation in checked.broken] == ["workers.merged_once"]
 
@@ -120,14 +121,14 @@ def test_an_answer_that_no_alternative_explains_is_a_bug() -> None:
 
 def test_a_look_drops_the_alternatives_that_it_refutes() -> None:
     seen = picture(view("alpha", "needs_review"))
-    checked = CONTRACT.check(beliefs(IDLE, READY), op.Sleep(), True, seen, seen)
+    checked = CONTRACT.check(beliefs(IDLE, READY), common.Sleep(), True, seen, seen)
     assert checked.broken == ()
     assert checked.model == beliefs(READY)
 
 
 def test_a_look_that_no_alternative_explains_is_a_bug() -> None:
     seen = picture(view("alpha", "error"))
-    checked = CONTRACT.check(beliefs(IDLE, READY), op.Sleep(), True, seen, seen)
+    checked = CONTRACT.check(beliefs(IDLE, READY), common.Sleep(), True, seen, seen)
     assert [item.rule for item in checked.broken] == ["workers.status_follows_model"]
 
 
@@ -147,9 +148,9 @@ def test_seeing_and_waiting_go_over_all_alternatives() -> None:
     [
         (op.Start("alpha", "x"), ("idle", "Start", "none", "success")),
         (op.Start("beta", "x"), ("absent", "Start", "none", "success")),
-        (op.ExpectError(op.Accept("alpha")), ("idle", "Accept", "none", "success")),
+        (common.ExpectError(op.Accept("alpha")), ("idle", "Accept", "none", "success")),
         (op.KillDaemon(), ("-", "KillDaemon", "KillDaemon", "success")),
-        (op.CrashAt(op.Accept("alpha"), 3), ("idle", "Accept", "CrashAt", "success")),
+        (common.CrashAt(op.Accept("alpha"), 3), ("idle", "Accept", "CrashAt", "success")),
         (op.Up(), ("-", "Up", "none", "success")),
     ],
     ids=str,

@@ -14,6 +14,7 @@ from builders import CONTRACT, ok, outcome, refused, step
 from mutiny.contracts.workers import operations as op
 from mutiny.engine.loop import Outcome
 from mutiny.engine.replay import Replay
+from mutiny.kit import operations as common
 from mutiny.kit.contract import Evidence
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
@@ -32,7 +33,7 @@ VIOLATION = Violation(
     "alpha",
 )
 LOG = "\n".join(f"[14:30:{n:02d}] line {n}" for n in range(60))
-REPLAY = Replay((op.Reset(), op.KillDaemon(), op.Accept("alpha")), "workers", target="longboat")
+REPLAY = Replay((common.Reset(), op.KillDaemon(), op.Accept("alpha")), "workers", target="longboat")
 
 ORIGIN = Origin(
     "longboat",
@@ -66,7 +67,7 @@ SEED_SECTIONS = [
 def failed(directory: Path, **changes: object) -> Outcome:
     """Accept after the daemon was killed loses the commit."""
     operations: list[Operation] = [
-        op.Reset(),
+        common.Reset(),
         op.Start("alpha", "Create a.txt"),
         op.WaitForNeedsReview("alpha"),
         op.Review("alpha"),
@@ -191,7 +192,7 @@ def test_a_schedule_is_told_in_calls(tmp_path: Path) -> None:
         {"command": 0, "calls": 2, "first": "rename x.tmp -> state.json", "last": "openat log"},
     ]
     result = OperationResult(inner=(ok(), ok()), details={"turns": turns})
-    both = op.Interleave((op.Accept("a"), op.Nuke("b")), "0x3 1x6 0x2")
+    both = common.Interleave((op.Accept("a"), op.Nuke("b")), "0x3 1x6 0x2")
     last = step(both, Verdict.BUG, 1, VIOLATION, result=result)
     text = render(outcome(tmp_path, last), CONTRACT, None, ORIGIN)
     told = section(text, "### Order of the Calls in Step 1")
@@ -278,7 +279,7 @@ def test_a_bar_in_an_operation_stays_in_its_cell(tmp_path: Path) -> None:
 def test_combined_operations_show_every_output(tmp_path: Path) -> None:
     both = OperationResult(inner=(ok(argv=("x", "one")), refused("no", argv=("x", "two"))))
     last = step(
-        op.Parallel((op.Accept("a"), op.Accept("a"))), Verdict.BUG, 1, VIOLATION, result=both
+        common.Parallel((op.Accept("a"), op.Accept("a"))), Verdict.BUG, 1, VIOLATION, result=both
     )
     text = render(outcome(tmp_path, last), CONTRACT, None, ORIGIN)
     assert "$ x one\ndone\n$ x two\nError: no" in section(text, "### longboat Command Output")
@@ -340,7 +341,7 @@ def test_the_summary_of_a_failure(tmp_path: Path) -> None:
 
 
 def test_the_summary_of_a_success(tmp_path: Path) -> None:
-    run = outcome(tmp_path, step(op.Reset()), step(op.Up(), Verdict.EXPECTED, 2))
+    run = outcome(tmp_path, step(common.Reset()), step(op.Up(), Verdict.EXPECTED, 2))
     told = summary(run, CONTRACT, "x", 0, None)
     assert told["verdict"] == "success"
     assert told["error"] is None

@@ -13,6 +13,7 @@ from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.operations import STATUSES
 from mutiny.contracts.workers.outcomes import REJECTIONS, expect
 from mutiny.contracts.workers.profile import Profile
+from mutiny.kit import operations as common
 from mutiny.model.expectation import Expectation
 from mutiny.model.operation import Kind, Operation
 
@@ -311,7 +312,8 @@ def test_attach_never_has_to_find_a_session() -> None:
 
 
 @pytest.mark.parametrize(
-    "operation", [op.Sleep(), op.KillDaemon(), op.WaitForIdle("x"), op.Settle(), op.Reset()]
+    "operation",
+    [common.Sleep(), op.KillDaemon(), op.WaitForIdle("x"), common.Settle(), common.Reset()],
 )
 def test_own_steps_are_simply_due(operation: Operation) -> None:
     assert expect(model(), operation, None).success_due

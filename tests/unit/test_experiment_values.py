@@ -16,6 +16,7 @@ from mutiny.contracts.workers import operations as op
 from mutiny.experiments.reach import reach
 from mutiny.experiments.tolerance import problem, within
 from mutiny.kit import faults
+from mutiny.kit import operations as common
 from mutiny.kit.language import COMMON, availability
 from mutiny.kit.sentences import Record, Sample, Sentence, Truth, Vocabulary, holds
 from mutiny.model.operation import Operation
@@ -110,8 +111,8 @@ def test_a_check_that_breaks_down_has_found_out_nothing() -> None:
         (faults.FillDisk(lasting=True), "storage"),
         (faults.FillDisk(during=op.Add("a")), "one worker"),
         (faults.StarveCpu(seconds=1), "whole box"),
-        (op.CrashAt(op.Add("a"), 1), "whole box"),
-        (op.KillAt(op.Add("a"), 1), "one worker"),
+        (common.CrashAt(op.Add("a"), 1), "whole box"),
+        (common.KillAt(op.Add("a"), 1), "one worker"),
         (op.PauseProcess("agent", 1, "a"), "one worker"),
         (op.Start("a", "x"), "single task"),
     ],

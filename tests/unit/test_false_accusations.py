@@ -39,6 +39,7 @@ from mutiny.contracts.workers.observation import Observation
 from mutiny.contracts.workers.profile import Profile
 from mutiny.contracts.workers.rules import RULES
 from mutiny.kit import base, faults
+from mutiny.kit import operations as common
 from mutiny.kit.beliefs import GIVEN_UP, distinct
 from mutiny.model.operation import Operation
 from mutiny.model.pace import MOST_CROWDING, MOST_LAG, Pace, Patience
@@ -53,7 +54,7 @@ CASES = (*STATE_CASES, *LEDGER_CASES)
 
 def accused(believed: WorkersModel, seen: Observation, **how: object) -> set[str]:
     """The rules that some picture breaks."""
-    operation = how.get("operation", op.Sleep())
+    operation = how.get("operation", common.Sleep())
     assert isinstance(operation, Operation)
     broken, _ = check_state(believed, operation, True, seen, seen, {})
     return {item.violation.rule for item in broken}
@@ -160,7 +161,7 @@ def test_a_damage_accuses_nobody_whatever_follows_at_once(
     current, was = beliefs(believed), before
     # The daemon dies at once: nobody is there who could put anything right.
     dead = replace(left, daemons=())
-    for operation, seen in ((damage, left), (op.KillDaemon(), dead), (op.Settle(), dead)):
+    for operation, seen in ((damage, left), (op.KillDaemon(), dead), (common.Settle(), dead)):
         done = ok(fired=True)
         answered = contract.judge(current, operation, done, was, seen, AT)
         checked = contract.check(answered.model, operation, True, was, seen)
@@ -174,7 +175,7 @@ def test_a_damage_that_the_daemon_does_not_repair_is_still_a_failure() -> None:
     hurt = advance(model(belief()), op.CorruptState("delete"), OK)
     gone = picture(state_as_left=True, state_exists=False, daemon_flag=None)
     assert hurt.pending(gone) == ("the state file is gone",)
-    settled = advance(hurt, op.Settle(), OK)
+    settled = advance(hurt, common.Settle(), OK)
     assert accused(settled, gone) == {"workers.state_readable"}
 
 
@@ -200,7 +201,7 @@ def test_a_target_with_a_checksum_must_write_its_state_again() -> None:
     )
     # What it then wrote is its own.
     own = picture(view("alpha", "working", prompt=""))
-    assert "workers.working_has_prompt" in accused(advance(hurt, op.Settle(), OK), own)
+    assert "workers.working_has_prompt" in accused(advance(hurt, common.Settle(), OK), own)
 
 
 def test_what_a_target_without_a_checksum_makes_of_it_is_not_known() -> None:
@@ -232,7 +233,7 @@ def test_a_damaged_state_does_not_narrow_the_beliefs() -> None:
 
 
 def test_parallel_commands_leave_every_order_possible() -> None:
-    both = op.Parallel((op.Start("alpha", "Create a.txt"), op.ResetWorker("alpha")))
+    both = common.Parallel((op.Start("alpha", "Create a.txt"), op.ResetWorker("alpha")))
     answers = ok(inner=(ok(tokens=(TOKEN,)), ok()))
     before = picture(view())
     ends = {
@@ -252,7 +253,7 @@ def test_parallel_commands_leave_every_order_possible() -> None:
 def test_worlds_that_were_dropped_mean_inconclusive(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(base, "distinct", lambda models: distinct(models, 1))
     start = op.Start("alpha", "Create a.txt")
-    both = op.Parallel((start, op.ResetWorker("alpha")))
+    both = common.Parallel((start, op.ResetWorker("alpha")))
     before = picture(view())
     kept_idle = picture(view("alpha", "working"), agents=(agent(busy=True),))
     answered = CONTRACT.judge(
@@ -264,7 +265,7 @@ def test_worlds_that_were_dropped_mean_inconclusive(monkeypatch: pytest.MonkeyPa
         AT,
     )
     assert answered.model.guessed
-    checked = CONTRACT.check(answered.model, op.Sleep(), True, before, kept_idle)
+    checked = CONTRACT.check(answered.model, common.Sleep(), True, before, kept_idle)
     assert (checked.broken, checked.settling) == ((), ())
     assert GIVEN_UP in checked.unreadable[0]
     refusal = refused("Worker 'alpha' is not idle")
@@ -381,7 +382,7 @@ def test_the_rules_about_time_count_from_the_last_progress(rule: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "wait", [op.WaitForNeedsReview("alpha"), op.Settle(), op.WaitForPrompt("alpha")], ids=str
+    "wait", [op.WaitForNeedsReview("alpha"), common.Settle(), op.WaitForPrompt("alpha")], ids=str
 )
 def test_a_wait_that_runs_out_while_things_move_is_inconclusive(wait: Operation) -> None:
     due = model(belief("alpha", "working", tokens=(TOKEN,), due_at=0.0))
@@ -411,7 +412,7 @@ def test_what_is_wrong_with_a_worker_is_what_was_seen(seen: Observation, said: s
     found = unwell(seen, "alpha")
     assert found is None if said is None else said in (found or "")
     away = model(belief("alpha", disturbed="KillAgent", disturbed_at=0.0, offline_allowed=True))
-    broken, _ = check_state(away, op.Sleep(), True, seen, seen, {})
+    broken, _ = check_state(away, common.Sleep(), True, seen, seen, {})
     texts = [i.violation.message for i in broken if i.violation.rule == "workers.recovers"]
     assert len(texts) == (said is not None)
     assert all((said or "") in text.lower() for text in texts)

@@ -64,13 +64,13 @@ def test_every_fault_of_the_library_is_an_operation() -> None:
         (lambda: faults.FillDisk(), "say how long"),
         (lambda: faults.FillDisk(lasting=True, seconds=1), "give one of"),
         (lambda: faults.FillDisk("sectors", lasting=True), "none of bytes, inodes"),
-        (lambda: faults.FillDisk(during=op.Settle()), "must be a command"),
+        (lambda: faults.FillDisk(during=common.Settle()), "must be a command"),
         (lambda: faults.Forbid("all", lasting=True), "cannot be looked at"),
         (lambda: faults.SkewClock(lasting=True), "offset_s"),
         (lambda: faults.SlowLink(lasting=True), "either"),
         (lambda: faults.LowerLimit("agent", lasting=True), "needs its worker"),
         (lambda: faults.DamageFile("melt"), "none of"),
-        (lambda: common.KillDuring(op.Settle(), 5), "only a command"),
+        (lambda: common.KillDuring(common.Settle(), 5), "only a command"),
         (lambda: faults.StarveCpu(2, lasting=True), "between"),
     ],
 )
@@ -142,7 +142,7 @@ def test_under_a_fault_what_is_illegal_is_still_refused() -> None:
     believed = model(belief("alpha", "working"), lasting=(LASTING,))
     refused = judge_answer(
         believed,
-        op.ExpectError(START),
+        common.ExpectError(START),
         OperationResult(inner=(FULL,)),
         WORKING,
         WORKING,
@@ -190,7 +190,7 @@ def test_a_wait_that_runs_out_under_a_fault_proves_nothing() -> None:
 
 
 def test_settle_ends_every_lasting_fault() -> None:
-    assert advance(model(lasting=(LASTING,)), op.Settle(), OK).lasting == ()
+    assert advance(model(lasting=(LASTING,)), common.Settle(), OK).lasting == ()
 
 
 def test_a_kill_leaves_both_open_and_ends_the_world() -> None:
@@ -218,12 +218,12 @@ def test_exploration_breaks_commands_only_where_they_surely_come() -> None:
         for seed in range(60)
         for item in explored(3, seed)
         for part in walk(item)
-        if isinstance(part, op.SweepPoint)
+        if isinstance(part, common.SweepPoint)
     ]
     assert points
     assert max(point.call for point in points) < 3
     none = [part for seed in range(60) for part in explored(0, seed)]
-    assert not any(isinstance(part, op.SweepPoint) for part in none)
+    assert not any(isinstance(part, common.SweepPoint) for part in none)
 
 
 def test_a_lasting_fault_of_exploration_is_healed_before_the_end() -> None:
@@ -233,7 +233,7 @@ def test_a_lasting_fault_of_exploration_is_healed_before_the_end() -> None:
         for item in explored(3, seed):
             on = on or (isinstance(item, common.LibraryFault) and item.lasting)
             lasted += on
-            if isinstance(item, op.Settle | op.Down | op.KillDaemon):
+            if isinstance(item, common.Settle | op.Down | op.KillDaemon):
                 assert not on, f"seed {seed}: {item} while a fault lasts"
             on = on and not isinstance(item, common.Heal)
     assert lasted
@@ -246,15 +246,15 @@ def test_who_may_or_may_not_exist_is_settled_at_once() -> None:
         sequence = explored(3, seed)
         for index, operation in enumerate(sequence):
             inner = [part for part in list(walk(operation))[1:] if type(part) in (op.Add, op.Nuke)]
-            if inner and not isinstance(operation, op.ExpectError):
+            if inner and not isinstance(operation, common.ExpectError):
                 seen += 1
                 assert inner[0] in sequence[index + 1 : index + 4], (seed, str(operation))
     assert seen > 10
 
 
 def test_a_random_kill_becomes_an_exact_one() -> None:
-    for whole, kind in ((True, op.CrashAt), (False, op.KillAt)):
-        sequence = (op.Reset(), op.Init(), common.KillDuring(op.Up(), 40, whole))
+    for whole, kind in ((True, common.CrashAt), (False, common.KillAt)):
+        sequence = (common.Reset(), op.Init(), common.KillDuring(op.Up(), 40, whole))
         exact = [form[-1] for word, form in CONTRACT.simpler(sequence) if word == "exact point"]
         assert exact[:3] == [kind(op.Up(), call) for call in range(3)]
         assert len(exact) == 40
@@ -264,11 +264,11 @@ def test_a_random_kill_becomes_an_exact_one() -> None:
 def test_the_minimiser_keeps_the_point_that_shows_the_same() -> None:
     def fails(sequence: tuple[Operation, ...]) -> bool:
         kills = isinstance(sequence[-1], common.KillDuring)
-        return kills or sequence[-1] == op.CrashAt(op.Up(), 5)
+        return kills or sequence[-1] == common.CrashAt(op.Up(), 5)
 
-    sequence = (op.Reset(), op.Init(), common.KillDuring(op.Up(), 40))
+    sequence = (common.Reset(), op.Init(), common.KillDuring(op.Up(), 40))
     found = minimise(sequence, fails, simpler=CONTRACT.simpler, plausible=lambda one: bool(one))
-    assert found.operations[-1] == op.CrashAt(op.Up(), 5)
+    assert found.operations[-1] == common.CrashAt(op.Up(), 5)
 
 
 # --- the policy of a full disk ------------------------------------------------------------------
@@ -301,17 +301,17 @@ def test_a_full_disk_refuses_what_needs_space_and_nothing_else(tmp_path: Path) -
 def test_what_a_sequence_needs() -> None:
     sequence = (
         faults.FillDisk(during=START),
-        op.Parallel((op.Up(), op.Up())),
+        common.Parallel((op.Up(), op.Up())),
         faults.FillDisk(lasting=True),
         faults.Partition(seconds=1),
-        op.CrashAt(START, 1),
+        common.CrashAt(START, 1),
         faults.SkewClock(offset_s=1, seconds=1),
     )
     assert requirements.needs(sequence) == (
         *("calls: full disk", "disk: full, bytes", "network: partition"),
         *("calls: crash before a call", "clock: offset"),
     )
-    assert requirements.needs((op.Reset(), op.KillDaemon())) == ()
+    assert requirements.needs((common.Reset(), op.KillDaemon())) == ()
     known = {item.fault for item in catalogue.survey_without_box()} | set(catalogue.in_a_box())
     assert set(requirements.needs(sequence)) <= known
 
@@ -330,6 +330,6 @@ def test_what_is_lacking_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         requirements.refuse_lacking("it", (faults.Partition(seconds=1),))
     assert caught.value.exit_code == 3
     with pytest.raises(TechniqueMissing, match="cpu cgroup quota: no controller"):
-        requirements.refuse_lacking("it", (op.Reset(),), ["cpu cgroup quota"])
-    scenarios = {"a": (faults.Partition(seconds=1),), "b": (op.Reset(),)}
+        requirements.refuse_lacking("it", (common.Reset(),), ["cpu cgroup quota"])
+    scenarios = {"a": (faults.Partition(seconds=1),), "b": (common.Reset(),)}
     assert list(requirements.left_out(scenarios)) == ["a"]

@@ -16,6 +16,7 @@ from mutiny.contracts.workers.operations import OPERATIONS
 from mutiny.contracts.workers.outcomes import expect
 from mutiny.contracts.workers.profile import Profile
 from mutiny.contracts.workers.symbolic import Walk
+from mutiny.kit import operations as common
 from mutiny.model.operation import Kind, Operation, walk
 from mutiny.targets.registry import find_spec
 from mutiny.targets.workers.spec import TargetSpec
@@ -40,7 +41,7 @@ def counted() -> Counter[str]:
 
 def final_settle(sequence: Run) -> int:
     """Where the recovery phase waits for everything."""
-    return max(index for index, item in enumerate(sequence) if isinstance(item, op.Settle))
+    return max(index for index, item in enumerate(sequence) if isinstance(item, common.Settle))
 
 
 def test_the_same_seed_gives_the_same_sequence() -> None:
@@ -69,16 +70,16 @@ def test_every_sequence_begins_with_a_new_box_and_a_worker() -> None:
     for seed in SEEDS:
         sequence = generated(seed)
         began = {part.type for part in sequence[:6]}
-        assert sequence[0] == op.Reset()
+        assert sequence[0] == common.Reset()
         assert {"Init", "Up", "Add"} <= began
-        early += isinstance(WorkersContract().generate(seed, 3)[1], op.ExpectError)
+        early += isinstance(WorkersContract().generate(seed, 3)[1], common.ExpectError)
     assert 30 < early < 90, "sometimes a command comes before there is a workspace"
 
 
 def test_every_sequence_ends_with_recovery() -> None:
     for seed in SEEDS:
         sequence = generated(seed)
-        assert sequence[-4:] == (op.Settle(), op.Doctor(), op.Status(), op.Down())
+        assert sequence[-4:] == (common.Settle(), op.Doctor(), op.Status(), op.Down())
         assert not any(item.kind is Kind.FAULT for item in sequence[final_settle(sequence) :])
 
 
@@ -86,7 +87,7 @@ def test_at_the_end_the_daemon_runs_and_the_users_checkout_is_clean() -> None:
     for seed in SEEDS:
         dirty, running = False, False
         for item in generated(seed)[:-4]:
-            for part in walk(item) if not isinstance(item, op.ExpectError) else ():
+            for part in walk(item) if not isinstance(item, common.ExpectError) else ():
                 if isinstance(part, op.DirtySource):
                     dirty = not part.undo
                 if isinstance(part, op.Up | op.Down | op.KillDaemon):
@@ -124,7 +125,7 @@ def test_every_fault_occurs() -> None:
     faults = {
         name
         for name, cls in OPERATIONS.items()
-        if cls.kind is Kind.FAULT and not issubclass(cls, op.SweepPoint)
+        if cls.kind is Kind.FAULT and not issubclass(cls, common.SweepPoint)
     }
     # Nothing of this contract uses the network; the limit on processes does not bind root everywhere.
     faults -= {"Partition", "SlowLink", "LimitProcesses"}
@@ -168,7 +169,7 @@ def test_what_must_be_refused_is_due_to_be_refused() -> None:
     for seed in SEEDS:
         walked = Walk(CONTRACT.profile)
         for index, item in enumerate(generated(seed)):
-            if isinstance(item, op.ExpectError):
+            if isinstance(item, common.ExpectError):
                 due = expect(walked.model, item.inner, None)
                 assert due.rejection_due, f"seed {seed}, operation {index}: {item}"
             walked.apply(item)

@@ -21,6 +21,7 @@ from mutiny.contracts.workers.invariants import INVARIANTS, Check, touched_worke
 from mutiny.contracts.workers.ledger import audit
 from mutiny.contracts.workers.operations import STATUSES
 from mutiny.contracts.workers.rules import RULES
+from mutiny.kit import operations as common
 from mutiny.kit.checking import Unreadable
 from mutiny.model.operation import Operation
 from mutiny.model.violation import Violation
@@ -161,7 +162,7 @@ def test_a_healthy_target_breaks_nothing(status: str) -> None:
         believed = model(belief("alpha", disturbed="Down", disturbed_at=AT, offline_allowed=True))
     seen = picture(view("alpha", status), view("beta"))
     believed = believed.with_worker(belief("beta"))
-    for operation in (op.Sleep(), op.Status(), op.Settle(), op.Up()):
+    for operation in (common.Sleep(), op.Status(), common.Settle(), op.Up()):
         broken, unreadable = check_state(believed, operation, True, seen, seen, {})
         assert ([item.violation.message for item in broken], unreadable) == ([], ())
 
@@ -192,7 +193,7 @@ def test_a_rule_that_crashes_is_reported_and_the_others_still_run(
 
     monkeypatch.setitem(INVARIANTS, "workers.state_readable", (crash, False))
     seen = picture(view(), state_in_place=True)
-    broken, unreadable = check_state(ONE, op.Sleep(), True, seen, seen, {})
+    broken, unreadable = check_state(ONE, common.Sleep(), True, seen, seen, {})
     assert [item.violation.rule for item in broken] == ["workers.state_atomic"]
     (said,) = unreadable
     assert said.startswith("workers.state_readable: ")
@@ -224,7 +225,7 @@ def test_only_some_rules_wait_for_the_targets_lag(case: Case) -> None:
 
 def test_eventual_rules_are_marked() -> None:
     seen = picture(view(), state_in_place=True, daemons=(DAEMON, replace(DAEMON, pid=101)))
-    broken, _ = check_state(ONE, op.Sleep(), True, seen, seen, {})
+    broken, _ = check_state(ONE, common.Sleep(), True, seen, seen, {})
     assert {item.violation.rule: item.eventual for item in broken} == {
         "workers.state_atomic": False,
         "workers.one_daemon": True,
@@ -233,11 +234,11 @@ def test_eventual_rules_are_marked() -> None:
 
 def test_offline_beside_its_agent_waits_only_while_something_explains_it() -> None:
     seen = picture(view("alpha", "offline"), agents=(agent(),))
-    excused, _ = check_state(MAY_BE_AWAY, op.Sleep(), True, seen, seen, {})
+    excused, _ = check_state(MAY_BE_AWAY, common.Sleep(), True, seen, seen, {})
     assert [(item.violation.rule, item.eventual) for item in excused] == [
         ("workers.offline_has_no_agent", True)
     ]
-    strange, _ = check_state(ONE, op.Sleep(), True, seen, seen, {})
+    strange, _ = check_state(ONE, common.Sleep(), True, seen, seen, {})
     assert [(item.violation.rule, item.eventual) for item in strange] == [
         ("workers.offline_has_no_agent", False),
         ("workers.status_follows_model", False),
@@ -250,7 +251,7 @@ Touched = tuple[set[str], bool, bool]
 @pytest.mark.parametrize(
     ("operation", "expected"),
     [
-        (op.Sleep(), (set(), False, False)),
+        (common.Sleep(), (set(), False, False)),
         (op.Accept("alpha"), (set(), False, False)),
         (op.Nuke("alpha"), ({"alpha"}, False, False)),
         (op.KillAgent("alpha"), ({"alpha"}, False, False)),
@@ -258,7 +259,7 @@ Touched = tuple[set[str], bool, bool]
         (op.KillTmuxServer(), (set(), True, False)),
         (op.KillDaemon(), (set(), False, True)),
         (op.Down(), (set(), True, True)),
-        (op.Parallel((op.Nuke("beta"), op.Down())), ({"beta"}, True, True)),
+        (common.Parallel((op.Nuke("beta"), op.Down())), ({"beta"}, True, True)),
         (op.PauseProcess("daemon", during=op.Nuke("beta")), ({"beta"}, False, False)),
         (op.Up(), (set(), False, False)),
     ],

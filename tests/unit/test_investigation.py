@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from builders import CONTRACT, TRACEBACK, ok, outcome, step
 from mutiny.contracts.workers import operations as op
 from mutiny.engine.journal import Step
+from mutiny.kit import operations as common
 from mutiny.kit.contract import Evidence
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
@@ -75,7 +76,7 @@ def test_a_place_that_no_crash_names_is_no_hint(tmp_path: Path) -> None:
 
 def test_crashes_of_parallel_commands_are_found(tmp_path: Path) -> None:
     both = step(
-        op.Parallel((op.Up(), op.Up())),
+        common.Parallel((op.Up(), op.Up())),
         Verdict.BUG,
         2,
         LOST,
@@ -170,7 +171,7 @@ def test_an_order_names_the_file_that_was_read_before_and_changed_in_between(
         turn(1, "start", [], ["state.json" if meets else "log"]),
         turn(0, "rename tmp -> state.json", [], ["state.json"]),
     ]
-    both = op.Interleave((op.Accept("a"), op.Nuke("b")), "0x4 1x4 0x4")
+    both = common.Interleave((op.Accept("a"), op.Nuke("b")), "0x4 1x4 0x4")
     result = OperationResult(inner=(ok(), ok()), details={"turns": turns})
     found = suggest(tmp_path, step(both, Verdict.BUG, 1, LOST, result=result))
     assert "stopped before `rename tmp -> state.json`" in found[0].text + found[0].evidence
@@ -190,7 +191,9 @@ def test_a_file_that_is_written_in_place_is_seen_where_it_was_broken_off(
     tmp_path: Path, where: str, in_place: bool
 ) -> None:
     crash = step(
-        op.CrashAt(op.Start("alpha", "x"), 8), sequence_id=2, result=ok(fired=True, stdout=where)
+        common.CrashAt(op.Start("alpha", "x"), 8),
+        sequence_id=2,
+        result=ok(fired=True, stdout=where),
     )
     unreadable = Violation("workers.state_readable", "It cannot be read.")
     found = suggest(tmp_path, crash, step(op.Up(), Verdict.BUG, 3, unreadable))
@@ -215,7 +218,9 @@ def test_an_error_that_was_answered_with_success_is_told(
     tmp_path: Path, code: int, mode: str
 ) -> None:
     start = op.Start("alpha", "x")
-    point: Operation = op.FailAt(start, 7) if mode == "errno" else op.TearAt(start, 7, "short")
+    point: Operation = (
+        common.FailAt(start, 7) if mode == "errno" else common.TearAt(start, 7, "short")
+    )
     result = ok(fired=True, stdout="call 7 tool#1 write state.tmp", inner=(OperationResult(code),))
     found = suggest(tmp_path, step(point, Verdict.BUG, 2, LOST, result=result))
     assert ("answered success although" in texts(found)) is (code == 0)
@@ -258,10 +263,10 @@ DEEDS: list[tuple[Operation, OperationResult]] = [
     (op.DirtySource(), FIRED),
     (op.Behave("alpha", ("crash",)), ok()),
     (op.Behave("alpha", ("slow:100",)), ok()),
-    (op.Parallel((op.Up(), op.Status())), ok(inner=(ok(), ok()))),
-    (op.Interleave((op.Up(), op.Status()), "0x1 1x2"), ok(inner=(ok(), ok()))),
-    (op.CrashAt(op.Start("alpha", "x"), 3), ok(fired=True, inner=(ok(),))),
-    (op.FailAt(op.Start("alpha", "x"), 3), ok(fired=False, inner=(ok(),))),
+    (common.Parallel((op.Up(), op.Status())), ok(inner=(ok(), ok()))),
+    (common.Interleave((op.Up(), op.Status()), "0x1 1x2"), ok(inner=(ok(), ok()))),
+    (common.CrashAt(op.Start("alpha", "x"), 3), ok(fired=True, inner=(ok(),))),
+    (common.FailAt(op.Start("alpha", "x"), 3), ok(fired=False, inner=(ok(),))),
 ]
 
 
@@ -277,7 +282,7 @@ def test_no_fault_is_claimed_only_where_nothing_fired_and_every_hint_has_evidenc
     found = suggest(tmp_path_factory.getbasetemp(), *steps)
     told = texts(found)
     fired = any(result.fired for _, result in deeds)
-    forced = any(isinstance(one, op.Parallel | op.Interleave) for one, _ in deeds)
+    forced = any(isinstance(one, common.Parallel | common.Interleave) for one, _ in deeds)
     if fired or forced:
         assert "No fault" not in told
         assert disturbances(steps)

@@ -20,6 +20,7 @@ from builders import (
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.model import Work, WorkersModel
 from mutiny.contracts.workers.observation import Observation
+from mutiny.kit import operations as common
 from mutiny.kit.judging import Judged
 from mutiny.kit.operations import CrashAt
 from mutiny.model.operation import Operation
@@ -111,7 +112,7 @@ def test_a_refused_task_is_no_work() -> None:
 @pytest.mark.parametrize("wrapped", [False, True], ids=["plain", "expected"])
 def test_a_target_that_always_says_yes_is_caught(operation: Operation, wrapped: bool) -> None:
     """And does not bring Mutiny down with it."""
-    asked = op.ExpectError(operation) if wrapped else operation
+    asked = common.ExpectError(operation) if wrapped else operation
     result = ok(tokens=(TOKEN,))
     answer = judge(model(belief()), asked, replace(result, inner=(result,) if wrapped else ()))
     assert verdict(answer) == bug("rejects_illegal")
@@ -226,7 +227,7 @@ def test_waiting_for_nobody_is_only_late() -> None:
 
 
 @pytest.mark.parametrize(
-    "operation", [op.WaitForIdle("alpha"), op.Settle(), op.AssertState("alpha", "idle")]
+    "operation", [op.WaitForIdle("alpha"), common.Settle(), op.AssertState("alpha", "idle")]
 )
 def test_a_step_that_could_not_be_done_is_inconclusive(operation: Operation) -> None:
     result = OperationResult(None, harness_error="the box is gone", timed_out=True)
@@ -242,7 +243,7 @@ def test_a_system_that_settles_is_well() -> None:
         faults=("KillAgent(...)",),
     )
     seen = picture(view("alpha", "needs_review"))
-    answer = judge(believed, op.Settle(), ok(), seen)
+    answer = judge(believed, common.Settle(), ok(), seen)
     assert verdict(answer) == SUCCESS
     assert answer.models[0].faults == ()
     assert answer.models[0].allowed("alpha") == {"needs_review"}
@@ -251,7 +252,7 @@ def test_a_system_that_settles_is_well() -> None:
 def test_a_system_that_does_not_settle_is_a_bug_and_says_what_is_missing() -> None:
     believed = model(belief("alpha", "working", due_at=1.0), belief("beta"))
     seen = picture(view("alpha", "working"), view("beta", "offline"))
-    answer = judge(believed, op.Settle(), timed_out("pending"), seen)
+    answer = judge(believed, common.Settle(), timed_out("pending"), seen)
     assert verdict(answer) == bug("recovers")
     assert "alpha is still working" in message(answer)
     assert "beta is offline" in message(answer)
@@ -278,7 +279,7 @@ def test_an_assertion_that_does_not_hold_is_a_bug(operation: Operation, text: st
 def expected_error(
     believed: WorkersModel, inner: Operation, result: OperationResult
 ) -> Judged[WorkersModel]:
-    return judge(believed, op.ExpectError(inner), replace(result, inner=(result,)))
+    return judge(believed, common.ExpectError(inner), replace(result, inner=(result,)))
 
 
 def test_the_refusal_that_was_asked_for() -> None:
@@ -330,7 +331,7 @@ def test_other_failures_are_no_refusals(
 # --- commands at once -----------------------------------------------------------------------------
 
 NOT_READY = refused("Worker 'alpha' is not in needs_review state (status: idle)")
-ACCEPTS = op.Parallel((op.Accept("alpha"), op.Accept("alpha")))
+ACCEPTS = common.Parallel((op.Accept("alpha"), op.Accept("alpha")))
 
 
 def accepted_at_once(
@@ -375,7 +376,7 @@ def test_a_conflict_merges_nothing_also_when_two_accepts_met_it() -> None:
 
 def test_the_order_is_found_wherever_it_is() -> None:
     """The reset came first though it is written last: then the add was right to succeed."""
-    parts = op.Parallel((op.Add("alpha"), op.Start("alpha", "x"), op.Nuke("alpha")))
+    parts = common.Parallel((op.Add("alpha"), op.Start("alpha", "x"), op.Nuke("alpha")))
     answers = (ok(), ok(tokens=(TOKEN,)), ok())
     answer = judge(
         model(belief("alpha", "needs_review")),
@@ -389,7 +390,7 @@ def test_the_order_is_found_wherever_it_is() -> None:
 
 
 def test_two_starts_give_one_task() -> None:
-    parts = op.Parallel((op.Start("alpha", "x"), op.Start("alpha", "y")))
+    parts = common.Parallel((op.Start("alpha", "x"), op.Start("alpha", "y")))
     late = refused("Worker 'alpha' is not idle (status: working)", tokens=("MT-0-2",))
     answer = judge(
         model(belief()),
@@ -403,7 +404,7 @@ def test_two_starts_give_one_task() -> None:
 
 
 def test_down_and_up_at_once_have_an_order() -> None:
-    parts = op.Parallel((op.Up(), op.Down()))
+    parts = common.Parallel((op.Up(), op.Down()))
     for seen, answers in (
         (HEALTHY, (ok(), ok())),
         (picture(view(), daemons=()), (refused("Daemon is already running"), ok())),

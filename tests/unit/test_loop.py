@@ -19,6 +19,7 @@ from mutiny.contracts.workers.profile import Limits, Profile
 from mutiny.engine.loop import Engine, Event, Outcome
 from mutiny.engine.rundir import RunDirectory
 from mutiny.errors import BoxError, StoreError, TargetMissing
+from mutiny.kit import operations as common
 from mutiny.kit.contract import Evidence, StepContext
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
@@ -90,7 +91,7 @@ def run(
     return engine.run(operations)
 
 
-BEGIN = (op.Reset(), op.Init(), op.Up())
+BEGIN = (common.Reset(), op.Init(), op.Up())
 
 
 def test_a_run_that_passes(tmp_path: Path) -> None:
@@ -148,7 +149,7 @@ def test_an_empty_run_is_inconclusive(tmp_path: Path) -> None:
 def test_an_operation_that_could_not_be_done_is_inconclusive(
     tmp_path: Path, error: Exception
 ) -> None:
-    outcome = run(tmp_path, Script([error], [DOWN]), op.Reset(), op.Init())
+    outcome = run(tmp_path, Script([error], [DOWN]), common.Reset(), op.Init())
     assert outcome.verdict is Verdict.INCONCLUSIVE
     (doubt, *_) = outcome.steps[-1].inconclusive
     assert type(error).__name__ in doubt
@@ -156,14 +157,14 @@ def test_an_operation_that_could_not_be_done_is_inconclusive(
 
 def test_a_look_that_fails_is_inconclusive(tmp_path: Path) -> None:
     script = Script([ok()], [DOWN, BoxError("no answer")])
-    outcome = run(tmp_path, script, op.Reset(), op.Init())
+    outcome = run(tmp_path, script, common.Reset(), op.Init())
     assert outcome.verdict is Verdict.INCONCLUSIVE
     assert "the oracle could not look" in outcome.steps[-1].inconclusive[0]
 
 
 def test_a_probe_that_fails_is_inconclusive(tmp_path: Path) -> None:
     blind = picture(daemons=None, sessions=None, probe_errors=("tmux: no answer",))
-    outcome = run(tmp_path, Script([ok()], [DOWN, blind]), op.Reset(), op.Init())
+    outcome = run(tmp_path, Script([ok()], [DOWN, blind]), common.Reset(), op.Init())
     assert outcome.verdict is Verdict.INCONCLUSIVE
     assert "tmux: no answer" in outcome.steps[-1].inconclusive
     assert any("could not read" in doubt for doubt in outcome.steps[-1].inconclusive)
@@ -184,7 +185,7 @@ def test_a_judge_that_breaks_down_is_inconclusive(
         raise AssertionError("a mistake of ours")
 
     monkeypatch.setattr(WorkersContract, "judge", broken)
-    outcome = run(tmp_path, Script([ok()], [DOWN]), op.Reset(), op.Init())
+    outcome = run(tmp_path, Script([ok()], [DOWN]), common.Reset(), op.Init())
     assert outcome.verdict is Verdict.INCONCLUSIVE
     assert "a mistake of ours" in json.dumps(outcome.steps[-1].as_json())
 
@@ -194,7 +195,7 @@ def test_a_target_that_cannot_start_ends_the_run_and_closes_the_journal(tmp_path
         raise TargetMissing("not there")
 
     with pytest.raises(TargetMissing):
-        Engine(QUICK, missing, RunDirectory(tmp_path)).run([op.Reset()])
+        Engine(QUICK, missing, RunDirectory(tmp_path)).run([common.Reset()])
     assert (tmp_path / "operations.jsonl").read_bytes() == b""
 
 
@@ -204,7 +205,7 @@ def test_a_full_disk_ends_the_run_but_not_the_box_behind_it(
     script = Script([ok()], [DOWN])
     monkeypatch.setattr("os.write", lambda *_: 3)
     with pytest.raises(StoreError):
-        run(tmp_path, script, op.Reset(), op.Init())
+        run(tmp_path, script, common.Reset(), op.Init())
     assert script.closed == 1
 
 
@@ -215,7 +216,7 @@ def test_evidence_that_cannot_be_had_is_told(
         raise BoxError("the box died")
 
     monkeypatch.setattr(Script, "evidence", gone)
-    outcome = run(tmp_path, Script([refused("disk on fire")], [DOWN]), op.Reset(), op.Init())
+    outcome = run(tmp_path, Script([refused("disk on fire")], [DOWN]), common.Reset(), op.Init())
     assert outcome.verdict is Verdict.BUG
     assert "the box died" in outcome.evidence.daemon_log
 
@@ -262,7 +263,7 @@ def test_what_is_broken_counts_also_where_the_step_itself_proves_nothing(
 def test_a_rule_without_lag_does_not_wait(tmp_path: Path) -> None:
     slow = WorkersContract(Profile(limits=Limits(lag_s=30.0)), PATTERNS)
     script = Script([ok()], [DOWN, picture(state_in_place=True, daemons=(), daemon_flag=False)])
-    outcome = run(tmp_path, script, op.Reset(), op.Init(), contract=slow)
+    outcome = run(tmp_path, script, common.Reset(), op.Init(), contract=slow)
     assert outcome.rule == "workers.state_atomic"
     assert script.waits == 0
 
@@ -295,23 +296,23 @@ def test_after_a_fault_a_bug_is_a_recovery_bug(tmp_path: Path) -> None:
 
 def test_a_timeout_stays_a_timeout(tmp_path: Path) -> None:
     late = OperationResult(None, timed_out=True, duration_ms=30_000)
-    outcome = run(tmp_path, Script([late], [DOWN]), op.Reset(), op.Init())
+    outcome = run(tmp_path, Script([late], [DOWN]), common.Reset(), op.Init())
     assert outcome.verdict is Verdict.TIMEOUT
     assert outcome.verdict.exit_code == 4
 
 
 def test_a_choice_is_made_by_the_seed_and_written_down(tmp_path: Path) -> None:
-    choice = op.Choice((op.Sleep(1), op.Sleep(2), op.Sleep(3)))
+    choice = common.Choice((common.Sleep(1), common.Sleep(2), common.Sleep(3)))
     taken = set()
     for seed in range(12):
         directory = tmp_path / str(seed)
         directory.mkdir()
-        outcome = run(directory, Script([ok()], [DOWN]), op.Reset(), choice, seed=seed)
+        outcome = run(directory, Script([ok()], [DOWN]), common.Reset(), choice, seed=seed)
         again = tmp_path / f"{seed}-again"
         again.mkdir()
-        repeated = run(again, Script([ok()], [DOWN]), op.Reset(), choice, seed=seed)
+        repeated = run(again, Script([ok()], [DOWN]), common.Reset(), choice, seed=seed)
         assert outcome.steps[-1].operation == repeated.steps[-1].operation
-        assert isinstance(outcome.steps[-1].operation, op.Sleep)
+        assert isinstance(outcome.steps[-1].operation, common.Sleep)
         taken.add(outcome.steps[-1].operation)
     assert len(taken) == 3
 
@@ -340,7 +341,7 @@ def test_listeners_hear_of_every_step_twice(tmp_path: Path) -> None:
     run(
         tmp_path,
         Script([ok()], [DOWN]),
-        op.Reset(),
+        common.Reset(),
         op.Init(),
         listeners=(lambda event: heard.append((event.sequence_id, event.step is not None)),),
     )
@@ -354,7 +355,7 @@ def test_a_reset_in_the_middle_makes_a_new_box(tmp_path: Path) -> None:
         boxes.append(Script([ok()], [DOWN]))
         return boxes[-1]
 
-    sequence = (op.Reset(), op.Init(), op.Reset(), op.Init())
+    sequence = (common.Reset(), op.Init(), common.Reset(), op.Init())
     outcome = Engine(QUICK, make, RunDirectory(tmp_path)).run(sequence)
     assert outcome.verdict is Verdict.SUCCESS, "the second init is legal: the workspace is new"
     assert [box.closed for box in boxes] == [1, 1]
@@ -385,7 +386,7 @@ def always(directory: Path, script: Script, *operations: Operation) -> Outcome:
 
 def test_what_runs_always_runs_after_a_bug_and_changes_no_verdict(tmp_path: Path) -> None:
     script = Script([ok(), refused("boom"), ok(), ok()], [DOWN, DOWN, UP, DOWN])
-    outcome = always(tmp_path, script, op.Reset(), op.Init(), op.Up())
+    outcome = always(tmp_path, script, common.Reset(), op.Init(), op.Up())
     assert outcome.verdict.is_bug
     assert outcome.failed_step is not None
     assert isinstance(outcome.failed_step.operation, op.Up)
@@ -398,7 +399,7 @@ def test_what_runs_always_runs_after_a_bug_and_changes_no_verdict(tmp_path: Path
 def test_a_promise_that_only_the_rollback_breaks_is_broken(tmp_path: Path) -> None:
     script = Script([ok(), refused("boom"), ok()], [DOWN, DOWN, DOWN])
     engine = Engine(QUICK, lambda _: script, RunDirectory(tmp_path))
-    outcome = engine.run((op.Reset(), op.Init()), always=(op.Status(), op.Down()))
+    outcome = engine.run((common.Reset(), op.Init()), always=(op.Status(), op.Down()))
     assert outcome.verdict.is_bug
     assert outcome.failed_step is not None
     assert isinstance(outcome.failed_step.operation, op.Status)
@@ -408,13 +409,13 @@ def test_a_promise_that_only_the_rollback_breaks_is_broken(tmp_path: Path) -> No
 def test_what_runs_always_runs_after_an_interrupt(tmp_path: Path) -> None:
     script = Interrupted([ok(), ok(), ok(), ok()], [DOWN, DOWN])
     with pytest.raises(KeyboardInterrupt):
-        always(tmp_path, script, op.Reset(), op.Init(), op.Doctor(), op.Up())
+        always(tmp_path, script, common.Reset(), op.Init(), op.Doctor(), op.Up())
     assert script.executed == [op.Init(), op.Doctor(), op.Down(), op.Status()]
     assert script.closed == 1
 
 
 def test_what_runs_always_runs_after_success_too(tmp_path: Path) -> None:
     script = Script([ok(), ok(), ok()], [DOWN])
-    outcome = always(tmp_path, script, op.Reset(), op.Init())
+    outcome = always(tmp_path, script, common.Reset(), op.Init())
     assert outcome.verdict is Verdict.SUCCESS
     assert len(outcome.rollback) == 2

@@ -13,6 +13,7 @@ from builders import CONTRACT
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.scenarios import SCENARIOS
 from mutiny.engine.minimise import Budget, Minimised, Progress, minimise
+from mutiny.kit import operations as common
 from mutiny.model.operation import Operation
 
 Run = tuple[Operation, ...]
@@ -222,43 +223,50 @@ def test_implausible_candidates_are_never_run() -> None:
 def test_a_real_sequence_is_shrunk_only_to_what_makes_sense() -> None:
     """As in real use: the fault alone would do, but nothing is killed that was never started."""
     scenario = SCENARIOS["multi_worker_chaos"]
-    scenario = tuple(item for item in scenario if not isinstance(item, op.Choice))
+    scenario = tuple(item for item in scenario if not isinstance(item, common.Choice))
     scenario = (*scenario[:-1], op.KillTmuxSession("gamma"), op.Down())
     counted = Counted(lambda candidate: op.KillTmuxSession("gamma") in candidate)
     found = minimise(scenario, counted, plausible=sensible, budget=PLENTY)
-    assert found.operations == (op.Reset(), op.Init(), op.Add("gamma"), op.KillTmuxSession("gamma"))
+    assert found.operations == (
+        common.Reset(),
+        op.Init(),
+        op.Add("gamma"),
+        op.KillTmuxSession("gamma"),
+    )
     assert all(sensible(candidate) for candidate in counted.asked)
 
 
 def test_simpler_forms_are_tried_and_kept() -> None:
     sequence: Run = (
-        op.Reset(),
+        common.Reset(),
         op.Init(),
         op.Up(),
         op.Add("zeta"),
         op.Add("omega"),
         op.Behave("omega", ("hang", "obey")),
         op.Start("omega", "Create something long and complicated.txt with 'a lot'"),
-        op.Sleep(3.2),
-        op.Parallel((op.Accept("omega"), op.Accept("omega"))),
+        common.Sleep(3.2),
+        common.Parallel((op.Accept("omega"), op.Accept("omega"))),
     )
 
     def fails(candidate: Run) -> bool:
         kinds = [type(item) for item in candidate]
         rest = iter(kinds)
-        return all(kind in rest for kind in (op.Add, op.Behave, op.Start, op.Sleep, op.Accept)) or (
-            all(kind in iter(kinds) for kind in (op.Add, op.Behave, op.Start, op.Sleep))
-            and op.Parallel in kinds
+        return all(
+            kind in rest for kind in (op.Add, op.Behave, op.Start, common.Sleep, op.Accept)
+        ) or (
+            all(kind in iter(kinds) for kind in (op.Add, op.Behave, op.Start, common.Sleep))
+            and common.Parallel in kinds
         )
 
     found = minimise(sequence, fails, plausible=sensible, simpler=CONTRACT.simpler, budget=PLENTY)
     assert found.operations == (
-        op.Reset(),
+        common.Reset(),
         op.Init(),
         op.Add("alpha"),
         op.Behave("alpha", ("hang",)),
         op.Start("alpha", "Create a.txt"),
-        op.Sleep(0.4),
+        common.Sleep(0.4),
         op.Accept("alpha"),
     )
 
@@ -277,11 +285,14 @@ def test_a_simpler_form_is_never_longer() -> None:
 def test_simplifying_that_never_ends_is_bounded() -> None:
     def forever(candidate: Run) -> Iterator[tuple[str, Run]]:
         (item,) = candidate
-        assert isinstance(item, op.Sleep)
-        yield "waits", (op.Sleep(item.seconds + 1),)
+        assert isinstance(item, common.Sleep)
+        yield "waits", (common.Sleep(item.seconds + 1),)
 
     found = minimise(
-        (op.Sleep(0),), lambda run: len(run) == 1, simpler=forever, budget=Budget(500, 1000, 1, 1)
+        (common.Sleep(0),),
+        lambda run: len(run) == 1,
+        simpler=forever,
+        budget=Budget(500, 1000, 1, 1),
     )
     assert isinstance(found, Minimised)
     assert found.runs <= 500

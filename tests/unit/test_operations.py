@@ -8,17 +8,18 @@ import pytest
 
 from mutiny.codec import decode_operation
 from mutiny.contracts.workers import operations as op
-from mutiny.contracts.workers.operations import OPERATIONS, STATUSES, awaited_status, worker_of
+from mutiny.contracts.workers.operations import OPERATIONS, STATUSES, awaited_status
 from mutiny.contracts.workers.scenarios import SCENARIOS
 from mutiny.kit import faults
 from mutiny.kit import operations as common
+from mutiny.kit.operations import worker_of
 from mutiny.model.operation import Kind, Operation, walk
 
 SAMPLES: tuple[Operation, ...] = (
-    op.Reset(),
-    op.Sleep(0.25),
+    common.Reset(),
+    common.Sleep(0.25),
     op.Behave("alpha", ("slow:400", "obey")),
-    op.Settle(),
+    common.Settle(),
     op.Init(),
     op.Up(),
     op.Down(),
@@ -49,16 +50,16 @@ SAMPLES: tuple[Operation, ...] = (
     op.CorruptState("truncate"),
     op.DirtySource(undo=True),
     op.MoveSource("docs/x.md"),
-    op.ExpectError(op.Start("nobody", "x")),
-    op.Choice((op.Up(), op.KillTmuxSession("beta"))),
-    op.Parallel((op.Accept("alpha"), op.Accept("alpha"))),
-    op.Trace(op.Accept("alpha"), "files"),
-    op.CrashAt(op.Accept("alpha"), 3),
-    op.KillAt(op.Start("alpha", "x"), 0),
-    op.FailAt(op.Accept("alpha"), 2, "EIO"),
-    op.TearAt(op.Accept("alpha"), 2, "short"),
-    op.PowerLossAt(op.Accept("alpha"), 7),
-    op.Interleave((op.Accept("alpha"), op.Nuke("alpha")), "0x1 1x2"),
+    common.ExpectError(op.Start("nobody", "x")),
+    common.Choice((op.Up(), op.KillTmuxSession("beta"))),
+    common.Parallel((op.Accept("alpha"), op.Accept("alpha"))),
+    common.Trace(op.Accept("alpha"), "files"),
+    common.CrashAt(op.Accept("alpha"), 3),
+    common.KillAt(op.Start("alpha", "x"), 0),
+    common.FailAt(op.Accept("alpha"), 2, "EIO"),
+    common.TearAt(op.Accept("alpha"), 2, "short"),
+    common.PowerLossAt(op.Accept("alpha"), 7),
+    common.Interleave((op.Accept("alpha"), op.Nuke("alpha")), "0x1 1x2"),
     faults.FillDisk("inodes", "source", during=op.Accept("alpha")),
     faults.ReadOnlyDisk(lasting=True),
     faults.SlowFiles(5.0, during=op.Up()),
@@ -108,7 +109,7 @@ def test_defaults_are_left_out_of_the_written_form() -> None:
     ("operation", "short"),
     [
         # As the terminal shows them.
-        (op.Reset(), "Reset"),
+        (common.Reset(), "Reset"),
         (op.Init(), "Init"),
         (op.Up(), "Up"),
         (op.Add("alpha"), 'Add(worker="alpha")'),
@@ -124,9 +125,9 @@ def test_defaults_are_left_out_of_the_written_form() -> None:
         (op.KillTmuxSession("gamma"), 'KillTmuxSession("gamma")'),
         (op.WaitForState("beta", "rebasing"), 'WaitForState("beta", status="rebasing")'),
         (op.Doctor(repair=True, yes=True), "Doctor(repair=True, yes=True)"),
-        (op.Sleep(0.5), "Sleep(seconds=0.5)"),
-        (op.ExpectError(op.Start("x", "test")), 'ExpectError(Start(worker="x", ...))'),
-        (op.Choice((op.Up(), op.Nuke("a"))), 'Choice([Up, Nuke(worker="a")])'),
+        (common.Sleep(0.5), "Sleep(seconds=0.5)"),
+        (common.ExpectError(op.Start("x", "test")), 'ExpectError(Start(worker="x", ...))'),
+        (common.Choice((op.Up(), op.Nuke("a"))), 'Choice([Up, Nuke(worker="a")])'),
     ],
     ids=str,
 )
@@ -137,7 +138,7 @@ def test_one_line_form(operation: Operation, short: str) -> None:
 @pytest.mark.parametrize(
     ("operation", "full"),
     [
-        (op.Reset(), "Reset()"),
+        (common.Reset(), "Reset()"),
         (op.KillDaemon(), "KillDaemon()"),
         (
             op.Start("alpha", "Create test.txt"),
@@ -147,7 +148,7 @@ def test_one_line_form(operation: Operation, short: str) -> None:
         (op.Accept("alpha"), 'Accept(worker="alpha")'),
         (op.Behave("a", ("hang",)), 'Behave(worker="a", turns=["hang"])'),
         (
-            op.ExpectError(op.Start("x", "two\nlines")),
+            common.ExpectError(op.Start("x", "two\nlines")),
             'ExpectError(Start(worker="x", prompt="two\\nlines"))',
         ),
     ],
@@ -177,7 +178,7 @@ def test_every_operation_says_what_it_is_for(operation: Operation) -> None:
 
 def test_walk_reaches_everything_inside() -> None:
     inner = op.PauseProcess("daemon", during=op.Up())
-    whole = op.Parallel((inner, op.Down()))
+    whole = common.Parallel((inner, op.Down()))
     assert list(walk(whole)) == [whole, inner, op.Up(), op.Down()]
 
 
@@ -205,18 +206,18 @@ def test_every_status_can_be_waited_for_and_asserted(status: str) -> None:
         (lambda: op.PauseProcess("kernel"), "kernel"),
         (lambda: op.PauseProcess("agent"), "needs its worker"),
         (lambda: op.CorruptState("burn"), "burn"),
-        (lambda: op.CrashAt(op.Up(), -1), "negative"),
-        (lambda: op.FailAt(op.Up(), 1, "EVERYTHING"), "EVERYTHING"),
-        (lambda: op.TearAt(op.Up(), 1, "softly"), "softly"),
+        (lambda: common.CrashAt(op.Up(), -1), "negative"),
+        (lambda: common.FailAt(op.Up(), 1, "EVERYTHING"), "EVERYTHING"),
+        (lambda: common.TearAt(op.Up(), 1, "softly"), "softly"),
         (lambda: op.Behave("a", ()), "turn"),
-        (lambda: op.Sleep(-1.0), "seconds"),
+        (lambda: common.Sleep(-1.0), "seconds"),
         (lambda: op.PauseProcess("daemon", -1.0), "seconds"),
-        (lambda: op.Choice(()), "option"),
-        (lambda: op.Parallel(()), "2 to 4"),
-        (lambda: op.Parallel(tuple(op.Up() for _ in range(5))), "2 to 4"),
+        (lambda: common.Choice(()), "option"),
+        (lambda: common.Parallel(()), "2 to 4"),
+        (lambda: common.Parallel(tuple(op.Up() for _ in range(5))), "2 to 4"),
         # A refusal is an answer of the target; Mutiny's own steps give none.
-        (lambda: op.ExpectError(op.AssertState("a", "idle")), "AssertState"),
-        (lambda: op.ExpectError(op.KillDaemon()), "KillDaemon"),
+        (lambda: common.ExpectError(op.AssertState("a", "idle")), "AssertState"),
+        (lambda: common.ExpectError(op.KillDaemon()), "KillDaemon"),
     ],
 )
 def test_nonsense_cannot_be_made(make: object, word: str) -> None:

@@ -14,6 +14,7 @@ from mutiny.contracts.workers.scenarios import SCENARIOS
 from mutiny.engine.journal import JournalWriter
 from mutiny.engine.replay import Replay, load, python_form
 from mutiny.errors import FormatError, MutinyError, NotReproducible, UsageError
+from mutiny.kit import operations as common
 from mutiny.model.verdict import Verdict
 from mutiny.model.violation import Violation
 
@@ -58,13 +59,13 @@ def test_args_may_be_left_out(file: Path) -> None:
 
 def test_an_object_needs_only_format_and_operations(file: Path) -> None:
     found = load(put(file, {"format": 1, "operations": [OPERATION]}), OPERATIONS, "workers")
-    assert found == Replay((op.Reset(),), "workers")
+    assert found == Replay((common.Reset(),), "workers")
 
 
 def journal(directory: Path, *violations: Violation) -> Path:
     path = directory / "operations.jsonl"
     writer = JournalWriter(path)
-    writer.append(step(op.Reset()))
+    writer.append(step(common.Reset()))
     writer.append(step(op.Up(), Verdict.BUG if violations else Verdict.SUCCESS, 2, *violations))
     writer.close()
     return path
@@ -87,7 +88,7 @@ def test_a_journal_is_a_replay(tmp_path: Path) -> None:
         },
     )
     expected = Replay(
-        (op.Reset(), op.Up()), "workers", "llmc", "p", 9, "workers.one_daemon", "unshare"
+        (common.Reset(), op.Up()), "workers", "llmc", "p", 9, "workers.one_daemon", "unshare"
     )
     assert load(path, OPERATIONS, "workers") == expected
     assert load(tmp_path, OPERATIONS, "workers") == expected
@@ -95,14 +96,14 @@ def test_a_journal_is_a_replay(tmp_path: Path) -> None:
 
 def test_a_journal_without_its_plan_is_a_plain_sequence(tmp_path: Path) -> None:
     assert load(journal(tmp_path), OPERATIONS, "workers") == Replay(
-        (op.Reset(), op.Up()), "workers"
+        (common.Reset(), op.Up()), "workers"
     )
 
 
 def test_a_run_directory_prefers_its_minimal_replay(tmp_path: Path) -> None:
     journal(tmp_path)
-    put(tmp_path / "minimal_replay.json", Replay((op.Reset(),), "workers").as_json())
-    assert load(tmp_path, OPERATIONS, "workers").operations == (op.Reset(),)
+    put(tmp_path / "minimal_replay.json", Replay((common.Reset(),), "workers").as_json())
+    assert load(tmp_path, OPERATIONS, "workers").operations == (common.Reset(),)
 
 
 # --- what is refused ------------------------------------------------------------------------------
@@ -231,7 +232,7 @@ def test_every_refusal_is_about_the_file_and_exits_with_2(file: Path, content: s
 
 
 def test_the_sequence_is_printed_as_the_seed_prints_it() -> None:
-    operations = (op.Reset(), op.Start("alpha", "Create test.txt"), op.Accept("alpha"))
+    operations = (common.Reset(), op.Start("alpha", "Create test.txt"), op.Accept("alpha"))
     assert python_form(operations, mark_last=True).splitlines() == [
         "Reset()",
         'Start(worker="alpha", prompt="Create test.txt")',

@@ -21,6 +21,7 @@ from mutiny.engine.journal import JournalWriter, Step
 from mutiny.engine.loop import Outcome
 from mutiny.engine.replay import MINIMISED, Replay
 from mutiny.engine.rundir import FORMAT, RunDirectory
+from mutiny.kit import operations as common
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
 from mutiny.model.violation import Violation
@@ -30,7 +31,9 @@ from mutiny.targets.kit.options import LiveOptions
 from mutiny.targets.registry import Target, find_spec
 
 VIOLATION = Violation("workers.nothing_lost", "It is gone.", "MT-7f3a-1", {"kind": "task"})
-REPLAY = Replay((op.Reset(), op.Up()), "workers", target="longboat", expect="workers.one_daemon")
+REPLAY = Replay(
+    (common.Reset(), op.Up()), "workers", target="longboat", expect="workers.one_daemon"
+)
 BOX = {
     "technique": "bwrap",
     "guarantee": "all of them",
@@ -64,7 +67,7 @@ def rich_step() -> Step:
         details={"a": [1]},
     )
     return step(
-        op.Parallel((op.Start("alpha", "x"), op.KillDaemon())),
+        common.Parallel((op.Start("alpha", "x"), op.KillDaemon())),
         Verdict.RECOVERY_BUG,
         3,
         VIOLATION,
@@ -89,7 +92,7 @@ def plan() -> dict[str, Any]:
 
 
 def failed(directory: Path) -> Outcome:
-    return outcome(directory, step(op.Reset()), rich_step())
+    return outcome(directory, step(common.Reset()), rich_step())
 
 
 def examples(directory: Path) -> dict[str, Any]:
@@ -154,7 +157,7 @@ def test_what_the_code_writes_is_valid(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("verdict", Verdict)
 def test_a_plain_line_of_every_verdict_is_valid(verdict: Verdict) -> None:
-    line = json.loads(json.dumps(step(op.Reset(), verdict).as_json()))
+    line = json.loads(json.dumps(step(common.Reset(), verdict).as_json()))
     assert schemas.problems("journal-line", line) == []
 
 
@@ -244,7 +247,7 @@ def test_what_is_wrong_inside_is_refused(name: str, change: Change, tmp_path: Pa
 def write_run(directory: Path) -> RunDirectory:
     run = RunDirectory(directory)
     writer = JournalWriter(run.journal_path)
-    writer.append(step(op.Reset()))
+    writer.append(step(common.Reset()))
     writer.append(rich_step())
     writer.close()
     made = examples(directory)

@@ -7,10 +7,11 @@ import pytest
 from builders import CONTRACT
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.scenarios import SCENARIOS
+from mutiny.kit import operations as common
 from mutiny.model.operation import Operation
 
 Run = tuple[Operation, ...]
-UP: Run = (op.Reset(), op.Init(), op.Up())
+UP: Run = (common.Reset(), op.Init(), op.Up())
 IDLE: Run = (*UP, op.Add("alpha"), op.WaitForIdle("alpha"))
 READY: Run = (*IDLE, op.Start("alpha", "x"), op.WaitForNeedsReview("alpha"))
 
@@ -31,8 +32,8 @@ def test_every_scenario_is_plausible(name: str) -> None:
         (*IDLE, op.Reject("nothing was reviewed")),
         (*IDLE, op.KillDaemon(), op.KillAgent("alpha")),
         (*IDLE, op.Start("alpha", "x"), op.WaitForState("alpha", "working")),
-        (*READY, op.Reset(), *IDLE[1:]),
-        (*IDLE, op.Parallel((op.Start("alpha", "x"), op.Start("alpha", "y")))),
+        (*READY, common.Reset(), *IDLE[1:]),
+        (*IDLE, common.Parallel((op.Start("alpha", "x"), op.Start("alpha", "y")))),
         (*IDLE, op.PauseProcess("daemon", during=op.Start("alpha", "x")), op.Accept("alpha")),
     ],
 )
@@ -45,10 +46,10 @@ def test_what_makes_sense(sequence: Run) -> None:
     [
         (),
         (op.Init(), op.Up()),
-        (op.Reset(), op.Up()),
-        (op.Reset(), op.Init(), op.Init()),
+        (common.Reset(), op.Up()),
+        (common.Reset(), op.Init(), op.Init()),
         (*UP, op.WaitForIdle("alpha")),
-        (op.Reset(), op.Init(), op.Add("alpha"), op.WaitForIdle("alpha")),
+        (common.Reset(), op.Init(), op.Add("alpha"), op.WaitForIdle("alpha")),
         (*IDLE, op.WaitForNeedsReview("alpha")),
         (*IDLE, op.WaitForPrompt("alpha")),
         (*UP, op.WaitForPrompt("alpha")),
@@ -57,12 +58,12 @@ def test_what_makes_sense(sequence: Run) -> None:
         (*UP, op.KillAgent("alpha")),
         (*UP, op.KillTmuxSession("alpha")),
         (*UP, op.KillTmuxServer()),
-        (op.Reset(), op.Init(), op.KillDaemon()),
+        (common.Reset(), op.Init(), op.KillDaemon()),
         (*UP, op.KillDaemon(), op.KillDaemon()),
-        (op.Reset(), op.Init(), op.PauseProcess("daemon")),
+        (common.Reset(), op.Init(), op.PauseProcess("daemon")),
         (*UP, op.PauseProcess("tmux")),
         (*IDLE, op.Nuke("alpha"), op.AssertState("alpha", "idle")),
-        (*READY, op.Reset(), op.Up()),
+        (*READY, common.Reset(), op.Up()),
     ],
 )
 def test_what_makes_no_sense(sequence: Run) -> None:
@@ -118,7 +119,7 @@ def test_a_worker_that_is_ready_is_not_held_busy_by_its_script() -> None:
         ),
         ((*UP, op.AssertWorkerExists("alpha")), (*IDLE, op.AssertWorkerExists("alpha"))),
         (
-            (op.Reset(), op.Init(), op.Add("alpha"), op.AssertSessionAlive("alpha")),
+            (common.Reset(), op.Init(), op.Add("alpha"), op.AssertSessionAlive("alpha")),
             (*IDLE, op.AssertSessionAlive("alpha")),
         ),
     ],
@@ -129,8 +130,8 @@ def test_what_only_the_original_made_true_is_not_asserted(shorter: Run, original
 
 
 def test_a_command_that_must_succeed_is_not_expected_to_fail() -> None:
-    assert not CONTRACT.plausible((*IDLE, op.ExpectError(START)), ())
-    assert CONTRACT.plausible((*IDLE, op.ExpectError(op.Accept("alpha"))), ())
+    assert not CONTRACT.plausible((*IDLE, common.ExpectError(START)), ())
+    assert CONTRACT.plausible((*IDLE, common.ExpectError(op.Accept("alpha"))), ())
 
 
 def forms(sequence: Run) -> list[tuple[str, Run]]:
@@ -139,12 +140,12 @@ def forms(sequence: Run) -> list[tuple[str, Run]]:
 
 def test_a_minimal_sequence_has_no_simpler_form() -> None:
     sequence = (*IDLE, op.Start("alpha", "Create a.txt"), op.Behave("alpha", ("hang",)))
-    without_the_worker = ("workers", (op.Reset(), op.Init(), op.Up()))
+    without_the_worker = ("workers", (common.Reset(), op.Init(), op.Up()))
     assert forms(sequence) == [without_the_worker]
 
 
 def test_a_combination_is_replaced_by_each_part() -> None:
-    both = op.Parallel((op.Accept("alpha"), op.Nuke("alpha")))
+    both = common.Parallel((op.Accept("alpha"), op.Nuke("alpha")))
     found = [form[-1] for word, form in forms((*IDLE, both)) if word == "unwrap"]
     assert found == [op.Accept("alpha"), op.Nuke("alpha")]
 
@@ -171,8 +172,8 @@ def test_names_that_are_prefixes_of_each_other_are_kept() -> None:
 def test_workers_inside_combinations_are_renamed_too() -> None:
     sequence = (
         *UP,
-        op.ExpectError(op.Accept("zeta")),
-        op.Parallel((op.Nuke("zeta"), op.Nuke("zeta"))),
+        common.ExpectError(op.Accept("zeta")),
+        common.Parallel((op.Nuke("zeta"), op.Nuke("zeta"))),
         op.PauseProcess("agent", worker="zeta", during=op.Message("zeta", "x")),
     )
     renamed = dict(forms(sequence))["names"]
@@ -194,11 +195,11 @@ def test_texts_are_shortened_together_and_one_by_one() -> None:
 def test_long_sleeps_shrink_and_short_ones_stay() -> None:
     seconds, rounds = 8.0, 0
     while True:
-        found = [form for word, form in forms((*UP, op.Sleep(seconds))) if word == "waits"]
+        found = [form for word, form in forms((*UP, common.Sleep(seconds))) if word == "waits"]
         if not found:
             break
         last = found[0][-1]
-        assert isinstance(last, op.Sleep)
+        assert isinstance(last, common.Sleep)
         assert last.seconds < seconds
         seconds, rounds = last.seconds, rounds + 1
     assert rounds <= 5

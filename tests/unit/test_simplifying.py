@@ -21,10 +21,10 @@ PLENTY = Budget(runs=10_000, seconds=10_000, confirm=1, of=1)
     ("one", "other"),
     [
         ((op.Up(),), (op.Up(), op.Down())),
-        ((op.Up(), op.Down()), (op.Up(), op.Parallel((op.Down(), op.Up())))),
+        ((op.Up(), op.Down()), (op.Up(), common.Parallel((op.Down(), op.Up())))),
         ((op.Add("zeta"), op.Nuke("zeta")), (op.Add("a"), op.Nuke("b"))),
-        ((op.CrashAt(START, 39),), (common.KillDuring(START, 5.0),)),
-        ((op.Sleep(0.5),), (op.Sleep(1.5),)),
+        ((common.CrashAt(START, 39),), (common.KillDuring(START, 5.0),)),
+        ((common.Sleep(0.5),), (common.Sleep(1.5),)),
         ((op.Message("alpha", "x"),), (op.Message("alpha", "Use uppercase"),)),
         ((op.Add("alpha"),), (op.Add("w"),)),
     ],
@@ -48,11 +48,17 @@ def test_the_order_is_total_and_every_pass_has_a_name(
 
 
 def test_every_pass_is_counted_with_what_it_took_and_won() -> None:
-    whole: Run = (op.Reset(), op.Init(), op.Sleep(2.0), op.Message("w", "long text"), op.Status())
+    whole: Run = (
+        common.Reset(),
+        op.Init(),
+        common.Sleep(2.0),
+        op.Message("w", "long text"),
+        op.Status(),
+    )
 
     def fails(candidate: Run) -> bool:
         told = any(isinstance(item, op.Message) for item in candidate)
-        return told and any(isinstance(item, op.Sleep) for item in candidate)
+        return told and any(isinstance(item, common.Sleep) for item in candidate)
 
     def simpler(sequence: Run) -> list[tuple[str, Run]]:
         return list(WorkersContract().simpler(sequence))

@@ -22,6 +22,7 @@ from mutiny.contracts.workers.profile import Profile
 from mutiny.contracts.workers.scenarios import SCENARIOS
 from mutiny.contracts.workers.supported import supported as workers_say
 from mutiny.experiments.compile import compile_experiment, fit_plan
+from mutiny.kit import operations as common
 from mutiny.kit.operations import ExpectError, Parallel
 from mutiny.kit.supported import TargetWords, fitted
 from mutiny.model.operation import Kind, Operation, walk
@@ -118,7 +119,7 @@ def test_a_target_without_a_doctor_recovers_without_one() -> None:
         steps = contract.recovery(workers.Accept("alpha"), world_ended=ended, damaged=True)
         assert not any(isinstance(one, workers.Doctor) for one in steps)
         assert workers.Accept("alpha") in steps, "the command that was broken is tried again"
-    assert any(isinstance(one, workers.Settle) for one in steps)
+    assert any(isinstance(one, common.Settle) for one in steps)
 
 
 @pytest.mark.parametrize("target", ["coordination-a", "coordination-b", "coordination-c"])

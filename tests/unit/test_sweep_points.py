@@ -22,6 +22,7 @@ from builders import (
 )
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.observation import Observation
+from mutiny.kit import operations as common
 from mutiny.kit.contract import Answered
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
@@ -31,8 +32,12 @@ START = op.Start("alpha", "x")
 IDLE = picture(view())
 WORKING = picture(view("alpha", "working"))
 DEAD = OperationResult(None, signal=9, tokens=(TOKEN,))
-ENDING: list[Operation] = [op.CrashAt(START, 1), op.PowerLossAt(START, 1), op.TearAt(START, 1)]
-SPARING: list[Operation] = [op.KillAt(START, 1), op.FailAt(START, 1)]
+ENDING: list[Operation] = [
+    common.CrashAt(START, 1),
+    common.PowerLossAt(START, 1),
+    common.TearAt(START, 1),
+]
+SPARING: list[Operation] = [common.KillAt(START, 1), common.FailAt(START, 1)]
 
 
 def judge(
@@ -70,21 +75,21 @@ def test_an_acknowledgement_means_that_it_has_happened(operation: Operation) -> 
 
 
 def test_a_failure_with_any_text_leaves_both_open() -> None:
-    answered = judge(op.FailAt(START, 1), refused("No space left on device", tokens=(TOKEN,)))
+    answered = judge(common.FailAt(START, 1), refused("No space left on device", tokens=(TOKEN,)))
     assert answered.verdict is Verdict.SUCCESS
     assert sorted(map(sorted, tokens(answered))) == [[], [TOKEN]]
 
 
 def test_a_traceback_is_a_bug_all_the_same() -> None:
     crash = OperationResult(1, stderr=TRACEBACK)
-    answered = judge(op.FailAt(START, 1), crash)
+    answered = judge(common.FailAt(START, 1), crash)
     assert answered.verdict is Verdict.BUG
     assert answered.violation is not None
     assert answered.violation.rule == "workers.no_crash"
 
 
 def test_what_must_be_refused_has_not_happened() -> None:
-    answered = judge(op.CrashAt(op.Accept("alpha"), 2), DEAD)
+    answered = judge(common.CrashAt(op.Accept("alpha"), 2), DEAD)
     assert len(answered.model.alternatives) == 1
 
 
@@ -97,15 +102,15 @@ def test_a_point_that_was_not_reached_proves_nothing(changes: dict[str, Any]) ->
 
 
 def test_the_next_look_decides_which_it_was() -> None:
-    answered = judge(op.KillAt(START, 1), DEAD, WORKING)
-    checked = CONTRACT.check(answered.model, op.Sleep(), True, IDLE, WORKING)
+    answered = judge(common.KillAt(START, 1), DEAD, WORKING)
+    checked = CONTRACT.check(answered.model, common.Sleep(), True, IDLE, WORKING)
     assert checked.broken == ()
     # The other one stays possible for as long as a recovery may take, but it fits no more.
     assert checked.model is not None
     assert [set(one.work) for one in checked.model.alternatives] == [{TOKEN}, set()]
     assert checked.model.fitting == 1
     late = replace(WORKING, at=checked.model.undecided_until + 1)
-    decided = CONTRACT.check(checked.model, op.Sleep(), True, IDLE, late)
+    decided = CONTRACT.check(checked.model, common.Sleep(), True, IDLE, late)
     assert decided.model is not None
     assert [set(one.work) for one in decided.model.alternatives] == [{TOKEN}]
 
@@ -116,7 +121,7 @@ def test_points_beside_syncs_renames_and_the_end_come_first() -> None:
     names = ["write"] * 20
     names[7], names[12] = "fsync", "renameat2"
     calls = [{"name": name} for name in names]
-    points = [op.CrashAt(START, index) for index in range(21)]
+    points = [common.CrashAt(START, index) for index in range(21)]
     assert _chosen(points, calls, None) == points
     assert [one.call for one in _chosen(points, calls, 7)] == [0, 7, 8, 12, 13, 19, 20]
     few = [one.call for one in _chosen(points, calls, 3)]
@@ -131,7 +136,7 @@ def test_somebody_elses_commit_may_be_what_a_command_runs_against() -> None:
     from mutiny.errors import UsageError
     from mutiny.modes.sweep import rival
 
-    scenario = (op.Reset(), op.Init(), START)
+    scenario = (common.Reset(), op.Init(), START)
     assert rival(scenario, "MoveSource", op.OPERATIONS) == op.MoveSource()
     assert rival(scenario, "Start", op.OPERATIONS) == START
     with pytest.raises(UsageError, match="needs arguments"):

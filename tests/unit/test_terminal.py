@@ -12,6 +12,7 @@ from mutiny.contracts.workers import operations as op
 from mutiny.engine.journal import Step
 from mutiny.engine.loop import Event
 from mutiny.engine.replay import Replay
+from mutiny.kit import operations as common
 from mutiny.model.verdict import Verdict
 from mutiny.model.violation import Violation
 from mutiny.report.terminal import Terminal
@@ -36,7 +37,7 @@ def shown(*steps: Step, out: io.StringIO | None = None) -> str:
 def test_one_line_a_step() -> None:
     slow = ok(duration_ms=45_230)
     text = shown(
-        step(op.Reset(), sequence_id=1, result=ok(duration_ms=500)),
+        step(common.Reset(), sequence_id=1, result=ok(duration_ms=500)),
         step(op.Add("alpha"), sequence_id=4, result=ok(duration_ms=1_200)),
         step(op.WaitForIdle("alpha"), sequence_id=6, result=ok(duration_ms=5_000)),
         step(op.Start("alpha", "Create a.txt"), sequence_id=7, result=ok(duration_ms=1_500)),
@@ -107,7 +108,7 @@ def test_the_block_below_a_failure(tmp_path: Path) -> None:
     violation = Violation("workers.fails_clearly", "Review failed due to a dirty worktree.")
     result = refused("Worker 'beta' worktree has uncommitted changes", argv=("longboat", "review"))
     last = step(op.Review("beta"), Verdict.BUG, 11, violation, result=result)
-    lines = failure(tmp_path, last, Replay((op.Reset(),), "workers"))
+    lines = failure(tmp_path, last, Replay((common.Reset(),), "workers"))
     order = [
         "!!! Error Detected !!!",
         "Error Type: Crashes",

@@ -44,7 +44,7 @@ LASTING = faults.StarveCpu(0.2, lasting=True)
         (Reset(),),
         (Reset(), Sleep(1.0)),
         (Reset(), op.WaitForIdle("alpha")),
-        (Reset(), op.Settle()),
+        (Reset(), common.Settle()),
         (Reset(), op.AssertState("alpha", "idle")),
         (Reset(), op.DirtySource()),
         (Reset(), op.Behave("alpha", ("hang",)), Sleep(0.1)),
@@ -75,7 +75,7 @@ def test_a_command_is_a_command_wherever_it_stands(operation: Operation) -> None
     assert "no command of the target ran" not in untested(Reset(), operation)
 
 
-@pytest.mark.parametrize("end", [(common.Heal(),), (op.Settle(), op.Status()), ()])
+@pytest.mark.parametrize("end", [(common.Heal(),), (common.Settle(), op.Status()), ()])
 def test_a_lasting_fault_that_nobody_could_feel(end: tuple[Operation, ...]) -> None:
     (reason, *_) = untested(op.Init(), LASTING, Sleep(1.0), *end)
     assert reason == f"nothing was asked of the target while {LASTING.short()} was on"
@@ -101,13 +101,18 @@ def test_a_probe_that_asks_all_the_time_feels_it_too() -> None:
 
 @pytest.mark.parametrize(
     "fault",
-    [op.KillDaemon(), op.CorruptState(), common.KillDuring(op.Init(), 5), op.CrashAt(op.Init(), 1)],
+    [
+        op.KillDaemon(),
+        op.CorruptState(),
+        common.KillDuring(op.Init(), 5),
+        common.CrashAt(op.Init(), 1),
+    ],
 )
 def test_after_the_last_fault_the_target_is_asked_again(fault: Operation) -> None:
     assert untested(op.Init(), fault, Sleep(1.0)) == (
         f"nothing was asked of the target after {fault.short()}",
     )
-    assert untested(op.Init(), fault, op.Settle()) == ()
+    assert untested(op.Init(), fault, common.Settle()) == ()
     assert untested(op.Init(), fault, repeats=True) == (), "a replay ends where the failure was"
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mutiny.kit.operations import Heal, KillDuring, LibraryFault
+from mutiny.kit.operations import Heal, KillDuring, LibraryFault, check_one_of
 from mutiny.model.operation import Operation
 
 ROLES = ("daemon", "agent", "tmux")
@@ -29,11 +29,6 @@ MOST_SPARE = {
 under it would only look as if it had survived something.
 """
 DAMAGES = ("truncate", "append", "flip", "garbage", "empty", "stale", "delete")
-
-
-def _one_of(name: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise ValueError(f"{name} {value!r} is none of {', '.join(known)}")
 
 
 def _within(name: str, value: float, least: float, most: float) -> None:
@@ -55,7 +50,7 @@ class FillDisk(LibraryFault):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _one_of("what", self.what, ("bytes", "inodes"))
+        check_one_of("what", self.what, ("bytes", "inodes"))
 
 
 @dataclass(frozen=True)
@@ -88,7 +83,7 @@ class Forbid(LibraryFault):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _one_of("what", self.what, ("write", "all"))
+        check_one_of("what", self.what, ("write", "all"))
         if self.what == "all" and self.lasting:
             raise ValueError("a place that nobody may use cannot be looked at: not lasting")
 
@@ -102,7 +97,7 @@ class HoldLock(LibraryFault):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _one_of("how", self.how, ("flock", "posix", "sqlite"))
+        check_one_of("how", self.how, ("flock", "posix", "sqlite"))
 
 
 @dataclass(frozen=True)
@@ -116,7 +111,7 @@ class DamageFile(LibraryFault):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _one_of("how", self.how, DAMAGES)
+        check_one_of("how", self.how, DAMAGES)
 
 
 # --- clock ----------------------------------------------------------------------------------------
@@ -160,8 +155,8 @@ class Partition(LibraryFault):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _one_of("direction", self.direction, ("both", "to", "from"))
-        _one_of("how", self.how, ("drop", "reject"))
+        check_one_of("direction", self.direction, ("both", "to", "from"))
+        check_one_of("how", self.how, ("drop", "reject"))
         _within("loss", self.loss, LEAST_LOSS, 1)
 
 
@@ -194,8 +189,8 @@ class LowerLimit(LibraryFault):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _one_of("role", self.role, ROLES)
-        _one_of("what", self.what, ("descriptors", "memory", "file_size"))
+        check_one_of("role", self.role, ROLES)
+        check_one_of("what", self.what, ("descriptors", "memory", "file_size"))
         _within(f"spare of {self.what}", self.spare, 0, MOST_SPARE[self.what])
         if self.role == "agent" and self.worker is None:
             raise ValueError("the limit of an agent needs its worker")

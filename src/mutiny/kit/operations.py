@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -24,6 +25,18 @@ def check_seconds(seconds: float) -> None:
         raise ValueError(f"seconds {problem}")
 
 
+def check_one_of(name: str, value: str, known: Collection[str]) -> None:
+    """Refuse a word that is none of these."""
+    if value not in known:
+        raise ValueError(f"{name} {value!r} is none of {', '.join(known)}")
+
+
+def check_command(name: str, operation: Operation | None) -> None:
+    """Refuse what the target does not have to answer."""
+    if operation is not None and operation.kind is not Kind.COMMAND:
+        raise ValueError(f"{name} must be a command; {operation.type} is none")
+
+
 LEAST_S = 0.05
 """A fault that is on for less than this is over before anybody can notice it."""
 
@@ -33,6 +46,24 @@ def check_noticeable(seconds: float) -> None:
     check_seconds(seconds)
     if not seconds >= LEAST_S:  # nor is what is no number
         raise ValueError(f"seconds must be at least {LEAST_S:g} to be noticed, got {seconds:g}")
+
+
+@dataclass(frozen=True)
+class OfWorker(Operation):
+    """Something that one worker says, or that is said, done or asked about it."""
+
+    worker: str
+
+
+def named_by(operation: Operation, argument: str) -> str | None:
+    """The name that an operation gives in this argument, if it does."""
+    value = getattr(operation, argument, None)
+    return value if isinstance(value, str) else None
+
+
+def worker_of(operation: Operation) -> str | None:
+    """The worker that an operation names, if any."""
+    return named_by(operation, "worker")
 
 
 # --- control -------------------------------------------------------------------------------------
@@ -126,8 +157,7 @@ class FailAt(SweepPoint):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.errno not in ERRNOS:
-            raise ValueError(f"errno {self.errno!r} is none of {', '.join(ERRNOS)}")
+        check_one_of("errno", self.errno, ERRNOS)
 
 
 @dataclass(frozen=True)
@@ -142,8 +172,7 @@ class TearAt(SweepPoint):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.mode not in TEARS:
-            raise ValueError(f"mode {self.mode!r} is none of {', '.join(TEARS)}")
+        check_one_of("mode", self.mode, TEARS)
 
 
 @dataclass(frozen=True)
@@ -242,8 +271,7 @@ class LibraryFault(Operation):
     def __post_init__(self) -> None:
         if self.seconds != 0:
             check_noticeable(self.seconds)
-        if self.during is not None and self.during.kind is not Kind.COMMAND:
-            raise ValueError(f"during must be a command; {self.during.type} is none")
+        check_command("during", self.during)
         if self.lasting and (self.during is not None or self.seconds):
             raise ValueError("give one of during, seconds and lasting")
         if not (self.lasting or self.during is not None or self.seconds or self.instant):

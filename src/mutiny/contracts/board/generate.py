@@ -132,7 +132,7 @@ def _task(scene: Scene, operation: Operation) -> Task:
 def _owned(scene: Scene, operation: Operation) -> bool:
     """Does this worker, as far as is known, hold this task?"""
     task = _model(scene).tasks.get(op.task_of(operation) or "")
-    return task is not None and task.held and task.owner == op.worker_of(operation)
+    return task is not None and task.held and task.owner == common.worker_of(operation)
 
 
 def _holders(scene: Scene) -> list[str]:

@@ -249,7 +249,7 @@ class BoardJudge(Judge[BoardModel, BoardObservation]):
             saved = model.checkpoints.get(operation.name, model.tasks)
             return Judged(Verdict.SUCCESS, (replace(model, tasks=saved).as_seen(self.seen),))
         if answer.ok:
-            worker = op.worker_of(operation)
+            worker = common.worker_of(operation)
             heard = model if worker is None else model.spoke(worker, when, sure=True)
             return Judged(Verdict.SUCCESS, (learn(heard, operation, answer),))
         return self._said_clearly(model, operation, answer, _at_least_heard(model, operation, when))
@@ -334,7 +334,7 @@ class BoardJudge(Judge[BoardModel, BoardObservation]):
             answer = self.contract.read(result)
             if isinstance(part, op.Claim) and answer.ok and answer.task:
                 other = taken.setdefault(answer.task, part)
-                if other is not part and op.worker_of(other) != part.worker:
+                if other is not part and common.worker_of(other) != part.worker:
                     text = f"{other} and {part} were both given task {answer.task}."
                     return self.violation("single_owner", text, answer.task)
         return None
@@ -366,7 +366,7 @@ class BoardJudge(Judge[BoardModel, BoardObservation]):
 
 def _at_least_heard(model: BoardModel, operation: Operation, when: Span) -> BoardModel:
     """Whatever became of its command, the worker may have been heard of."""
-    worker = op.worker_of(operation)
+    worker = common.worker_of(operation)
     return model if worker is None else model.spoke(worker, when, sure=False)
 
 

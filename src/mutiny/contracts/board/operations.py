@@ -11,7 +11,14 @@ from typing import ClassVar
 
 from mutiny.kit import operations as common
 from mutiny.kit.faults import DAMAGES
-from mutiny.kit.operations import check_noticeable, check_seconds
+from mutiny.kit.operations import (
+    OfWorker,
+    check_command,
+    check_noticeable,
+    check_one_of,
+    check_seconds,
+    named_by,
+)
 from mutiny.kit.registry import registry
 from mutiny.model.operation import Kind, Operation
 
@@ -39,6 +46,27 @@ def split_new_task(text: str) -> tuple[str, tuple[str, ...]]:
     return name, tuple(word for word in depends.split(",") if word)
 
 
+@dataclass(frozen=True)
+class OfTask(Operation):
+    """Something that is said, done or asked about one task."""
+
+    task: str
+
+
+@dataclass(frozen=True)
+class OfNode(Operation):
+    """What a node says that leads, or wants to."""
+
+    node: str
+
+
+@dataclass(frozen=True)
+class OfCopy(Operation):
+    """What is said about a copy of the board."""
+
+    name: str
+
+
 def _check_name(what: str, name: str) -> None:
     if not name or name != name.strip():
         raise ValueError(f"{what} must be a name, got {name!r}")
@@ -56,8 +84,7 @@ class Configure(Operation):
     kind: ClassVar[Kind] = Kind.CONTROL
 
     def __post_init__(self) -> None:
-        if self.name not in SETTINGS:
-            raise ValueError(f"name {self.name!r} is none of {', '.join(SETTINGS)}")
+        check_one_of("name", self.name, SETTINGS)
 
 
 @dataclass(frozen=True)
@@ -68,10 +95,9 @@ class Settle(common.Settle):
 
 
 @dataclass(frozen=True)
-class SpawnWorker(Operation):
+class SpawnWorker(OfWorker):
     """Start workers in the background: `worker`, or `worker-1`, `worker-2`, ... when there are several."""
 
-    worker: str
     behaviour: str = "healthy"
     count: int = 1
     kind: ClassVar[Kind] = Kind.CONTROL
@@ -94,11 +120,9 @@ class SpawnWorker(Operation):
         return tuple(f"{self.worker}-{number}" for number in range(1, self.count + 1))
 
 
-@dataclass(frozen=True)
-class StopWorker(Operation):
+class StopWorker(OfWorker):
     """Ask spawned workers (this one, or all of this name) to end; they finish what they hold."""
 
-    worker: str
     kind: ClassVar[Kind] = Kind.CONTROL
 
 
@@ -126,10 +150,9 @@ class Down(Operation):
 
 
 @dataclass(frozen=True)
-class AddTask(Operation):
+class AddTask(OfTask):
     """A new task; `size` bytes of payload go with it."""
 
-    task: str
     priority: int = 5
     depends: tuple[str, ...] = ()
     max_attempts: int | None = None
@@ -157,18 +180,16 @@ class AddBatch(Operation):
 
 
 @dataclass(frozen=True)
-class Claim(Operation):
+class Claim(OfWorker):
     """A worker takes the best task, or this one."""
 
-    worker: str
     task: str | None = None
 
 
 @dataclass(frozen=True)
-class OwnerCommand(Operation):
+class OwnerCommand(OfWorker):
     """What a worker says about a task that it holds, or believes to hold."""
 
-    worker: str
     task: str
     stale: bool = False
     """With the epoch before the last one that this worker was given, or none that is right."""
@@ -193,57 +214,38 @@ class Release(OwnerCommand):
     """The owner gives it back."""
 
 
-@dataclass(frozen=True)
-class Heartbeat(Operation):
+class Heartbeat(OfWorker):
     """The worker lives."""
 
-    worker: str
 
-
-@dataclass(frozen=True)
-class Cancel(Operation):
+class Cancel(OfTask):
     """Nobody needs the task any more."""
 
-    task: str
 
-
-@dataclass(frozen=True)
-class Retry(Operation):
+class Retry(OfTask):
     """A failed task gets all its attempts again, by hand."""
-
-    task: str
 
 
 class Recover(Operation):
     """Return what dead workers hold."""
 
 
-@dataclass(frozen=True)
-class Checkpoint(Operation):
+class Checkpoint(OfCopy):
     """Keep a copy of the board."""
 
-    name: str
 
-
-@dataclass(frozen=True)
-class Restore(Operation):
+class Restore(OfCopy):
     """Bring a copy back."""
 
-    name: str
 
-
-@dataclass(frozen=True)
-class Elect(Operation):
+class Elect(OfNode):
     """A node wants to lead."""
 
-    node: str
-
 
 @dataclass(frozen=True)
-class LeaderCommand(Operation):
+class LeaderCommand(OfNode):
     """What a node says as the leader that it is, or believes to be."""
 
-    node: str
     stale: bool = False
     """With the token before the last one that this node was given, or none that is right."""
 
@@ -340,8 +342,7 @@ class Drive(Operation):
     positional: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if self.shape not in DRIVES:
-            raise ValueError(f"shape {self.shape!r} is none of {', '.join(DRIVES)}")
+        check_one_of("shape", self.shape, DRIVES)
         _check_count("count", self.count, 1_000_000)
         _check_count("workers", self.workers, 256)
         _check_count("size", self.size, 64_000_000)
@@ -357,17 +358,15 @@ class Drive(Operation):
 
 
 @dataclass(frozen=True)
-class WaitForStatus(Operation):
+class WaitForStatus(OfTask):
     """Until a task has a status."""
 
-    task: str
     status: str
     timeout_seconds: float | None = None
     kind: ClassVar[Kind] = Kind.WAIT
 
     def __post_init__(self) -> None:
-        if self.status not in STATUSES:
-            raise ValueError(f"status {self.status!r} is none of {', '.join(STATUSES)}")
+        check_one_of("status", self.status, STATUSES)
 
 
 @dataclass(frozen=True)
@@ -379,33 +378,29 @@ class WaitForSettled(Operation):
 
 
 @dataclass(frozen=True)
-class WaitForAgent(Operation):
+class WaitForAgent(OfTask):
     """Until an agent of the board's own works on a task, and as many as `runs` have begun it in all."""
 
-    task: str
     runs: int = 1
     timeout_seconds: float | None = None
     kind: ClassVar[Kind] = Kind.WAIT
 
 
 @dataclass(frozen=True)
-class AssertStatus(Operation):
+class AssertStatus(OfTask):
     """A task has this status now."""
 
-    task: str
     status: str
     kind: ClassVar[Kind] = Kind.ASSERTION
 
     def __post_init__(self) -> None:
-        if self.status not in STATUSES:
-            raise ValueError(f"status {self.status!r} is none of {', '.join(STATUSES)}")
+        check_one_of("status", self.status, STATUSES)
 
 
 @dataclass(frozen=True)
-class AssertOwner(Operation):
+class AssertOwner(OfTask):
     """A task belongs to this worker now."""
 
-    task: str
     worker: str
     kind: ClassVar[Kind] = Kind.ASSERTION
 
@@ -427,19 +422,16 @@ class Verify(Operation):
 # --- faults ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class KillWorker(Operation):
+class KillWorker(OfWorker):
     """Kill spawned workers (this one, or all of this name), with whatever command they are in."""
 
-    worker: str
     kind: ClassVar[Kind] = Kind.FAULT
 
 
 @dataclass(frozen=True)
-class PauseWorker(Operation):
+class PauseWorker(OfWorker):
     """Stop a spawned worker and what it runs for some seconds; then it goes on."""
 
-    worker: str
     seconds: float = 1.0
     kind: ClassVar[Kind] = Kind.FAULT
 
@@ -447,11 +439,9 @@ class PauseWorker(Operation):
         check_noticeable(self.seconds)
 
 
-@dataclass(frozen=True)
-class KillAgent(Operation):
+class KillAgent(OfTask):
     """The agent process that works on this task is killed."""
 
-    task: str
     kind: ClassVar[Kind] = Kind.FAULT
 
 
@@ -463,8 +453,7 @@ class KillServer(Operation):
     kind: ClassVar[Kind] = Kind.FAULT
 
     def __post_init__(self) -> None:
-        if self.after is not None and self.after.kind is not Kind.COMMAND:
-            raise ValueError(f"after must be a command; {self.after.type} is none")
+        check_command("after", self.after)
 
     def children(self) -> tuple[Operation, ...]:
         return () if self.after is None else (self.after,)
@@ -487,8 +476,7 @@ class CorruptBoard(Operation):
     kind: ClassVar[Kind] = Kind.FAULT
 
     def __post_init__(self) -> None:
-        if self.how not in DAMAGES:
-            raise ValueError(f"how {self.how!r} is none of {', '.join(DAMAGES)}")
+        check_one_of("how", self.how, DAMAGES)
 
 
 @dataclass(frozen=True)
@@ -501,8 +489,7 @@ class HoldBoardLock(Operation):
 
     def __post_init__(self) -> None:
         check_noticeable(self.seconds)
-        if self.during is not None and self.during.kind is not Kind.COMMAND:
-            raise ValueError(f"during must be a command; {self.during.type} is none")
+        check_command("during", self.during)
 
     def children(self) -> tuple[Operation, ...]:
         return () if self.during is None else (self.during,)
@@ -525,13 +512,6 @@ READING = (Status, List)
 """Commands that change nothing."""
 
 
-def worker_of(operation: Operation) -> str | None:
-    """The worker that an operation names, if any."""
-    value = getattr(operation, "worker", None)
-    return value if isinstance(value, str) else None
-
-
 def task_of(operation: Operation) -> str | None:
     """The task that an operation names, if any."""
-    value = getattr(operation, "task", None)
-    return value if isinstance(value, str) else None
+    return named_by(operation, "task")

@@ -23,6 +23,7 @@ from mutiny.contracts.board.tasks import (
     has_cycle,
     settle_dependants,
 )
+from mutiny.kit import operations as common
 from mutiny.kit.answer import Answer
 from mutiny.kit.beliefs import ANYTIME, Span
 from mutiny.kit.outcome import Outcome, no, ok
@@ -156,7 +157,7 @@ def server_killed(model: BoardModel) -> BoardModel:
 
 def _limited(model: BoardModel, operation: Operation, when: Span) -> Iterator[BoardOutcome]:
     """A rate limit comes before everything else."""
-    worker = op.worker_of(operation)
+    worker = common.worker_of(operation)
     found = _COURSES[type(operation)](model, operation, when)
     if model.profile.figures.rate_limit <= 0 or not isinstance(operation, op.WORKING):
         yield from found

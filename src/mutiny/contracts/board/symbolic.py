@@ -108,7 +108,7 @@ class Walk:
         task = model.tasks.get(name)
         if task is None:
             return "absent"
-        owner = "own" if task.owner == op.worker_of(command) else "another's"
+        owner = "own" if task.owner == common.worker_of(command) else "another's"
         return f"{task.status}, {owner}" if task.held else task.status
 
     def certain(self, operation: Operation) -> bool | None:

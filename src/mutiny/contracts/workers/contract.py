@@ -91,7 +91,7 @@ class WorkersContract(ContractBase[WorkersModel, Observation]):
 
     def cannot_be_seen(self, operation: Operation, succeeded: bool) -> bool:
         """Everything is dead: the recovery is what counts."""
-        breaking = operations.SweepPoint | common.KillDuring
+        breaking = common.SweepPoint | common.KillDuring
         return isinstance(operation, breaking) and operation.ends_world and succeeded
 
     def check_of(
@@ -143,7 +143,7 @@ class WorkersContract(ContractBase[WorkersModel, Observation]):
         """The worker that a command is about."""
         if isinstance(operation, operations.Reject):
             return model.last_reviewed
-        return operations.worker_of(operation)
+        return common.worker_of(operation)
 
     def status_of(self, seen: Observation, subject: str) -> str | None:
         """The worker's status."""
@@ -155,9 +155,9 @@ class WorkersContract(ContractBase[WorkersModel, Observation]):
         """What follows a sweep's point: the target comes back by its own means, serves the command that
         was broken once more, and settles.
         """
-        again = (broken, operations.Settle()) if isinstance(broken, _TRIED_AGAIN) else ()
+        again = (broken, common.Settle()) if isinstance(broken, _TRIED_AGAIN) else ()
         recovering: tuple[Operation, ...] = (
-            operations.Settle(),
+            common.Settle(),
             *again,
             *((operations.Doctor(repair=True, yes=True),) if damaged else ()),
             operations.Doctor(),

@@ -17,7 +17,6 @@ from mutiny.contracts.workers.operations import (
     DirtySource,
     Doctor,
     Down,
-    ExpectError,
     Init,
     KillAgent,
     KillDaemon,
@@ -26,15 +25,11 @@ from mutiny.contracts.workers.operations import (
     Message,
     MoveSource,
     Nuke,
-    Parallel,
     PauseProcess,
     Rebase,
     Reject,
-    Reset,
     ResetWorker,
     Review,
-    Settle,
-    Sleep,
     Start,
     Status,
     Up,
@@ -52,7 +47,7 @@ from mutiny.kit.faults import (
     SkewClock,
     SlowFiles,
 )
-from mutiny.kit.operations import Heal, KillDuring
+from mutiny.kit.operations import ExpectError, Heal, KillDuring, Parallel, Reset, Settle, Sleep
 from mutiny.model.operation import Operation
 
 Sequence_ = tuple[Operation, ...]

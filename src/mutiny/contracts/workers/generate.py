@@ -63,10 +63,10 @@ def _opening(scene: Scene, *, early: bool) -> Iterator[Operation]:
     if draw < 0.3 and early:
         others = (op.Accept, op.Nuke, op.Review, op.Rebase, op.ResetWorker, op.Attach)
         given = (start, op.Message(name, "x"), op.Reject("x"), *(make(name) for make in others))
-        yield op.ExpectError(scene.pick(given))
+        yield common.ExpectError(scene.pick(given))
     yield op.Init()
     if draw > 0.85:
-        yield from (op.Add(name), op.ExpectError(start), op.Up())
+        yield from (op.Add(name), common.ExpectError(start), op.Up())
     else:
         yield from (op.Up(), op.Add(name))
 
@@ -88,7 +88,7 @@ def _tired(scene: Scene) -> bool:
 
 
 def _belief(scene: Scene, operation: Operation) -> WorkerBelief:
-    return _model(scene).workers[op.worker_of(operation) or ""]
+    return _model(scene).workers[common.worker_of(operation) or ""]
 
 
 def _known(scene: Scene) -> list[str]:
@@ -140,7 +140,7 @@ def _start_weight(scene: Scene, operation: Operation) -> float:
 def _accept_weight(scene: Scene, operation: Operation) -> float:
     if _unclear(scene, operation):
         return 0.8
-    return 7.0 if _model(scene).last_reviewed == op.worker_of(operation) else 3.0
+    return 7.0 if _model(scene).last_reviewed == common.worker_of(operation) else 3.0
 
 
 def _resettable(scene: Scene, operation: Operation) -> bool:
@@ -170,7 +170,7 @@ def _commands(names: str) -> tuple[Move, ...]:
         return _running(scene)
 
     def add_weight(scene: Scene, operation: Operation) -> float:
-        if not plain_name(op.worker_of(operation) or "", names):
+        if not plain_name(common.worker_of(operation) or "", names):
             return 0.25
         return 2.5 if _known(scene) else 12.0
 
@@ -238,8 +238,8 @@ def _progress() -> tuple[Move, ...]:
             0.7,
             lambda s, o: _running(s) and not _belief(s, o).tokens,
         ),
-        Move(op.Settle, weight=0.3),
-        Move(op.Sleep, {"seconds": Some(lambda _s: (0.05, 0.2, 0.5))}, 0.5),
+        Move(common.Settle, weight=0.3),
+        Move(common.Sleep, {"seconds": Some(lambda _s: (0.05, 0.2, 0.5))}, 0.5),
     )
 
 
@@ -314,7 +314,7 @@ def _follows(scene: Scene, operation: Operation) -> Iterable[Operation]:
     if isinstance(operation, op.Add) and not plain_name(operation.worker):
         yield op.Nuke(operation.worker)
     inside = list(walk(operation))[1:]
-    if isinstance(operation, op.ExpectError):
+    if isinstance(operation, common.ExpectError):
         return
     for part in inside:
         if isinstance(part, op.Add | op.Nuke):
@@ -331,4 +331,4 @@ def _recovery(scene: Scene) -> Iterator[Operation]:
         yield op.DirtySource(undo=True)
     if model.daemon_certain is not True:
         yield op.Up()
-    yield from (op.Settle(), op.Doctor(), op.Status(), op.Down())
+    yield from (common.Settle(), op.Doctor(), op.Status(), op.Down())

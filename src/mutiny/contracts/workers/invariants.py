@@ -291,7 +291,9 @@ def status_follows_model(check: Check) -> Iterator[Violation]:
 
 @_rule("refusal_changes_nothing", eventual=False)
 def refusal_changes_nothing(check: Check) -> Iterator[Violation]:
-    command = isinstance(check.operation, op.ExpectError) or check.operation.kind is Kind.COMMAND
+    command = (
+        isinstance(check.operation, common.ExpectError) or check.operation.kind is Kind.COMMAND
+    )
     if check.succeeded or not command or check.model.lasting:
         return
     before, seen = check.before, check.seen
@@ -556,7 +558,7 @@ def _agents(seen: Observation) -> tuple[AgentView, ...]:
     return seen.agents
 
 
-ENDS_ALL_AGENTS = (op.Down, op.KillTmuxServer, op.Reset, op.Init)
+ENDS_ALL_AGENTS = (op.Down, op.KillTmuxServer, common.Reset, op.Init)
 ENDS_ONE_AGENT = (op.Nuke, op.ResetWorker, op.KillAgent, op.KillTmuxSession, op.Add)
 
 
@@ -570,12 +572,12 @@ def touched_workers(
     everyone = daemon = False
     for part in walk(operation):
         everyone |= isinstance(part, ENDS_ALL_AGENTS) or (up_restarts and isinstance(part, op.Up))
-        daemon |= isinstance(part, op.Down | op.KillDaemon | op.Reset)
-        if isinstance(part, op.SweepPoint | common.KillDuring):
+        daemon |= isinstance(part, op.Down | op.KillDaemon | common.Reset)
+        if isinstance(part, common.SweepPoint | common.KillDuring):
             everyone |= part.ends_world
             daemon |= part.ends_world or isinstance(part.operation, op.Up)
         daemon |= isinstance(part, faults.LowerLimit) and part.may_kill
-        name = op.worker_of(part)
+        name = common.worker_of(part)
         if name and isinstance(part, ENDS_ONE_AGENT):
             names.add(name)
     return frozenset(names), everyone, daemon

@@ -35,14 +35,14 @@ class WorkersJudge(Judge[WorkersModel, Observation]):
 
     def struck(self, model: WorkersModel, operation: Operation, moment: When) -> WorkersModel:
         """What a point in the middle of a command does by itself."""
-        assert isinstance(operation, op.SweepPoint | common.KillDuring)
+        assert isinstance(operation, common.SweepPoint | common.KillDuring)
         name, inner = operation.type, operation.operation
-        if isinstance(operation, op.TearAt) and operation.mode == "lie":
+        if isinstance(operation, common.TearAt) and operation.mode == "lie":
             model = replace(model, state_damaged=True)
         if operation.ends_world:
             hit = model.disturb(name, tuple(model.workers), moment.now)
             return replace(hit, daemon=frozenset({False}), daemon_killed=True)
-        worker = model.last_reviewed if isinstance(inner, op.Reject) else op.worker_of(inner)
+        worker = model.last_reviewed if isinstance(inner, op.Reject) else common.worker_of(inner)
         hit = model.disturb(name, (worker,) if worker else (), moment.now)
         belief = hit.workers.get(worker or "")
         if belief is not None and isinstance(inner, op.Rebase | op.Accept):
@@ -93,7 +93,7 @@ class WorkersJudge(Judge[WorkersModel, Observation]):
     def _half_of_it(self, model: WorkersModel, operation: Operation, moment: When) -> WorkersModel:
         named = isinstance(operation, op.Reject)
         belief = model.workers.get(
-            (model.last_reviewed if named else op.worker_of(operation)) or ""
+            (model.last_reviewed if named else common.worker_of(operation)) or ""
         )
         if belief is not None:
             anything = frozenset(op.STATUSES) - {"offline"}
@@ -186,12 +186,12 @@ class WorkersJudge(Judge[WorkersModel, Observation]):
         self, model: WorkersModel, operation: Operation, result: OperationResult
     ) -> Violation | None:
         """What a wait waited for was due, and did not come."""
-        if isinstance(operation, op.Settle):
+        if isinstance(operation, common.Settle):
             if not result.timed_out:
                 return None
             waiting = "; ".join(model.pending(self.seen)) or result.stderr
             return self._late("recovers", f"Not settled in time: {waiting}.", operation)
-        name, status = op.worker_of(operation), op.awaited_status(operation)
+        name, status = common.worker_of(operation), op.awaited_status(operation)
         belief = model.workers.get(name or "")
         if belief is None:
             return None

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.observation import Observation
+from mutiny.kit import operations as common
 from mutiny.kit.language import Language, RollbackLine
 from mutiny.kit.sentences import (
     Finding,
@@ -299,7 +300,7 @@ LANGUAGE = Language(
     ROLLBACKS,
     setup=(op.Init(), op.Up(), op.Add("alpha"), op.WaitForIdle("alpha")),
     probe=op.Status(),
-    settle=(op.Settle(),),
+    settle=(common.Settle(),),
     spawn=_spawn,
     behaviours=(*BEHAVIOURS, "obey", "hang", "exit", "dirty", "nothing", "stray", "no-stop"),
     reaches={

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.invariants import Check
 from mutiny.contracts.workers.model import Work, WorkerBelief
+from mutiny.kit import operations as common
 from mutiny.kit.checking import Unreadable
 from mutiny.kit.git_rules import Branch, only_forward
 from mutiny.kit.views import Commit, Receipt
@@ -152,7 +152,7 @@ def _nothing_lost(check: Check) -> Iterator[Violation]:
                 {"kind": work.kind},
             )
         elif (
-            isinstance(check.operation, op.Settle)
+            isinstance(check.operation, common.Settle)
             and attended
             and belief.will_complete
             and not _received(check, work)

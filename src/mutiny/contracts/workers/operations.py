@@ -10,87 +10,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mutiny.kit.operations import (
-    ERRNOS as ERRNOS,
-)
-from mutiny.kit.operations import (
-    MOST_AT_ONCE as MOST_AT_ONCE,
-)
-from mutiny.kit.operations import (
-    TEARS as TEARS,
-)
-from mutiny.kit.operations import (
-    Choice as Choice,
-)
-from mutiny.kit.operations import (
-    CrashAt as CrashAt,
-)
-from mutiny.kit.operations import (
-    ExpectError as ExpectError,
-)
-from mutiny.kit.operations import (
-    FailAt as FailAt,
-)
-from mutiny.kit.operations import (
-    Interleave as Interleave,
-)
-from mutiny.kit.operations import (
-    KillAt as KillAt,
-)
-from mutiny.kit.operations import (
-    Parallel as Parallel,
-)
-from mutiny.kit.operations import (
-    PowerLossAt as PowerLossAt,
-)
-from mutiny.kit.operations import (
-    Reset as Reset,
-)
-from mutiny.kit.operations import (
-    Settle as Settle,
-)
-from mutiny.kit.operations import (
-    Sleep as Sleep,
-)
-from mutiny.kit.operations import (
-    SweepPoint as SweepPoint,
-)
-from mutiny.kit.operations import (
-    TearAt as TearAt,
-)
-from mutiny.kit.operations import (
-    Trace as Trace,
-)
-from mutiny.kit.operations import check_noticeable
+from mutiny.kit.operations import OfWorker, check_noticeable, check_one_of
 from mutiny.kit.registry import registry
 from mutiny.model.operation import Kind, Operation
 
 STATUSES = (
-    "idle",
-    "working",
-    "needs_review",
-    "reviewing",
-    "rejected",
-    "rebasing",
-    "error",
-    "offline",
-    "no_changes",
+    *("idle", "working", "needs_review", "reviewing", "rejected", "rebasing"),
+    *("error", "offline", "no_changes"),
 )
-
-
-def _check_status(status: str) -> None:
-    if status not in STATUSES:
-        raise ValueError(f"status {status!r} is none of {', '.join(STATUSES)}")
 
 
 # --- control -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Behave(Operation):
+class Behave(OfWorker):
     """Script the agent double of one worker: one behaviour a turn, the last one repeats."""
 
-    worker: str
     turns: tuple[str, ...]
     kind: ClassVar[Kind] = Kind.CONTROL
 
@@ -115,58 +51,43 @@ class Down(Operation):
 
 
 @dataclass(frozen=True)
-class Add(Operation):
+class Add(OfWorker):
     """Create a worker."""
 
-    worker: str
     model: str = "haiku"
     quiet_arguments: ClassVar[frozenset[str]] = frozenset({"model"})
 
 
-@dataclass(frozen=True)
-class Nuke(Operation):
+class Nuke(OfWorker):
     """Remove a worker and whatever it was doing."""
 
-    worker: str
-
 
 @dataclass(frozen=True)
-class Start(Operation):
+class Start(OfWorker):
     """Give a task to a worker."""
 
-    worker: str
     prompt: str
     quiet_arguments: ClassVar[frozenset[str]] = frozenset({"prompt"})
 
 
 @dataclass(frozen=True)
-class Message(Operation):
+class Message(OfWorker):
     """Say something to a worker that has a task."""
 
-    worker: str
     message: str
     quiet_arguments: ClassVar[frozenset[str]] = frozenset({"message"})
 
 
-@dataclass(frozen=True)
-class Attach(Operation):
+class Attach(OfWorker):
     """Ask how to attach to a worker's session; never really attaches."""
 
-    worker: str
 
-
-@dataclass(frozen=True)
-class Review(Operation):
+class Review(OfWorker):
     """Look at a worker's finished change."""
 
-    worker: str
 
-
-@dataclass(frozen=True)
-class Accept(Operation):
+class Accept(OfWorker):
     """Merge a worker's change into the source repository."""
-
-    worker: str
 
 
 @dataclass(frozen=True)
@@ -177,18 +98,12 @@ class Reject(Operation):
     quiet_arguments: ClassVar[frozenset[str]] = frozenset({"message"})
 
 
-@dataclass(frozen=True)
-class Rebase(Operation):
+class Rebase(OfWorker):
     """Bring a worker's branch onto the newest source."""
 
-    worker: str
 
-
-@dataclass(frozen=True)
-class ResetWorker(Operation):
+class ResetWorker(OfWorker):
     """The target's own `reset`: give up a worker's task, keep the worker."""
-
-    worker: str
 
 
 @dataclass(frozen=True)
@@ -209,6 +124,15 @@ class Status(Operation):
 
 
 @dataclass(frozen=True)
+class WorkerWait(OfWorker):
+    """Until something is true of a worker."""
+
+    timeout_seconds: float | None = None
+    kind: ClassVar[Kind] = Kind.WAIT
+    positional: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
 class WaitForState(Operation):
     """Until a worker has this status, or had it since the last step."""
 
@@ -219,71 +143,50 @@ class WaitForState(Operation):
     positional: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        _check_status(self.status)
+        check_one_of("status", self.status, STATUSES)
 
 
-@dataclass(frozen=True)
-class WaitForIdle(Operation):
+class WaitForIdle(WorkerWait):
     """Until a worker is idle and its agent runs."""
 
-    worker: str
-    timeout_seconds: float | None = None
-    kind: ClassVar[Kind] = Kind.WAIT
-    positional: ClassVar[bool] = True
     status: ClassVar[str] = "idle"
 
 
-@dataclass(frozen=True)
-class WaitForNeedsReview(Operation):
+class WaitForNeedsReview(WorkerWait):
     """Until a worker's change can be reviewed."""
 
-    worker: str
-    timeout_seconds: float | None = None
-    kind: ClassVar[Kind] = Kind.WAIT
-    positional: ClassVar[bool] = True
     status: ClassVar[str] = "needs_review"
 
 
-@dataclass(frozen=True)
-class WaitForPrompt(Operation):
+class WaitForPrompt(WorkerWait):
     """Until the worker's agent has received a prompt and is busy with it: the moment to break something."""
-
-    worker: str
-    timeout_seconds: float | None = None
-    kind: ClassVar[Kind] = Kind.WAIT
-    positional: ClassVar[bool] = True
 
 
 # --- assertions ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class AssertState(Operation):
+class AssertState(OfWorker):
     """The worker has this status now."""
 
-    worker: str
     status: str
     kind: ClassVar[Kind] = Kind.ASSERTION
     positional: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        _check_status(self.status)
+        check_one_of("status", self.status, STATUSES)
 
 
-@dataclass(frozen=True)
-class AssertWorkerExists(Operation):
+class AssertWorkerExists(OfWorker):
     """The target still knows this worker."""
 
-    worker: str
     kind: ClassVar[Kind] = Kind.ASSERTION
     positional: ClassVar[bool] = True
 
 
-@dataclass(frozen=True)
-class AssertSessionAlive(Operation):
+class AssertSessionAlive(OfWorker):
     """The worker's tmux session is there, or comes back by itself in time."""
 
-    worker: str
     kind: ClassVar[Kind] = Kind.ASSERTION
     positional: ClassVar[bool] = True
 
@@ -297,11 +200,9 @@ class KillDaemon(Operation):
     kind: ClassVar[Kind] = Kind.FAULT
 
 
-@dataclass(frozen=True)
-class KillTmuxSession(Operation):
+class KillTmuxSession(OfWorker):
     """End one worker's tmux session."""
 
-    worker: str
     kind: ClassVar[Kind] = Kind.FAULT
     positional: ClassVar[bool] = True
 
@@ -312,11 +213,9 @@ class KillTmuxServer(Operation):
     kind: ClassVar[Kind] = Kind.FAULT
 
 
-@dataclass(frozen=True)
-class KillAgent(Operation):
+class KillAgent(OfWorker):
     """SIGKILL to one worker's agent."""
 
-    worker: str
     kind: ClassVar[Kind] = Kind.FAULT
     positional: ClassVar[bool] = True
 
@@ -336,8 +235,7 @@ class PauseProcess(Operation):
     kind: ClassVar[Kind] = Kind.FAULT
 
     def __post_init__(self) -> None:
-        if self.role not in PAUSABLE:
-            raise ValueError(f"role {self.role!r} is none of {', '.join(PAUSABLE)}")
+        check_one_of("role", self.role, PAUSABLE)
         if self.role == "agent" and self.worker is None:
             raise ValueError("pausing an agent needs its worker")
         check_noticeable(self.seconds)
@@ -357,8 +255,7 @@ class CorruptState(Operation):
     kind: ClassVar[Kind] = Kind.FAULT
 
     def __post_init__(self) -> None:
-        if self.how not in CORRUPTIONS:
-            raise ValueError(f"how {self.how!r} is none of {', '.join(CORRUPTIONS)}")
+        check_one_of("how", self.how, CORRUPTIONS)
 
 
 @dataclass(frozen=True)
@@ -388,12 +285,6 @@ OPERATIONS: dict[str, type[Operation]] = registry(
     *(CorruptState, DirtySource, MoveSource),
 )
 """All operations by name: the registry that journals and replays are read with."""
-
-
-def worker_of(operation: Operation) -> str | None:
-    """The worker that an operation names, if any."""
-    value = getattr(operation, "worker", None)
-    return value if isinstance(value, str) else None
 
 
 def awaited_status(operation: Operation) -> str | None:

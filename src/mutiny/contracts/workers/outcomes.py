@@ -14,6 +14,7 @@ from typing import Any
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.model import WorkerBelief, WorkersModel
 from mutiny.contracts.workers.observation import Observation
+from mutiny.kit import operations as common
 from mutiny.kit.domains import BAD_INPUT, strange
 from mutiny.kit.judging import Moment
 from mutiny.kit.outcome import Outcome, expected, no, ok
@@ -60,7 +61,7 @@ def _ends(model: WorkersModel, operation: Operation, moment: When) -> tuple[Work
     conflict is with the agent.
     """
     done = served(model, operation, moment)
-    belief = model.workers.get(op.worker_of(operation) or "")
+    belief = model.workers.get(common.worker_of(operation) or "")
     if not isinstance(operation, op.Accept) or moment.seen or belief is None:
         return (done,)
     if not belief.stale_base:
@@ -100,7 +101,7 @@ def _about_somebody_known(model: WorkersModel, operation: Operation) -> bool:
     """A target that claims to have served a worker that does not exist has changed nothing."""
     if isinstance(operation, op.Reject):
         return model.last_reviewed in model.workers
-    return isinstance(operation, op.Add) or op.worker_of(operation) in (None, *model.workers)
+    return isinstance(operation, op.Add) or common.worker_of(operation) in (None, *model.workers)
 
 
 # --- what is due ----------------------------------------------------------------------------------
@@ -214,7 +215,7 @@ def _due_by_worker(
     model: WorkersModel, operation: Operation, seen: Observation | None
 ) -> Expectation:
     """A command about one worker: the daemon and the worker's status decide."""
-    name = op.worker_of(operation)
+    name = common.worker_of(operation)
     assert name is not None, operation
     daemon = _due_by_daemon(model, operation)
     if name not in model.workers:

@@ -15,19 +15,14 @@ from mutiny.contracts.workers.operations import (
     AssertState,
     AssertWorkerExists,
     Behave,
-    Choice,
     Doctor,
     Down,
-    ExpectError,
     Init,
     KillDaemon,
     KillTmuxSession,
     Message,
     Reject,
-    Reset,
     Review,
-    Settle,
-    Sleep,
     Start,
     Up,
     WaitForIdle,
@@ -35,6 +30,7 @@ from mutiny.contracts.workers.operations import (
     WaitForPrompt,
     WaitForState,
 )
+from mutiny.kit.operations import Choice, ExpectError, Reset, Settle, Sleep
 from mutiny.model.operation import Operation
 
 _BEGIN: tuple[Operation, ...] = (Reset(), Init(), Up())

@@ -14,6 +14,7 @@ from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.model import WorkersModel
 from mutiny.contracts.workers.profile import Profile
 from mutiny.contracts.workers.symbolic import Walk, served
+from mutiny.kit import operations as common
 from mutiny.kit.simplifying import (
     Forms,
     Steps,
@@ -39,7 +40,7 @@ def plausible(
     A wait, assertion or fault that can never be meant seriously is nonsense, and so is an assertion
     that the model held for true in the original and does not hold for true here.
     """
-    if not sequence or not isinstance(sequence[0], op.Reset):
+    if not sequence or not isinstance(sequence[0], common.Reset):
         return False
     promised = {one for model, one in _walked(profile, original) if _agrees(model, one)}
     return all(
@@ -68,14 +69,14 @@ def _walked(
     """Every operation with the beliefs that it meets."""
     way = Walk(profile)
     for operation in sequence:
-        if not isinstance(operation, op.Reset):
+        if not isinstance(operation, common.Reset):
             yield way.model, operation
         way.apply(operation)
 
 
 def _agrees(model: WorkersModel, operation: Operation) -> bool:
     """Does the model say what is asserted? Then no shorter sequence may make it wrong by itself."""
-    worker = op.worker_of(operation)
+    worker = common.worker_of(operation)
     if worker is None or worker not in model.workers:
         return False
     if isinstance(operation, op.AssertState):
@@ -96,10 +97,10 @@ def _lucky(profile: Profile, original: Sequence[Operation]) -> frozenset[str]:
 
 def _depends_on_pace(model: WorkersModel, operation: Operation) -> bool:
     """More than one course is right: which one comes depends on how fast the target is."""
-    inner = operation.inner if isinstance(operation, op.ExpectError) else operation
+    inner = operation.inner if isinstance(operation, common.ExpectError) else operation
     if not isinstance(inner, _PACED) or not model.initialised:
         return False
-    name = model.last_reviewed if isinstance(inner, op.Reject) else op.worker_of(inner)
+    name = model.last_reviewed if isinstance(inner, op.Reject) else common.worker_of(inner)
     hit = [name] if name is not None else list(model.workers)
     return any(not _certain(model, worker) for worker in hit if worker in model.workers)
 
@@ -121,12 +122,12 @@ _PACED = (
 
 def _sensible(model: WorkersModel, operation: Operation) -> bool:
     if not model.initialised and not isinstance(operation, op.Init):
-        return isinstance(operation, op.ExpectError) and served(model, operation.inner) is False
+        return isinstance(operation, common.ExpectError) and served(model, operation.inner) is False
     if isinstance(operation, op.Init) and model.initialised:
         return False
-    if isinstance(operation, op.ExpectError):
+    if isinstance(operation, common.ExpectError):
         return served(model, operation.inner) is not True
-    worker = op.worker_of(operation)
+    worker = common.worker_of(operation)
     awaited = op.awaited_status(operation)
     if awaited is not None:
         known = worker is not None and worker in model.workers

@@ -37,7 +37,7 @@ def _behave(model: WorkersModel, operation: op.Behave, moment: When) -> WorkersM
 
 
 def _waited(model: WorkersModel, operation: Operation, moment: When) -> WorkersModel:
-    name, status = op.worker_of(operation), op.awaited_status(operation)
+    name, status = common.worker_of(operation), op.awaited_status(operation)
     if name is None or name not in model.workers or status is None:
         return model
     belief = model.workers[name]
@@ -85,7 +85,7 @@ def _kill_daemon(model: WorkersModel, operation: Operation, moment: When) -> Wor
 
 
 def _hit_worker(model: WorkersModel, operation: Operation, moment: When) -> WorkersModel:
-    name = op.worker_of(operation)
+    name = common.worker_of(operation)
     return model.disturb(str(operation), (name,) if name else (), moment.now)
 
 
@@ -114,7 +114,7 @@ def _move_source(model: WorkersModel, operation: Operation, moment: When) -> Wor
 
 def injured(model: WorkersModel, operation: common.LibraryFault, now: float) -> WorkersModel:
     """A fault was on, or is on from now on: those who feel it may be away for a while."""
-    name = op.worker_of(operation.during) if operation.during is not None else None
+    name = common.worker_of(operation.during) if operation.during is not None else None
     alone = operation.spares_others and name is not None
     after = model.disturb(str(operation), (name,) if alone and name else tuple(model.workers), now)
     if isinstance(operation, faults.DamageFile) and operation.file == "state":
@@ -148,7 +148,7 @@ _TABLE: dict[type[Operation], Callable[[WorkersModel, Any, When], WorkersModel]]
     op.WaitForIdle: _waited,
     op.WaitForNeedsReview: _waited,
     op.WaitForState: _waited,
-    op.Settle: _settle,
+    common.Settle: _settle,
     op.WaitForPrompt: _received,
     op.KillDaemon: _kill_daemon,
     op.KillTmuxSession: _hit_worker,

@@ -7,6 +7,7 @@ from functools import partial
 
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.profile import Profile
+from mutiny.kit import operations as common
 from mutiny.kit.faults import DamageFile, HoldLock
 from mutiny.kit.supported import Fitted, TargetWords, fitted
 from mutiny.model.operation import Operation, walk
@@ -36,5 +37,5 @@ def _has_words(profile: Profile, part: Operation) -> bool:
 
 def fit(profile: Profile, sequence: Sequence[Operation]) -> Fitted:
     """A sequence as this target can be told it."""
-    words = TargetWords(partial(_has_words, profile), harmless=HARMLESS, settle=op.Settle())
+    words = TargetWords(partial(_has_words, profile), harmless=HARMLESS, settle=common.Settle())
     return fitted(words, sequence)

@@ -91,15 +91,15 @@ class Walk:
         self.last = operation
 
     def _after(self, model: WorkersModel, operation: Operation) -> WorkersModel:
-        if isinstance(operation, op.Reset):
+        if isinstance(operation, common.Reset):
             return WorkersModel(model.profile)
-        if isinstance(operation, op.ExpectError):
+        if isinstance(operation, common.ExpectError):
             return model
-        if isinstance(operation, op.Choice):
+        if isinstance(operation, common.Choice):
             return self._after(model, operation.options[0])
-        if isinstance(operation, op.Parallel | op.Interleave):
+        if isinstance(operation, common.Parallel | common.Interleave):
             return self._at_once(model, operation.operations)
-        if isinstance(operation, op.Trace):
+        if isinstance(operation, common.Trace):
             return self._after(model, operation.operation)
         if operation.children():
             return self._hindered(model, operation)
@@ -162,13 +162,13 @@ def _both(model: WorkersModel, other: WorkersModel, name: str | None) -> Workers
 
 def _subject(model: WorkersModel, operation: Operation) -> str | None:
     """The worker that an operation is about."""
-    return model.last_reviewed if isinstance(operation, op.Reject) else op.worker_of(operation)
+    return model.last_reviewed if isinstance(operation, op.Reject) else common.worker_of(operation)
 
 
 def _breaks(operation: Operation) -> bool:
-    return isinstance(operation, op.SweepPoint | common.KillDuring)
+    return isinstance(operation, common.SweepPoint | common.KillDuring)
 
 
 def ends_world(operation: Operation) -> bool:
     """Is every process of the box dead after it?"""
-    return isinstance(operation, op.SweepPoint | common.KillDuring) and operation.ends_world
+    return isinstance(operation, common.SweepPoint | common.KillDuring) and operation.ends_world

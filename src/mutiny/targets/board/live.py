@@ -213,7 +213,7 @@ class BoardLive(LiveTarget):
 
     def _begin(self, operation: Operation) -> Begun:
         self._leases.add(self._figures["lease_s"])
-        process = op.worker_of(operation) or getattr(operation, "node", None) or "mutiny"
+        process = common.worker_of(operation) or getattr(operation, "node", None) or "mutiny"
         word = _COMMAND_OF.get(operation.type, operation.type).replace("_", "-")
         return self.history.begin(process, word, self._arguments(operation))
 
@@ -341,7 +341,7 @@ class BoardLive(LiveTarget):
         argv = speech.spoken(template, self._operation_values(operation))
         if self._uses_tools and len(argv[-1]) > LONG_ARGUMENT:
             argv[-1] = f"@{self._filed(argv[-1])}"
-        return self.spoken(argv, self.spec.commands[name].timeout_s, op.worker_of(operation))
+        return self.spoken(argv, self.spec.commands[name].timeout_s, common.worker_of(operation))
 
     def ask(self, name: str) -> OperationResult:
         """A look by the board's own means; not part of the history."""

@@ -22,6 +22,7 @@ from mutiny.contracts.workers.profile import Limits
 from mutiny.doubles.install import write_script
 from mutiny.faults import files as file_faults
 from mutiny.faults import process as process_faults
+from mutiny.kit import operations as common
 from mutiny.kit.contract import Evidence, StepContext
 from mutiny.kit.views import ProcessView
 from mutiny.model.operation import Operation, walk
@@ -45,7 +46,7 @@ class WorkersLive(LiveTarget):
     """One target in one box, from Reset to Reset."""
 
     waits = WAITS
-    settling = op.Settle
+    settling = common.Settle
 
     def __init__(self, spec: TargetSpec, directory: Path, options: LiveOptions) -> None:
         self.spec = spec
@@ -156,7 +157,7 @@ class WorkersLive(LiveTarget):
     def _operation_values(
         self, operation: Operation, context: StepContext
     ) -> tuple[dict[str, str], tuple[str, ...]]:
-        worker = op.worker_of(operation) or ""
+        worker = common.worker_of(operation) or ""
         values = {**self.values, "worker": worker, "model": "", "prompt": "", "message": ""}
         tokens: tuple[str, ...] = ()
         for argument in ("prompt", "message"):

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.observation import Observation
 from mutiny.contracts.workers.profile import Limits
+from mutiny.kit import operations as common
 from mutiny.kit.contract import StepContext
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
@@ -142,7 +143,7 @@ def assert_session(live: WorkersHost, operation: Any, context: StepContext) -> O
 
 
 WAITS: dict[type[Operation], Wait] = {
-    op.Settle: settle,
+    common.Settle: settle,
     op.WaitForIdle: wait_status,
     op.WaitForNeedsReview: wait_status,
     op.WaitForState: wait_status,
