@@ -45,6 +45,8 @@ class ContractBase(Generic[Model, Seen]):
     """Made without arguments it is what was seen before the first look."""
     judge_class: ClassVar[type[Judge[Any, Any]]] = Judge
     """A contract's own judge, where it differs from that of the kit."""
+    check_class: ClassVar[type[Check[Any, Any]]] = Check
+    """What its rules about state may look at, where that is more than in the kit."""
 
     # --- what every contract says ----------------------------------------------------------------------
 
@@ -125,7 +127,7 @@ class ContractBase(Generic[Model, Seen]):
         self, model: Model, operation: Operation, succeeded: bool, before: Seen, seen: Seen
     ) -> Any:
         """What the rules about state may look at."""
-        return Check(model, seen, before, operation, succeeded)
+        return self.check_class(model, seen, before, operation, succeeded)
 
     def cannot_be_seen(self, operation: Operation, succeeded: bool) -> bool:
         """Is everything dead and half-done, so that only the recovery counts?"""

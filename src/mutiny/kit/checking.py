@@ -6,7 +6,7 @@ is a doubt: the step is inconclusive, never green and never a dead run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
@@ -48,6 +48,34 @@ class Check(Generic[Model, Seen]):
     def gave(self, kind: type[Operation] | tuple[type[Operation], ...]) -> bool:
         """Was such a command part of the operation?"""
         return any(isinstance(part, kind) for part in walk(self.operation))
+
+
+Found = tuple[str, str] | tuple[str, str, Mapping[str, object]]
+"""Whom a broken promise is about, what is wrong, and what else was seen."""
+AnyCheck = TypeVar("AnyCheck", bound=Check[Any, Any])
+
+
+class RuleBook(Generic[AnyCheck]):
+    """The rules about state of one contract: functions that give what they find, named as their rule."""
+
+    def __init__(self, contract: str) -> None:
+        self.contract = contract
+        self.rules: dict[str, tuple[Callable[[AnyCheck], Iterator[Violation]], bool]] = {}
+        """Rule id -> (function, eventual). An eventual rule may be broken for the length of the lag."""
+
+    def rule(self, *, eventual: bool) -> Callable[[Callable[[AnyCheck], Iterable[Found]]], None]:
+        """Take a function as the rule of its name."""
+
+        def register(function: Callable[[AnyCheck], Iterable[Found]]) -> None:
+            rule = f"{self.contract}.{function.__name__}"
+
+            def ask(check: AnyCheck) -> Iterator[Violation]:
+                for subject, message, *evidence in function(check):
+                    yield Violation(rule, message, subject, *evidence)
+
+            self.rules[rule] = (ask, eventual)
+
+        return register
 
 
 @dataclass(frozen=True)

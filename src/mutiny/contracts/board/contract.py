@@ -42,6 +42,7 @@ class BoardContract(ContractBase[BoardModel, BoardObservation]):
     operations = operations.OPERATIONS
     rules = RULES
     judge_class = BoardJudge
+    check_class = Check
 
     @property
     def scenarios(self) -> Mapping[str, tuple[Operation, ...]]:
@@ -78,17 +79,6 @@ class BoardContract(ContractBase[BoardModel, BoardObservation]):
         known = outcomes.learn(after, operation, answer).acknowledged(model)
         vague = isinstance(operation, operations.Restore) and operation.name in model.vague
         return known.as_seen(moment.seen) if vague and moment.seen is not None else known
-
-    def check_of(
-        self,
-        model: BoardModel,
-        operation: Operation,
-        succeeded: bool,
-        before: BoardObservation,
-        seen: BoardObservation,
-    ) -> Check:
-        """What the rules about state may look at."""
-        return Check(model, seen, before, operation)
 
     def state_rules(self, check: Check) -> Iterator[StateRule]:
         """Those that can be asked now."""

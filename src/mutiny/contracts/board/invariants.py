@@ -3,37 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.damage import damage_in
 from mutiny.contracts.board.model import BoardModel
 from mutiny.contracts.board.observation import BoardObservation, TaskView
 from mutiny.contracts.board.tasks import Task, has_cycle, hopeless
+from mutiny.kit import checking
 from mutiny.kit.beliefs import Span
-from mutiny.kit.operations import ExpectError, KillDuring, LibraryFault, SweepPoint, Trace
 from mutiny.kit.task_rules import more_attempts, wrong_numbers
-from mutiny.model.operation import Operation, walk
+from mutiny.model.operation import Operation
 from mutiny.model.violation import Violation
 
 
-@dataclass(frozen=True)
-class Check:
+class Check(checking.Check[BoardModel, BoardObservation]):
     """What a rule may look at."""
-
-    model: BoardModel
-    """The beliefs after the operation."""
-    seen: BoardObservation
-    before: BoardObservation
-    operation: Operation
 
     @property
     def inner(self) -> Operation:
         """The command that was given, without what was done to it."""
-        wrapped = (ExpectError, SweepPoint, Trace, KillDuring, LibraryFault, op.HoldBoardLock)
-        if isinstance(self.operation, wrapped) and self.operation.children():
-            return self.operation.children()[0]
-        return self.operation
+        given = self.operation
+        held = given.during if isinstance(given, op.HoldBoardLock) else None
+        return held or checking.inner_of(given)
 
     @property
     def exact(self) -> bool:
@@ -49,10 +40,6 @@ class Check:
     def had(self, name: str) -> TaskView | None:
         """The task as it was before the operation."""
         return (self.before.tasks or {}).get(name)
-
-    def gave(self, kind: type[Operation] | tuple[type[Operation], ...]) -> bool:
-        """Was such a command part of the operation?"""
-        return any(isinstance(part, kind) for part in walk(self.operation))
 
 
 def _found(rule: str, task: str, text: str, **evidence: object) -> Violation:
@@ -245,9 +232,8 @@ def attempts_bounded(check: Check) -> Iterable[Violation]:
         if view.attempts is None:
             continue
         again = view.status in ("available", *op.HELD) and view.attempts >= most
-        again = (
-            again and not check.model.profile.fail_is_final
-        )  # then only somebody by hand tries again
+        # Where a failure is final only somebody by hand tries again.
+        again = again and not check.model.profile.fail_is_final
         if view.attempts > most or again:
             text = f"Task {view.id} is {view.status} after {view.attempts} of {most} attempts."
             yield _found("attempts_bounded", view.id, text)

@@ -6,34 +6,26 @@ step.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.model import WorkersModel, unwell
 from mutiny.contracts.workers.observation import Observation, WorkerView
 from mutiny.contracts.workers.profile import LEGAL
-from mutiny.kit import faults
+from mutiny.kit import checking, faults
 from mutiny.kit import operations as common
-from mutiny.kit.checking import Unreadable
+from mutiny.kit.checking import Found, RuleBook, Unreadable
 from mutiny.kit.git_rules import stays_clean
 from mutiny.kit.task_rules import dead_end
 from mutiny.kit.views import AgentView, WorktreeView
 from mutiny.model.operation import Kind, Operation, walk
-from mutiny.model.violation import Violation
 
 
 @dataclass(frozen=True)
-class Check:
+class Check(checking.Check[WorkersModel, Observation]):
     """Everything that a rule may look at."""
 
-    model: WorkersModel
-    """Beliefs after the operation."""
-    seen: Observation
-    before: Observation
-    """What was seen before the operation."""
-    operation: Operation
-    succeeded: bool
     touched: frozenset[str] = field(default_factory=frozenset)
     """Workers whose agents a command or fault may have ended since `before`."""
     all_touched: bool = False
@@ -47,118 +39,79 @@ class Check:
                 yield view
 
 
-Invariant = Callable[[Check], Iterable[Violation]]
-INVARIANTS: dict[str, tuple[Invariant, bool]] = {}
-"""Rule id -> (function, eventual). An eventual rule may be broken for the length of the target's
-lag. Who has to keep each of them is said in `applicability.py`; while nobody could, it is not asked.
-"""
-
-
-def _rule(name: str, *, eventual: bool) -> Callable[[Invariant], Invariant]:
-    def register(function: Invariant) -> Invariant:
-        INVARIANTS[f"workers.{name}"] = (function, eventual)
-        return function
-
-    return register
-
+_RULES: RuleBook[Check] = RuleBook("workers")
+INVARIANTS = _RULES.rules
+"""Who has to keep each of them is said in `applicability.py`; while nobody could, it is not asked."""
 
 _RESTING = ("idle", "needs_review", "no_changes")
 _AGENTLESS = ("offline", "error")
 
 
-@_rule("state_readable", eventual=True)
-def state_readable(check: Check) -> Iterator[Violation]:
+@_RULES.rule(eventual=True)
+def state_readable(check: Check) -> Iterator[Found]:
     seen, model = check.seen, check.model
     if not model.initialised or model.state_damaged or _on(model, faults.Forbid):
         return
     if seen.state_error:
-        yield Violation(
-            "workers.state_readable", f"The state file is unreadable: {seen.state_error}"
-        )
+        yield "", f"The state file is unreadable: {seen.state_error}"
     elif not seen.state_exists and model.workers:
-        yield Violation("workers.state_readable", "The state file is gone.")
+        yield "", "The state file is gone."
 
 
-@_rule("worktree_exists", eventual=True)
-def worktree_exists(check: Check) -> Iterator[Violation]:
+@_RULES.rule(eventual=True)
+def worktree_exists(check: Check) -> Iterator[Found]:
     for view in check.settled_workers():
         if not _worktree(check.seen, view.name).exists:
-            yield Violation(
-                "workers.worktree_exists",
-                f"Worker {view.name!r} is {view.status} but its worktree {view.worktree} does not exist.",
-                view.name,
-            )
+            yield view.name, f"{view.standing} but its worktree {view.worktree} does not exist."
 
 
-@_rule("session_exists", eventual=True)
-def session_exists(check: Check) -> Iterator[Violation]:
+@_RULES.rule(eventual=True)
+def session_exists(check: Check) -> Iterator[Found]:
     sessions = _sessions(check.seen)
     for view in check.settled_workers():
         steady = check.model.workers[view.name].will_complete
         if steady and view.status not in _AGENTLESS and view.session not in sessions:
-            yield Violation(
-                "workers.session_exists",
-                f"Worker {view.name!r} is {view.status} but its session {view.session!r} does not exist.",
-                view.name,
-                {"sessions": sorted(sessions)},
-            )
+            text = f"{view.standing} but its session {view.session!r} does not exist."
+            yield view.name, text, {"sessions": sorted(sessions)}
 
 
-@_rule("offline_has_no_agent", eventual=True)
-def offline_has_no_agent(check: Check) -> Iterator[Violation]:
+@_RULES.rule(eventual=True)
+def offline_has_no_agent(check: Check) -> Iterator[Found]:
     for view in check.settled_workers():
         live = [agent for agent in _agents(check.seen) if agent.worker == view.name and agent.alive]
         if view.status == "offline" and live:
-            yield Violation(
-                "workers.offline_has_no_agent",
-                f"Worker {view.name!r} is offline but its agent (pid {live[0].identity[0]}) runs.",
-                view.name,
-            )
+            yield view.name, f"{view.standing} but its agent (pid {live[0].identity[0]}) runs."
 
 
-@_rule("idle_has_no_prompt", eventual=False)
-def idle_has_no_prompt(check: Check) -> Iterator[Violation]:
+@_RULES.rule(eventual=False)
+def idle_has_no_prompt(check: Check) -> Iterator[Found]:
     for view in check.seen.workers.values():
         belief = check.model.workers.get(view.name)
         taken = not check.model.profile.start_is_immediate and belief is not None and belief.tokens
         if view.status == "idle" and view.prompt and not taken:
-            yield Violation(
-                "workers.idle_has_no_prompt",
-                f"Worker {view.name!r} is idle but still has the prompt {view.prompt[:60]!r}.",
-                view.name,
-            )
+            yield view.name, f"{view.standing} but still has the prompt {view.prompt[:60]!r}."
 
 
-@_rule("working_has_prompt", eventual=False)
-def working_has_prompt(check: Check) -> Iterator[Violation]:
+@_RULES.rule(eventual=False)
+def working_has_prompt(check: Check) -> Iterator[Found]:
     for view in check.seen.workers.values():
         if view.status in ("working", "rejected") and not view.prompt:
-            yield Violation(
-                "workers.working_has_prompt",
-                f"Worker {view.name!r} is {view.status} but has no prompt.",
-                view.name,
-            )
+            yield view.name, f"{view.standing} but has no prompt."
 
 
-@_rule("review_has_commit", eventual=True)
-def review_has_commit(check: Check) -> Iterator[Violation]:
+@_RULES.rule(eventual=True)
+def review_has_commit(check: Check) -> Iterator[Found]:
     for view in check.seen.workers.values():
         if view.status != "needs_review":
             continue
         worktree = _worktree(check.seen, view.name)
+        who = f"Worker {view.name!r}"
         if not view.commit_sha:
-            yield Violation(
-                "workers.review_has_commit",
-                f"Worker {view.name!r} was in needs_review state but commit_sha was {view.commit_sha}.",
-                view.name,
-            )
+            text = f"{who} was in needs_review state but commit_sha was {view.commit_sha}."
+            yield view.name, text
         elif worktree.exists and not _same(worktree.head or "", view.commit_sha):
             place = f"is at {worktree.head[:12]}" if worktree.head else "has no commit"
-            yield Violation(
-                "workers.review_has_commit",
-                f"Worker {view.name!r} names commit {view.commit_sha[:12]} but its branch {place}.",
-                view.name,
-            )
+            yield view.name, f"{who} names commit {view.commit_sha[:12]} but its branch {place}."
 
 
 def _same(full: str, given: str) -> bool:
@@ -166,44 +119,32 @@ def _same(full: str, given: str) -> bool:
     return bool(full) and (full.startswith(given) or given.startswith(full))
 
 
-@_rule("rebasing_is_in_rebase", eventual=True)
-def rebasing_is_in_rebase(check: Check) -> Iterator[Violation]:
+@_RULES.rule(eventual=True)
+def rebasing_is_in_rebase(check: Check) -> Iterator[Found]:
     for view in check.settled_workers():
         worktree = _worktree(check.seen, view.name)
         if not worktree.exists:
             continue
         belief = check.model.workers[view.name]
         if view.status == "rebasing" and not worktree.rebasing and belief.will_complete:
-            yield Violation(
-                "workers.rebasing_is_in_rebase",
-                f"Worker {view.name!r} is rebasing but git has no rebase in progress.",
-                view.name,
-            )
+            yield view.name, f"Worker {view.name!r} is rebasing but git has no rebase in progress."
         if view.status in (*_RESTING, "error") and worktree.rebasing:
-            yield Violation(
-                "workers.rebasing_is_in_rebase",
-                f"Worker {view.name!r} is {view.status} but a rebase is half done in its worktree.",
-                view.name,
-            )
+            yield view.name, f"{view.standing} but a rebase is half done in its worktree."
 
 
-@_rule("on_branch", eventual=True)
-def on_branch(check: Check) -> Iterator[Violation]:
+@_RULES.rule(eventual=True)
+def on_branch(check: Check) -> Iterator[Found]:
     for view in check.settled_workers():
         worktree = _worktree(check.seen, view.name)
         if not worktree.exists or worktree.rebasing or view.status == "rebasing":
             continue
         if view.branch and worktree.branch != view.branch:
-            yield Violation(
-                "workers.on_branch",
-                f"Worker {view.name!r} should be on {view.branch} but is on "
-                f"{worktree.branch or 'a detached HEAD'}.",
-                view.name,
-            )
+            place = worktree.branch or "a detached HEAD"
+            yield view.name, f"Worker {view.name!r} should be on {view.branch} but is on {place}."
 
 
-@_rule("tree_clean", eventual=True)
-def tree_clean(check: Check) -> Iterator[Violation]:
+@_RULES.rule(eventual=True)
+def tree_clean(check: Check) -> Iterator[Found]:
     for view in check.settled_workers():
         worktree = _worktree(check.seen, view.name)
         if view.status not in ("idle", "needs_review") or not worktree.exists:
@@ -211,16 +152,12 @@ def tree_clean(check: Check) -> Iterator[Violation]:
         if worktree.dirty is None:
             raise Unreadable(f"the uncommitted changes of worker {view.name!r}")
         if worktree.dirty:
-            yield Violation(
-                "workers.tree_clean",
-                f"Worker {view.name!r} is {view.status} but has uncommitted changes: "
-                + ", ".join(worktree.dirty[:5]),
-                view.name,
-            )
+            changed = ", ".join(worktree.dirty[:5])
+            yield view.name, f"{view.standing} but has uncommitted changes: {changed}"
 
 
-@_rule("idle_is_fresh", eventual=True)
-def idle_is_fresh(check: Check) -> Iterator[Violation]:
+@_RULES.rule(eventual=True)
+def idle_is_fresh(check: Check) -> Iterator[Found]:
     commits = check.seen.commits
     if commits is None:
         raise Unreadable("the commits of the source repository")
@@ -230,50 +167,36 @@ def idle_is_fresh(check: Check) -> Iterator[Violation]:
         if view.status != "idle" or view.pending_prompt or not worktree.head:
             continue
         if worktree.head not in merged:
-            yield Violation(
-                "workers.idle_is_fresh",
-                f"Worker {view.name!r} is idle but its branch is at {worktree.head[:12]}, "
-                "which is not on the default branch.",
-                view.name,
-            )
+            text = f"{view.standing} but its branch is at {worktree.head[:12]}"
+            yield view.name, f"{text}, which is not on the default branch."
 
 
-@_rule("daemon_flag_true", eventual=True)
-def daemon_flag_true(check: Check) -> Iterator[Violation]:
+@_RULES.rule(eventual=True)
+def daemon_flag_true(check: Check) -> Iterator[Found]:
     flag, daemons = check.seen.daemon_flag, check.seen.daemons
     if flag is None or check.model.state_damaged:
         return
     if daemons is None:
         raise Unreadable("the process list")
     if flag and not daemons and not check.model.daemon_killed:
-        yield Violation(
-            "workers.daemon_flag_true", "daemon_running is true but no daemon runs.", "daemon"
-        )
+        yield "daemon", "daemon_running is true but no daemon runs."
     if daemons and not flag:
-        yield Violation(
-            "workers.daemon_flag_true",
-            f"daemon_running is false but the daemon runs (pid {daemons[0].pid}).",
-            "daemon",
-        )
+        yield "daemon", f"daemon_running is false but the daemon runs (pid {daemons[0].pid})."
 
 
-@_rule("agent_running", eventual=True)
-def agent_running(check: Check) -> Iterator[Violation]:
+@_RULES.rule(eventual=True)
+def agent_running(check: Check) -> Iterator[Found]:
     agents = _agents(check.seen)
     for view in check.settled_workers():
         belief = check.model.workers[view.name]
         if view.status in _AGENTLESS or not belief.will_complete:
             continue
         if not any(agent.worker == view.name and agent.alive for agent in agents):
-            yield Violation(
-                "workers.agent_running",
-                f"Worker {view.name!r} is {view.status} but no agent runs in its session.",
-                view.name,
-            )
+            yield view.name, f"{view.standing} but no agent runs in its session."
 
 
-@_rule("status_follows_model", eventual=False)
-def status_follows_model(check: Check) -> Iterator[Violation]:
+@_RULES.rule(eventual=False)
+def status_follows_model(check: Check) -> Iterator[Found]:
     if check.model.state_damaged:
         return  # an old copy tells of old statuses until the target has noticed
     for name, view in check.seen.workers.items():
@@ -281,16 +204,12 @@ def status_follows_model(check: Check) -> Iterator[Violation]:
             continue
         allowed = check.model.allowed(name)
         if view.status not in allowed:
-            yield Violation(
-                "workers.status_follows_model",
-                f"Worker {name!r} is {view.status}; allowed now: {', '.join(sorted(allowed))}.",
-                name,
-                {"error_reason": view.error_reason},
-            )
+            text = f"{view.standing}; allowed now: {', '.join(sorted(allowed))}."
+            yield name, text, {"error_reason": view.error_reason}
 
 
-@_rule("refusal_changes_nothing", eventual=False)
-def refusal_changes_nothing(check: Check) -> Iterator[Violation]:
+@_RULES.rule(eventual=False)
+def refusal_changes_nothing(check: Check) -> Iterator[Found]:
     command = (
         isinstance(check.operation, common.ExpectError) or check.operation.kind is Kind.COMMAND
     )
@@ -298,12 +217,8 @@ def refusal_changes_nothing(check: Check) -> Iterator[Violation]:
         return
     before, seen = check.before, check.seen
     if before.default_head != seen.default_head:
-        yield Violation(
-            "workers.refusal_changes_nothing",
-            f"{check.operation} was refused, but the source's default branch moved from "
-            f"{(before.default_head or 'nothing')[:12]} to {(seen.default_head or 'nothing')[:12]}.",
-            "source",
-        )
+        moved = _moved("the source's default branch", before.default_head, seen.default_head)
+        yield "source", f"{check.operation} was refused, but {moved}"
     for view in check.settled_workers():
         belief = check.model.workers[view.name]
         resting = view.status in _RESTING and before.status_of(view.name) == view.status
@@ -311,57 +226,45 @@ def refusal_changes_nothing(check: Check) -> Iterator[Violation]:
             continue
         old, new = _worktree(before, view.name), _worktree(seen, view.name)
         if old.head != new.head:
-            yield Violation(
-                "workers.refusal_changes_nothing",
-                f"{check.operation} was refused, but the branch of worker {view.name!r} moved from "
-                f"{(old.head or 'nothing')[:12]} to {(new.head or 'nothing')[:12]}.",
-                view.name,
-            )
+            moved = _moved(f"the branch of worker {view.name!r}", old.head, new.head)
+            yield view.name, f"{check.operation} was refused, but {moved}"
 
 
-@_rule("review_means_done", eventual=True)
-def review_means_done(check: Check) -> Iterator[Violation]:
+def _moved(what: str, old: str | None, new: str | None) -> str:
+    return f"{what} moved from {(old or 'nothing')[:12]} to {(new or 'nothing')[:12]}."
+
+
+@_RULES.rule(eventual=True)
+def review_means_done(check: Check) -> Iterator[Found]:
     for view in check.settled_workers():
         busy = [a for a in _agents(check.seen) if a.worker == view.name and a.alive and a.busy]
         if view.status == "needs_review" and busy and check.model.workers[view.name].will_complete:
-            yield Violation(
-                "workers.review_means_done",
-                f"Worker {view.name!r} needs review but its agent (pid {busy[0].identity[0]}) "
-                "has not ended its turn.",
-                view.name,
-            )
+            who = f"Worker {view.name!r} needs review but its agent (pid {busy[0].identity[0]})"
+            yield view.name, f"{who} has not ended its turn."
 
 
-@_rule("worker_kept", eventual=True)
-def worker_kept(check: Check) -> Iterator[Violation]:
+@_RULES.rule(eventual=True)
+def worker_kept(check: Check) -> Iterator[Found]:
     if check.seen.state_error or not check.seen.state_exists or check.model.state_damaged:
         return  # a state that cannot be read says nothing about who is in it
     for name in check.model.workers:
         if name not in check.seen.workers:
-            yield Violation(
-                "workers.worker_kept", f"Worker {name!r} has vanished from the state.", name
-            )
+            yield name, f"Worker {name!r} has vanished from the state."
 
 
-@_rule("nuked_is_gone", eventual=True)
-def nuked_is_gone(check: Check) -> Iterator[Violation]:
+@_RULES.rule(eventual=True)
+def nuked_is_gone(check: Check) -> Iterator[Found]:
     for agent in _agents(check.seen):
         if agent.alive and agent.worker and agent.worker not in check.model.workers:
-            yield Violation(
-                "workers.nuked_is_gone",
-                f"An agent (pid {agent.identity[0]}) runs for {agent.worker!r}, which is no worker "
-                "any more, or never was.",
-                agent.worker,
-            )
+            who = f"An agent (pid {agent.identity[0]}) runs for {agent.worker!r}"
+            yield agent.worker, f"{who}, which is no worker any more, or never was."
     for name in check.seen.workers:
         if name not in check.model.workers and not check.model.state_damaged:
-            yield Violation(
-                "workers.nuked_is_gone", f"Worker {name!r} is in the state but was not added.", name
-            )
+            yield name, f"Worker {name!r} is in the state but was not added."
 
 
-@_rule("recovers", eventual=False)
-def recovers(check: Check) -> Iterator[Violation]:
+@_RULES.rule(eventual=False)
+def recovers(check: Check) -> Iterator[Found]:
     limit = check.seen.pace.limit(check.model.profile.limits.recover_s)
     if check.model.daemon_certain is not True or check.model.lasting:
         return
@@ -372,16 +275,13 @@ def recovers(check: Check) -> Iterator[Violation]:
         wrong = unwell(check.seen, name)
         if wrong is None:
             continue  # it is there; only its status is not one of those that were expected
-        yield Violation(
-            "workers.recovers",
-            f"{wrong[:1].upper()}{wrong[1:]} {check.seen.at - belief.disturbed_at:.0f}s after "
-            f"{belief.disturbed}, and nothing has moved for {stuck_s:.0f}s.",
-            name,
-        )
+        late = f"{check.seen.at - belief.disturbed_at:.0f}s after {belief.disturbed}"
+        text = f"{wrong[:1].upper()}{wrong[1:]} {late}, and nothing has moved for {stuck_s:.0f}s."
+        yield name, text
 
 
-@_rule("completes", eventual=False)
-def completes(check: Check) -> Iterator[Violation]:
+@_RULES.rule(eventual=False)
+def completes(check: Check) -> Iterator[Found]:
     limit = check.seen.pace.limit(check.model.profile.limits.complete_s)
     if check.model.daemon_certain is not True or check.model.lasting:
         return
@@ -391,75 +291,62 @@ def completes(check: Check) -> Iterator[Violation]:
         stuck_s = check.seen.at - max(belief.due_at, belief.moved_at)
         status = check.seen.status_of(name)
         if stuck_s > limit and status in ("working", "rejected", "rebasing"):
-            yield Violation(
-                "workers.completes",
-                f"Worker {name!r} is still {status} {check.seen.at - belief.due_at:.0f}s after it was "
-                f"due to finish, and nothing has moved for {stuck_s:.0f}s.",
-                name,
-            )
+            late = f"{check.seen.at - belief.due_at:.0f}s after it was due to finish"
+            text = f"Worker {name!r} is still {status} {late}, and nothing has moved for {stuck_s:.0f}s."
+            yield name, text
 
 
-@_rule("state_atomic", eventual=False)
-def state_atomic(check: Check) -> Iterator[Violation]:
+@_RULES.rule(eventual=False)
+def state_atomic(check: Check) -> Iterator[Found]:
     if check.seen.state_in_place:
-        yield Violation(
-            "workers.state_atomic",
-            "The state file was written in place: a crash at this moment would have left half of it.",
-        )
+        yield "", "The state file was written in place: a crash now would have left half of it."
 
 
-@_rule("daemon_survives", eventual=False)
-def daemon_survives(check: Check) -> Iterator[Violation]:
+@_RULES.rule(eventual=False)
+def daemon_survives(check: Check) -> Iterator[Found]:
     if check.before.daemons is None or check.seen.daemons is None:
         raise Unreadable("the process list")
     starved = _on(check.model, faults.LowerLimit)
     if check.seen.daemon_alive or check.daemon_touched or starved:
         return
     if check.before.daemon_alive:
-        yield Violation("workers.daemon_survives", "The daemon died by itself.", "daemon")
+        yield "daemon", "The daemon died by itself."
     elif isinstance(check.operation, op.Up) and check.succeeded:
-        yield Violation("workers.daemon_survives", "Up succeeded but no daemon runs.", "daemon")
+        yield "daemon", "Up succeeded but no daemon runs."
 
 
-@_rule("one_daemon", eventual=True)
-def one_daemon(check: Check) -> Iterator[Violation]:
+@_RULES.rule(eventual=True)
+def one_daemon(check: Check) -> Iterator[Found]:
     if check.seen.daemons is None:
         raise Unreadable("the process list")
     if len(check.seen.daemons) > 1:
         pids = ", ".join(str(process.pid) for process in check.seen.daemons)
-        yield Violation(
-            "workers.one_daemon", f"Several daemons run at once: pids {pids}.", "daemon"
-        )
+        yield "daemon", f"Several daemons run at once: pids {pids}."
 
 
-@_rule("one_agent", eventual=True)
-def one_agent(check: Check) -> Iterator[Violation]:
+@_RULES.rule(eventual=True)
+def one_agent(check: Check) -> Iterator[Found]:
     live: dict[str, list[int]] = {}
     for agent in _agents(check.seen):
         if agent.alive:
             live.setdefault(agent.worker, []).append(agent.identity[0])
     for worker, pids in live.items():
         if len(pids) > 1:
-            yield Violation(
-                "workers.one_agent",
-                f"Worker {worker!r} has {len(pids)} agents at once: pids {', '.join(map(str, pids))}.",
-                worker,
-            )
+            shown = ", ".join(map(str, pids))
+            yield worker, f"Worker {worker!r} has {len(pids)} agents at once: pids {shown}."
 
 
-@_rule("no_orphan_session", eventual=True)
-def no_orphan_session(check: Check) -> Iterator[Violation]:
+@_RULES.rule(eventual=True)
+def no_orphan_session(check: Check) -> Iterator[Found]:
     if check.model.state_damaged or check.seen.state_error:
         return
     known = {view.session for view in check.seen.workers.values()}
     for session in sorted(_sessions(check.seen) - known):
-        yield Violation(
-            "workers.no_orphan_session", f"Session {session!r} belongs to no worker.", session
-        )
+        yield session, f"Session {session!r} belongs to no worker."
 
 
-@_rule("live_agent_kept", eventual=False)
-def live_agent_kept(check: Check) -> Iterator[Violation]:
+@_RULES.rule(eventual=False)
+def live_agent_kept(check: Check) -> Iterator[Found]:
     if check.all_touched:
         return
     now = {agent.identity: agent for agent in _agents(check.seen)}
@@ -474,65 +361,53 @@ def live_agent_kept(check: Check) -> Iterator[Violation]:
             continue  # whether its prompt arrived may be unknown; then replacing it is the safe way
         later = now.get(agent.identity)
         if later is None or not later.alive:
-            yield Violation(
-                "workers.live_agent_kept",
-                f"The agent of worker {agent.worker!r} (pid {agent.identity[0]}) was alive before "
-                f"{check.operation} and is gone, though nothing named that worker.",
-                agent.worker,
-                {"busy": agent.busy},
-            )
+            was = f"The agent of worker {agent.worker!r} (pid {agent.identity[0]}) was alive before"
+            text = f"{was} {check.operation} and is gone, though nothing named that worker."
+            yield agent.worker, text, {"busy": agent.busy}
 
 
-@_rule("down_ends_all", eventual=True)
-def down_ends_all(check: Check) -> Iterator[Violation]:
+@_RULES.rule(eventual=True)
+def down_ends_all(check: Check) -> Iterator[Found]:
     if not isinstance(check.operation, op.Down) or not check.succeeded:
         return
     if check.seen.daemons is None:
         raise Unreadable("the process list")
     if check.seen.daemon_alive:
-        yield Violation("workers.down_ends_all", "Down succeeded but the daemon runs.", "daemon")
+        yield "daemon", "Down succeeded but the daemon runs."
     for agent in _agents(check.seen):
         if agent.alive:
-            yield Violation(
-                "workers.down_ends_all",
-                f"Down succeeded but the agent of worker {agent.worker!r} runs.",
-                agent.worker,
-            )
+            yield agent.worker, f"Down succeeded but the agent of worker {agent.worker!r} runs."
 
 
-@_rule("source_untouched", eventual=False)
-def source_untouched(check: Check) -> Iterator[Violation]:
+@_RULES.rule(eventual=False)
+def source_untouched(check: Check) -> Iterator[Found]:
     if not check.model.source_dirty:
         return
     if check.seen.source_edit_intact is None:
         raise Unreadable("the user's edit in the source repository")
     if not check.seen.source_edit_intact:
-        yield Violation(
-            "workers.source_untouched",
-            "The user's uncommitted edit in the source repository was destroyed.",
-            "source",
-        )
+        yield "source", "The user's uncommitted edit in the source repository was destroyed."
 
 
-@_rule("way_out", eventual=False)
-def way_out(check: Check) -> Iterator[Violation]:
+@_RULES.rule(eventual=False)
+def way_out(check: Check) -> Iterator[Found]:
     serves = {name: check.model.profile.serves(name) for name in LEGAL}
     for view in check.settled_workers():
         open_work = bool(check.model.workers[view.name].tokens)
         if view.status not in (*_RESTING, "error") or not open_work:
             continue
         for message in dead_end(f"Worker {view.name!r}", view.status, serves):
-            yield Violation("workers.way_out", message, view.name)
+            yield view.name, message
 
 
-@_rule("checkout_clean", eventual=True)
-def checkout_clean(check: Check) -> Iterator[Violation]:
+@_RULES.rule(eventual=True)
+def checkout_clean(check: Check) -> Iterator[Found]:
     if check.model.source_dirty or check.model.lasting or check.seen.default_head is None:
         return
     if check.seen.source_dirty is None:
         raise Unreadable("the changes in the user's checkout")
     for message in stays_clean(check.seen.source_dirty, check.operation):
-        yield Violation("workers.checkout_clean", message, "source")
+        yield "source", message
 
 
 def _on(model: WorkersModel, kind: type[common.LibraryFault]) -> bool:

@@ -8,174 +8,103 @@ was.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from mutiny.contracts.workers.invariants import Check
 from mutiny.contracts.workers.model import Work, WorkerBelief
 from mutiny.kit import operations as common
-from mutiny.kit.checking import Unreadable
+from mutiny.kit.checking import Found, RuleBook, Unreadable
 from mutiny.kit.git_rules import Branch, only_forward
-from mutiny.kit.views import Commit, Receipt
+from mutiny.kit.views import Commit
 from mutiny.model.violation import Violation
+
+LEDGER: RuleBook[Check] = RuleBook("workers")
 
 
 def audit(check: Check) -> Iterator[tuple[Violation, bool]]:
     """All ledger rules; each violation with whether the target's lag may excuse it for a while."""
-    receipts = check.seen.receipts
-    if receipts is not None:
-        yield from ((violation, False) for violation in _delivered_once(receipts))
-    commits = check.seen.commits
-    if commits is None:
-        if check.model.work:
-            raise Unreadable("the commits of the source repository")
-        return
-    yield from ((violation, False) for violation in _merged_once(commits))
-    yield from ((violation, False) for violation in _nothing_invented(check, commits))
-    yield from ((violation, False) for violation in _accepted_is_merged(check, commits))
-    yield from ((violation, True) for violation in _nothing_lost(check))
-    yield from ((violation, True) for violation in _discarded_is_kept(check, commits))
-    yield from ((violation, True) for violation in _work_reachable(check, commits))
-    yield from ((violation, False) for violation in _merged_stays(check))
-    yield from ((violation, False) for violation in _default_moves_forward(check, commits))
+    for name, (ask, eventual) in LEDGER.rules.items():
+        if check.seen.commits is None and name != "workers.delivered_once":
+            if check.model.work:
+                raise Unreadable("the commits of the source repository")
+            return
+        yield from ((violation, eventual) for violation in ask(check))
 
 
-def _delivered_once(receipts: Iterable[Receipt]) -> Iterator[Violation]:
-    for receipt in receipts:
+def _commits(check: Check) -> tuple[Commit, ...]:
+    return check.seen.commits or ()
+
+
+@LEDGER.rule(eventual=False)
+def delivered_once(check: Check) -> Iterator[Found]:
+    for receipt in check.seen.receipts or ():
         if receipt.token is None or not receipt.earlier_alive:
             continue
         who = "the same agent" if receipt.same_agent else "a second agent while the first was alive"
-        yield Violation(
-            "workers.delivered_once",
-            f"{receipt.token} was delivered again to {who} of worker {receipt.worker!r}.",
-            receipt.token,
-            {"agent": receipt.agent[0]},
-        )
+        text = f"{receipt.token} was delivered again to {who} of worker {receipt.worker!r}."
+        yield receipt.token, text, {"agent": receipt.agent[0]}
 
 
-def _merged_once(commits: Iterable[Commit]) -> Iterator[Violation]:
+@LEDGER.rule(eventual=False)
+def merged_once(check: Check) -> Iterator[Found]:
     counts = Counter(
-        token for commit in commits if commit.on_default for token in set(commit.tokens)
+        token for commit in _commits(check) if commit.on_default for token in set(commit.tokens)
     )
     for token, times in counts.items():
         if times > 1:
-            yield Violation(
-                "workers.merged_once",
-                f"{token} is on the default branch in {times} commits.",
-                token,
-            )
+            yield token, f"{token} is on the default branch in {times} commits."
 
 
-def _nothing_invented(check: Check, commits: Iterable[Commit]) -> Iterator[Violation]:
-    merged = {token for commit in commits if commit.on_default for token in commit.tokens}
+@LEDGER.rule(eventual=False)
+def nothing_invented(check: Check) -> Iterator[Found]:
+    merged = {token for one in _commits(check) if one.on_default for token in one.tokens}
     for token in sorted(merged):
         work = check.model.work.get(token)
         if work is not None and work.fate in ("open", "discarded"):
             word = "never accepted" if work.fate == "open" else "given up"
-            yield Violation(
-                "workers.nothing_invented",
-                f"{token} is on the default branch but was {word}.",
-                token,
-            )
+            yield token, f"{token} is on the default branch but was {word}."
 
 
-def _accepted_is_merged(check: Check, commits: Iterable[Commit]) -> Iterator[Violation]:
-    merged = {token for commit in commits if commit.on_default for token in commit.tokens}
+@LEDGER.rule(eventual=False)
+def accepted_is_merged(check: Check) -> Iterator[Found]:
+    merged = {token for one in _commits(check) if one.on_default for token in one.tokens}
     for work in check.model.work.values():
         if work.fate == "merged" and work.token not in merged and _was_done(check, work):
-            yield Violation(
-                "workers.accepted_is_merged",
-                f"{work.token} of worker {work.worker!r} was accepted but is not on the default branch.",
-                work.token,
-            )
+            what = f"{work.token} of worker {work.worker!r}"
+            yield work.token, f"{what} was accepted but is not on the default branch."
 
 
-def _merged_stays(check: Check) -> Iterator[Violation]:
-    before, now = check.before.default_tokens, check.seen.default_tokens
-    if before is None or now is None:
-        raise Unreadable("the files of the default branch")
-    for token in sorted(before - now):
-        yield Violation(
-            "workers.merged_stays",
-            f"{token} was in the files of the default branch and is gone after {check.operation}.",
-            token,
-        )
-
-
-def _default_moves_forward(check: Check, commits: Iterable[Commit]) -> Iterator[Violation]:
-    if check.before.commits is None:
-        raise Unreadable("the commits of the source repository")
-    before, now = (
-        Branch(look.default_head, {commit.sha for commit in seen if commit.on_default})
-        for look, seen in ((check.before, check.before.commits), (check.seen, commits))
-    )
-    for message in only_forward(before, now, check.operation):
-        yield Violation("workers.default_moves_forward", message, "source")
-
-
-def _discarded_is_kept(check: Check, commits: Iterable[Commit]) -> Iterator[Violation]:
-    if not check.model.profile.keeps_discarded:
-        return
-    reachable = {token for commit in commits for token in commit.tokens}
+@LEDGER.rule(eventual=True)
+def nothing_lost(check: Check) -> Iterator[Found]:
     for work in check.model.work.values():
-        if work.fate == "discarded" and work.token not in reachable and _was_done(check, work):
-            yield Violation(
-                "workers.discarded_is_kept",
-                f"The agent of worker {work.worker!r} committed {work.token}, "
-                "the worker was nuked or reset, and no ref reaches the commit any more.",
-                work.token,
-            )
+        message = _why_lost(check, work) if work.fate == "open" else ""
+        if message:
+            yield work.token, message, {"kind": work.kind}
+
+
+def _why_lost(check: Check, work: Work) -> str:
+    view, belief = check.seen.workers.get(work.worker), check.model.workers.get(work.worker)
+    if view is None or belief is None or belief.disturbed is not None:
+        return ""
+    who = f"worker {work.worker!r}"
+    if view.status == "idle" and not view.pending_prompt and not _may_still_begin(check, belief):
+        return f"{work.token} was acknowledged, was never merged or given up, and {who} is idle."
+    attended = check.model.daemon_certain is True  # otherwise nobody is there to hand it out
+    if not attended or not belief.will_complete or _received(check, work):
+        return ""
+    if isinstance(check.operation, common.Settle):
+        return (
+            f"{work.token} was acknowledged but no agent ever received it; {who} is {view.status}."
+        )
+    if view.status == "needs_review":
+        return f"{who} is ready for review but never received {work.token}."
+    return ""
 
 
 def _was_done(check: Check, work: Work) -> bool:
     """The agent really committed something for this token; otherwise there is nothing to merge."""
     receipts = check.seen.receipts or ()
     return any(work.token in receipt.tokens and receipt.committed for receipt in receipts)
-
-
-def _nothing_lost(check: Check) -> Iterator[Violation]:
-    for work in check.model.work.values():
-        view = check.seen.workers.get(work.worker)
-        belief = check.model.workers.get(work.worker)
-        if work.fate != "open" or view is None or belief is None or belief.disturbed is not None:
-            continue
-        attended = check.model.daemon_certain is True  # otherwise nobody is there to hand it out
-        if (
-            view.status == "idle"
-            and not view.pending_prompt
-            and not _may_still_begin(check, belief)
-        ):
-            yield Violation(
-                "workers.nothing_lost",
-                f"{work.token} was acknowledged, was never merged or given up, "
-                f"and worker {work.worker!r} is idle.",
-                work.token,
-                {"kind": work.kind},
-            )
-        elif (
-            isinstance(check.operation, common.Settle)
-            and attended
-            and belief.will_complete
-            and not _received(check, work)
-        ):
-            yield Violation(
-                "workers.nothing_lost",
-                f"{work.token} was acknowledged but no agent ever received it; "
-                f"worker {work.worker!r} is {view.status}.",
-                work.token,
-                {"kind": work.kind},
-            )
-        elif (
-            view.status == "needs_review"
-            and attended
-            and belief.will_complete
-            and not _received(check, work)
-        ):
-            yield Violation(
-                "workers.nothing_lost",
-                f"worker {work.worker!r} is ready for review but never received {work.token}.",
-                work.token,
-                {"kind": work.kind},
-            )
 
 
 def _may_still_begin(check: Check, belief: WorkerBelief) -> bool:
@@ -192,20 +121,46 @@ def _received(check: Check, work: Work) -> bool:
     return receipts is None or any(work.token in receipt.tokens for receipt in receipts)
 
 
-def _work_reachable(check: Check, commits: Iterable[Commit]) -> Iterator[Violation]:
-    reachable = {token for commit in commits for token in commit.tokens}
+@LEDGER.rule(eventual=True)
+def discarded_is_kept(check: Check) -> Iterator[Found]:
+    if not check.model.profile.keeps_discarded:
+        return
+    reachable = {token for commit in _commits(check) for token in commit.tokens}
     for work in check.model.work.values():
-        if (
-            work.fate not in ("open", "merged")
-            or work.token in reachable
-            or not _was_done(check, work)
-        ):
-            continue
+        if work.fate == "discarded" and work.token not in reachable and _was_done(check, work):
+            done = f"The agent of worker {work.worker!r} committed {work.token}, the worker was nuked or"
+            yield work.token, f"{done} reset, and no ref reaches the commit any more."
+
+
+@LEDGER.rule(eventual=True)
+def work_reachable(check: Check) -> Iterator[Found]:
+    reachable = {token for commit in _commits(check) for token in commit.tokens}
+    for work in check.model.work.values():
         worktree = check.seen.worktrees.get(work.worker)
-        if worktree is not None and worktree.rebasing:
-            continue
-        yield Violation(
-            "workers.work_reachable",
-            f"The agent of worker {work.worker!r} committed {work.token} but no ref reaches it any more.",
-            work.token,
-        )
+        rebasing = worktree is not None and worktree.rebasing
+        kept = work.fate in ("open", "merged") and not rebasing
+        if kept and work.token not in reachable and _was_done(check, work):
+            done = f"The agent of worker {work.worker!r} committed {work.token}"
+            yield work.token, f"{done} but no ref reaches it any more."
+
+
+@LEDGER.rule(eventual=False)
+def merged_stays(check: Check) -> Iterator[Found]:
+    before, now = check.before.default_tokens, check.seen.default_tokens
+    if before is None or now is None:
+        raise Unreadable("the files of the default branch")
+    for token in sorted(before - now):
+        was = f"{token} was in the files of the default branch"
+        yield token, f"{was} and is gone after {check.operation}."
+
+
+@LEDGER.rule(eventual=False)
+def default_moves_forward(check: Check) -> Iterator[Found]:
+    if check.before.commits is None:
+        raise Unreadable("the commits of the source repository")
+    before, now = (
+        Branch(look.default_head, {commit.sha for commit in seen if commit.on_default})
+        for look, seen in ((check.before, check.before.commits), (check.seen, _commits(check)))
+    )
+    for message in only_forward(before, now, check.operation):
+        yield "source", message

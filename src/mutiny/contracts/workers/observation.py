@@ -51,6 +51,11 @@ class WorkerView:
     commit_sha: str | None = None
     error_reason: str | None = None
 
+    @property
+    def standing(self) -> str:
+        """Who it is and how it stands, as the beginning of a sentence."""
+        return f"Worker {self.name!r} is {self.status}"
+
     def as_json(self) -> WorkerState:
         """The journal's form."""
         told: WorkerState = {
