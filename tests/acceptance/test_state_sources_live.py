@@ -50,6 +50,10 @@ status = "offline"
 where = { "@session" = "gone" }
 
 [[state.rules]]
+status = "offline"
+where = { "@agent" = "none" }
+
+[[state.rules]]
 status = "working"
 where = { "@agent" = "busy" }
 
@@ -93,8 +97,7 @@ list = "tasks"
     ("text", "scenario"),
     [
         (COMMAND, "basic_lifecycle"),
-        # Beside four other boxes its wait was inconclusive once in thirty times; not understood yet.
-        pytest.param(TMUX_AND_GIT, "basic_lifecycle", marks=pytest.mark.slow),
+        (TMUX_AND_GIT, "basic_lifecycle"),
         (SQLITE, "ready_tasks"),
         (BOARD_COMMAND, "ready_tasks"),
     ],

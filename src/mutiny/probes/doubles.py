@@ -13,6 +13,11 @@ from mutiny.kit.views import AgentView, Receipt
 from mutiny.system.files import BoxPath
 
 Identity = tuple[int, int]
+_CONDITIONS = {
+    **{"start": "none", "exit": "none", "prompt": "busy"},
+    **{"ready": "idle", "turn_end": "idle"},
+}
+"""What an agent does after it wrote this."""
 
 
 class ReceivedLog:
@@ -88,3 +93,15 @@ def agents(records: Iterable[Received], alive: frozenset[Identity]) -> tuple[Age
         AgentView(worker, who, who in alive, who in busy, who in left)
         for who, worker in workers.items()
     )
+
+
+def conditions(records: Iterable[Received]) -> dict[str, str]:
+    """What the newest agent of each worker does: `busy`, `idle`, or `none` while it is not ready yet, or left."""
+    newest: dict[str, Identity] = {}
+    doing: dict[str, str] = {}
+    for record in records:
+        if record.event == "start":
+            newest[record.worker] = identity(record)
+        if newest.get(record.worker) == identity(record) and record.event in _CONDITIONS:
+            doing[record.worker] = _CONDITIONS[record.event]
+    return doing

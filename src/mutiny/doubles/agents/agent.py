@@ -74,6 +74,7 @@ class Agent:
     def start(self, source: str) -> None:
         """Begin the session (source ``startup``, ``resume`` or ``clear``)."""
         self._run_hooks("SessionStart", source=source, model=self.model)
+        self.log.write("ready")
 
     def clear(self) -> None:
         """Do what ``/clear`` does: end the session, begin a fresh one in the same process."""

@@ -93,9 +93,7 @@ class Observer:
         rows = with_known(self._spec.state, rows, self._values)
         if not any(name.startswith("@") for rule in self._words.rules for name in rule.where):
             return rows
-        records = self.received.refresh() if self._double_agents else []
-        agents = doubles.agents(records, frozenset())
-        busy = {one.worker for one in agents if one.busy and not one.left}
+        agents = doubles.conditions(self.received.refresh() if self._double_agents else ())
         default, place = self._default_head(), self._words.fields["worktree"]
         sessions = self._ask(SESSIONS).stdout.splitlines()
         derived = {}
@@ -106,7 +104,7 @@ class Observer:
             session = row.get(self._words.fields["session"]) in sessions
             derived[name] = {
                 **row,
-                "@agent": "busy" if name in busy else "idle",
+                "@agent": agents.get(name, "none"),
                 "@head": state,
                 "@session": "alive" if session else "gone",
             }
