@@ -65,8 +65,10 @@ def command(
     \b
       crash   everything dies before the call; one pass gives every state
       fsync   the same, and only what was synced is still there
-      errno   the call fails: ENOSPC EIO EACCES EROFS EMFILE EINTR
-      torn    half of a write, then death, a short count, or a lie
+      errno   the call fails: ENOSPC EIO EACCES EROFS EMFILE EINTR; files that the target only
+              reads cannot be opened: EIO EACCES EMFILE
+      torn    half of a write, then death, a short count, or a lie (where the target promises to
+              notice damage, or with --only lie)
       preempt two commands at once, every order of their file operations (at most 2 preemptions)
 
     The scenario runs up to the operation; after the point the target recovers by its own means and

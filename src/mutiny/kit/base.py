@@ -99,6 +99,12 @@ class ContractBase(Generic[Model, Seen]):
         return 0.0
 
     @property
+    def notices_damage(self) -> bool:
+        """Does the target promise to notice what a disk that lies has made of its files?"""
+        notices: bool = self.profile.notices_damage
+        return notices
+
+    @property
     def not_applicable(self) -> Mapping[str, str]:
         """Rules that the target does not promise, with the reason."""
         excused: Mapping[str, str] = self.profile.not_applicable

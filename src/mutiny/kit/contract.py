@@ -171,6 +171,10 @@ class Contract(Protocol[Model, Seen]):
     def lag_s(self) -> float: ...
 
     @property
+    def notices_damage(self) -> bool:
+        """Does the target promise to notice what a disk that lies has made of its files?"""
+
+    @property
     def not_applicable(self) -> Mapping[str, str]: ...
 
     def initial(self) -> Model: ...

@@ -12,6 +12,7 @@ from mutiny.model.operation import Kind, Operation
 MOST_AT_ONCE = 4
 LONGEST_SCHEDULE = 100_000
 ERRNOS = ("ENOSPC", "EIO", "EACCES", "EROFS", "EMFILE", "EINTR")
+READ_ERRNOS = ("EIO", "EACCES", "EMFILE")
 TEARS = ("kill", "short", "lie")
 _LENGTHS = ("during", "seconds", "lasting")
 _CALM = ("healthy", "slow", "obey", "resolve", "dirty")
@@ -123,6 +124,8 @@ class Trace(Operation):
     operation: Operation
     keep: str = ""
     """What to keep before each call: nothing, `files`, or what a power loss leaves: `synced`."""
+    reads: bool = False
+    """Write down the files that it opens only to read, too."""
     kind: ClassVar[Kind] = Kind.COMBINATION
 
     def __post_init__(self) -> None:
@@ -158,6 +161,22 @@ class FailAt(SweepPoint):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_one_of("errno", self.errno, ERRNOS)
+
+
+@dataclass(frozen=True)
+class FailReadAt(SweepPoint):
+    """The n-th file that the command opens only to read, counted from 0, cannot be opened."""
+
+    errno: str = "EIO"
+
+    @property
+    def ends_world(self) -> bool:
+        return False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.errno not in READ_ERRNOS:
+            raise ValueError(f"errno {self.errno!r} is none of {', '.join(READ_ERRNOS)}")
 
 
 @dataclass(frozen=True)

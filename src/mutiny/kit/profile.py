@@ -36,6 +36,11 @@ class TargetProfile:
     """
     answers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Operation -> the fields that its answer always has, for a target that answers in JSON."""
+    notices_damage: bool = False
+    """What it keeps carries a checksum or has a second copy: content that somebody else changed, an old
+    file that came back, or a write of which the disk kept only half, is noticed and put right. Where it
+    is not, nothing is known of the state after a damage that still reads as a state.
+    """
     skips: Mapping[str, str] = field(default_factory=dict)
     """Scenarios that make no sense for this target, each with the reason."""
     not_applicable: Mapping[str, str] = field(default_factory=dict)

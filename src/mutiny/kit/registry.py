@@ -8,8 +8,8 @@ from mutiny.model.operation import Operation
 
 COMMON: tuple[type[Operation], ...] = (
     *(common.Reset, common.Sleep, common.Settle),
-    *(common.Trace, common.CrashAt, common.KillAt, common.FailAt, common.TearAt),
-    *(common.PowerLossAt, common.Interleave),
+    *(common.Trace, common.CrashAt, common.KillAt, common.FailAt, common.FailReadAt),
+    *(common.TearAt, common.PowerLossAt, common.Interleave),
     *(common.ExpectError, common.Choice, common.Parallel),
     *FAULTS,
 )

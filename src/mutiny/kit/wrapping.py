@@ -42,6 +42,10 @@ class WrappedContract(Generic[Model, Seen]):
         return self._inner.lag_s
 
     @property
+    def notices_damage(self) -> bool:
+        return self._inner.notices_damage
+
+    @property
     def not_applicable(self) -> Mapping[str, str]:
         return self._inner.not_applicable
 

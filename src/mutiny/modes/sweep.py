@@ -215,7 +215,9 @@ class Sweeper:
     ) -> None:
         directory = RunDirectory.create(self._bench.root, latest=False)
         started = time.monotonic()
-        outcome = self._bench.engine(directory, 1).run((*self._prefix, op.Trace(self._at)))
+        outcome = self._bench.engine(directory, 1).run(
+            (*self._prefix, op.Trace(self._at, reads=kind == "errno"))
+        )
         sweep.trace_s = time.monotonic() - started
         if outcome.verdict is not Verdict.SUCCESS:
             directory.discard()  # a bug is run again, with a report
@@ -223,6 +225,8 @@ class Sweeper:
             return
         sweep.calls = list(outcome.steps[-1].result.details["calls"])  # type: ignore[call-overload]
         directory.discard()
+        if kind == "torn" and not choices and not self._bench.target.contract().notices_damage:
+            choices = [mode for mode in op.TEARS if mode != "lie"]
         candidates = list(_points(kind, self._at, sweep.calls, choices))
         chosen = _chosen(candidates, sweep.calls, limit)
         sweep.left_out = len(candidates) - len(chosen)
@@ -241,15 +245,14 @@ class Sweeper:
             directory.discard()
             if not _missed(outcome, len(self._prefix)):
                 break
-        call = calls[point.call]
-        return _point(
-            point,
-            point.call,
-            str(call["text"]),
-            str(call["process"]),
-            outcome,
-            time.monotonic() - started,
+        reads = isinstance(point, op.FailReadAt)
+        place, call = next(
+            (place, call)
+            for place, call in enumerate(calls)
+            if (call["reads"], call["index"]) == (reads, point.call)
         )
+        seconds = time.monotonic() - started
+        return _point(point, place, str(call["text"]), str(call["process"]), outcome, seconds)
 
     # --- schedules -----------------------------------------------------------------------------
 
@@ -336,7 +339,11 @@ def _points(
 ) -> Iterator[op.SweepPoint]:
     for call in calls:
         index = int(call["index"])
-        if kind == "errno":
+        if kind == "errno" and call["reads"]:
+            for name in op.READ_ERRNOS:
+                if name in (choices or op.READ_ERRNOS):
+                    yield op.FailReadAt(at, index, name)
+        elif kind == "errno":
             for name in choices or op.ERRNOS:
                 yield op.FailAt(at, index, name)
         elif kind == "torn" and _can_be_torn(call):
@@ -366,16 +373,18 @@ def _chosen(
     points: Sequence[op.SweepPoint], calls: Sequence[dict[str, Any]], limit: int | None
 ) -> list[op.SweepPoint]:
     """All points, or `limit` of them in their order: first those beside syncs, renames and the
-    acknowledgement at the end, then others evenly spread.
+    acknowledgement at the end and files that cannot be read, then others evenly spread.
     """
+    changes = [call for call in calls if not call["reads"]]
     marked = {
         place
-        for index, call in enumerate(calls)
+        for index, call in enumerate(changes)
         if any(word in str(call["name"]) for word in MARKS)
         for place in (index, index + 1)
-    } | {0, len(calls) - 1, len(calls)}
-    near = [index for index, point in enumerate(points) if point.call in marked]
-    far = [index for index, point in enumerate(points) if point.call not in marked]
+    } | {0, len(changes) - 1, len(changes)}
+    telling = [isinstance(point, op.FailReadAt) or point.call in marked for point in points]
+    near = [index for index, tells in enumerate(telling) if tells]
+    far = [index for index, tells in enumerate(telling) if not tells]
     first = [near[place] for place in _spread(len(near), limit)]
     left = None if limit is None else limit - len(first)
     rest = [far[place] for place in _spread(len(far), left)] if left is None or left > 0 else []

@@ -14,8 +14,11 @@ from mutiny.system.files import BoxPath
 
 Identity = tuple[int, int]
 _CONDITIONS = {
-    **{"start": "none", "exit": "none", "prompt": "busy"},
-    **{"ready": "idle", "turn_end": "idle"},
+    "start": "none",
+    "exit": "none",
+    "prompt": "busy",
+    "ready": "idle",
+    "turn_end": "idle",
 }
 """What an agent does after it wrote this."""
 
@@ -96,7 +99,9 @@ def agents(records: Iterable[Received], alive: frozenset[Identity]) -> tuple[Age
 
 
 def conditions(records: Iterable[Received]) -> dict[str, str]:
-    """What the newest agent of each worker does: `busy`, `idle`, or `none` while it is not ready yet, or left."""
+    """What the newest agent of each worker does: `busy`, `idle`, or `none` before it is ready and when it
+    has left.
+    """
     newest: dict[str, Identity] = {}
     doing: dict[str, str] = {}
     for record in records:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from mutiny.engine.journal import Step
 from mutiny.engine.loop import Outcome
 from mutiny.kit.crash import Crash, crash_in
-from mutiny.kit.operations import FailAt, SweepPoint
+from mutiny.kit.operations import FailAt, FailReadAt, SweepPoint
 from mutiny.model.operation import Kind, walk
 from mutiny.model.violation import Rule
 from mutiny.report.changes import Change, changes, last_change
@@ -232,7 +232,9 @@ def _swallowed(steps: Sequence[Step]) -> Iterator[Hint]:
     """A call failed, or took only a part, and the command answered success all the same."""
     for step in reversed(steps):
         operation = step.operation
-        told = isinstance(operation, FailAt) or getattr(operation, "mode", "") == "short"
+        told = (
+            isinstance(operation, FailAt | FailReadAt) or getattr(operation, "mode", "") == "short"
+        )
         if not isinstance(operation, SweepPoint) or not told or not step.result.fired:
             continue
         if step.result.inner and step.result.inner[0].exit_code == 0:

@@ -9,7 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mutiny.kit.operations import FailAt, PowerLossAt, SweepPoint, TearAt, competes, disturbs
+from mutiny.kit.operations import (
+    FailAt,
+    FailReadAt,
+    PowerLossAt,
+    SweepPoint,
+    TearAt,
+    competes,
+    disturbs,
+)
 from mutiny.model.operation import Kind, walk
 
 if TYPE_CHECKING:
@@ -26,7 +34,7 @@ LANE = 60
 _KINDS = {
     "death": ("Kill", "CrashAt", "PowerLossAt"),
     "damage": ("Corrupt", "Damage", "TearAt"),
-    "refused call": ("FailAt", "FillDisk", "ReadOnlyDisk", "Forbid", "LowerLimit"),
+    "refused call": ("FailAt", "FailReadAt", "FillDisk", "ReadOnlyDisk", "Forbid", "LowerLimit"),
 }
 """Kinds of faults by the beginning of their names."""
 
@@ -80,7 +88,7 @@ def _fault(operation: Operation, result: OperationResult) -> str:
         return f"`{operation.short()}`{how}"
     where = result.stdout.strip() or f"call {operation.call}"
     point = f"{where} of `{operation.operation.short()}`"
-    if isinstance(operation, FailAt):
+    if isinstance(operation, FailAt | FailReadAt):
         return f"{point} failed with {operation.errno}{how}"
     if isinstance(operation, TearAt):
         return f"half of {point} was written, and {_TORN[operation.mode]}{how}"

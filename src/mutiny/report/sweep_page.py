@@ -51,7 +51,8 @@ def render(sweep: Sweep, links: Mapping[str, str] | None = None) -> str:
         "Not tried": sweep.left_out,
     }
     if not schedules:
-        facts["State-changing calls"] = len(sweep.calls)
+        facts["State-changing calls"] = sum(not call["reads"] for call in sweep.calls)
+        facts["Files only read"] = sum(bool(call["reads"]) for call in sweep.calls)
     colours = {verdict.value: colour for verdict, colour in COLOURS.items()}
     return page.render(
         "sweep.html",
@@ -89,15 +90,14 @@ def calls(sweep: Sweep) -> dict[str, Any]:
             {"name": process[:26], "y": y, "middle": y + CELL / 2} for process, y in tops.items()
         ],
         "cells": [
-            {"x": x, "y": tops[str(call["process"])], **_outcome(call, worst)}
-            for x, call in zip(columns, sweep.calls, strict=True)
+            {"x": x, "y": tops[str(call["process"])], **_outcome(call, worst.get(place))}
+            for place, (x, call) in enumerate(zip(columns, sweep.calls, strict=True))
         ],
         "ticks": [{"x": columns[at], "number": at} for at in range(0, len(columns), 10)],
     }
 
 
-def _outcome(call: Mapping[str, Any], worst: Mapping[int, Point]) -> dict[str, str]:
-    point = worst.get(int(call["index"]))
+def _outcome(call: Mapping[str, Any], point: Point | None) -> dict[str, str]:
     if point is None:
         return {"colour": UNTRIED, "said": f"{call['text']}\nnot tried"}
     said = f"{point.verdict.value} {point.rule or ''} {point.message}"

@@ -12,11 +12,22 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import lru_cache
 
 from mutiny.syscalls import tables
 
 CONTINUED = "continued"
+
+
+class Counted(Enum):
+    """Which calls below the roots are numbered, recorded and decided about."""
+
+    CHANGES = "changes"
+    """Those that change files, or say when changes are durable."""
+    READS = "reads"
+    """Opens that only read, by the target itself."""
+    BOTH = "both"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +56,18 @@ class Call:
     """The tag of the launched command that this process descends from."""
 
     def __str__(self) -> str:
-        return f"{self.index} {self.process} {self.name} {' -> '.join(self.paths)}"
+        how = " (read)" if self.reads else ""
+        return f"{self.index} {self.process} {self.name} {' -> '.join(self.paths)}{how}"
+
+    @property
+    def reads(self) -> bool:
+        """Whether it opens a file only to read it."""
+        return self.name in tables.OPENS and not self.flags & tables.CHANGING_OPEN_FLAGS
+
+    @property
+    def borrowed(self) -> bool:
+        """Whether git or tmux made it: what they read differs from run to run, and is their own care."""
+        return self.process.startswith(("git", "tmux"))
 
     @property
     def key(self) -> tuple[str, str, tuple[str, ...]]:

@@ -26,7 +26,7 @@ from mutiny.box.errors import CommandNotStarted
 from mutiny.box.mounts import SOURCE_ROOT
 from mutiny.errors import MutinyError
 from mutiny.syscalls import tables
-from mutiny.syscalls.calls import Call
+from mutiny.syscalls.calls import Call, Counted
 from mutiny.syscalls.drain import let_through
 from mutiny.syscalls.filter import Wanted, build, packed
 from mutiny.syscalls.listeners import (
@@ -92,7 +92,7 @@ class Conductor:
         self._machine = tables.this_machine()
         self._program = packed(build(self._machine, Wanted(reads=True, locks=True)))
         self._listeners = Listeners()
-        self._reader = CallReader(roots, reads=True)
+        self._reader = CallReader(roots, Counted.BOTH)
         self._commands = [_Command(number) for number in range(len(commands))]
         self._count = 0
 

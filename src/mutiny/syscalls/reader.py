@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mutiny.syscalls import tables
-from mutiny.syscalls.calls import Call, normalise
+from mutiny.syscalls.calls import Call, Counted, normalise
 from mutiny.syscalls.identity import Identities
 from mutiny.syscalls.listeners import Trapped
 from mutiny.syscalls.memory import read_memory, real
@@ -28,10 +28,10 @@ _FLAGS_ARGUMENT = {"unlinkat": 2, "renameat2": 4, "fallocate": 1}
 class CallReader:
     """Understands trapped calls with respect to some roots."""
 
-    def __init__(self, roots: Sequence[Path], *, reads: bool = False) -> None:
+    def __init__(self, roots: Sequence[Path], counted: Counted = Counted.CHANGES) -> None:
         self.roots: tuple[str, ...] = tuple(real(root) for root in roots)
         self.mapped: set[str] = set()
-        self._reads = reads
+        self._counted = counted
         self._no_follow = tables.this_machine().no_follow
         self._identities = Identities()
 
@@ -48,8 +48,9 @@ class CallReader:
             self._identities.executes(task)
             return None
         flags = self._flags(trapped)
-        if kind.name == "openat2" and not (self._reads or flags & tables.CHANGING_OPEN_FLAGS):
-            return None  # the kernel could not look behind the pointer
+        reads = kind.name in tables.OPENS and not flags & tables.CHANGING_OPEN_FLAGS
+        if reads and self._counted is Counted.CHANGES:
+            return None  # `openat2`: the kernel could not look behind the pointer
         sight = trapped.listener.sight
         files: list[str] = []
         for argument in kind.files:
@@ -59,6 +60,8 @@ class CallReader:
                 files.append(found)
         if kind.name in _LINKING or (kind.name in tables.RENAMES and not _is_plain(files[0])):
             sight.names_changed()
+        if not reads and self._counted is Counted.READS:
+            return None
         roots = [self._root_of(file) for file in files]
         if not any(roots):
             return None
@@ -66,7 +69,7 @@ class CallReader:
             self.mapped.update(files)
             return None
         who = self._identities.of(task)
-        return Call(
+        call = Call(
             index=index,
             pid=who.pid,
             process=who.label,
@@ -81,6 +84,7 @@ class CallReader:
             task=task,
             command=trapped.listener.tag,
         )
+        return None if self._counted is Counted.READS and call.borrowed else call
 
     def _root_of(self, file: str) -> str | None:
         return next((root for root in self.roots if is_below(file, root)), None)

@@ -31,7 +31,7 @@ from mutiny.box.mounts import SOURCE_ROOT
 from mutiny.box.results import CommandResult
 from mutiny.errors import MutinyError
 from mutiny.syscalls import effects, tables
-from mutiny.syscalls.calls import Call
+from mutiny.syscalls.calls import Call, Counted
 from mutiny.syscalls.filter import Wanted, build, packed
 from mutiny.syscalls.launcher import NOT_STARTED
 from mutiny.syscalls.listeners import (
@@ -66,6 +66,7 @@ class Supervisor:
     """Serves the traced commands of one run.
 
     ``roots``: host directories; only calls below them are counted, recorded and decided about.
+    ``counted``: of these, those that change files, those that only open one to read it, or both.
     ``kill_world``: how everything is killed; ``run_in`` and ``run`` set it themselves.
     """
 
@@ -74,11 +75,13 @@ class Supervisor:
         policy: Policy | None = None,
         *,
         roots: Sequence[Path],
+        counted: Counted = Counted.CHANGES,
         wanted: Wanted | None = None,
         kill_world: Callable[[], None] | None = None,
     ) -> None:
-        self._program = packed(build(tables.this_machine(), wanted or Wanted()))
-        self._reader = CallReader(roots)
+        wanted = replace(wanted or Wanted(), reads=counted is not Counted.CHANGES)
+        self._program = packed(build(tables.this_machine(), wanted))
+        self._reader = CallReader(roots, counted)
         self._policy: Policy = policy or Record()
         self._kill_world = kill_world
         self._listeners = Listeners()

@@ -63,11 +63,6 @@ class Profile(TargetProfile):
     """What accept does when the user's checkout is dirty: `refuse`, or `either`."""
     keeps_discarded: bool = False
     """Commits of nuked and reset workers are archived under some ref."""
-    notices_damage: bool = False
-    """The state file carries a checksum or has a second copy: content that somebody else changed, or an
-    old file that came back, is noticed and put right. Where it is not, nothing is known of the state
-    after a damage that still reads as a state.
-    """
     repairs: bool = True
     """The doctor has a cure, too."""
     has_backup: bool = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import cast
 
@@ -14,7 +14,7 @@ from mutiny.box.errors import BoxDied
 from mutiny.box.results import Command, CommandResult
 from mutiny.kit import operations as op
 from mutiny.syscalls import policies
-from mutiny.syscalls.calls import Call
+from mutiny.syscalls.calls import Call, Counted
 from mutiny.syscalls.dependence import Touch, touched
 from mutiny.syscalls.durability import Durability
 from mutiny.syscalls.schedules import Interleaver, Step
@@ -43,7 +43,7 @@ def policy_of(point: op.SweepPoint) -> policies.Policy:
     """The policy that an operation means."""
     if isinstance(point, op.KillAt):
         return policies.KillProcessAt(point.call)
-    if isinstance(point, op.FailAt):
+    if isinstance(point, op.FailAt | op.FailReadAt):
         return policies.FailAt(point.call, point.errno)
     if isinstance(point, op.TearAt):
         return policies.TearAt(point.call, cast(policies.TearMode, point.mode))
@@ -69,7 +69,8 @@ def break_at(point: op.SweepPoint, box: Box, roots: Sequence[BoxPath], command: 
     """Run a command in the box under supervision and break it at its point."""
     if not isinstance(point, op.PowerLossAt):
         after = point.call if isinstance(point, op.CrashAt) else None
-        return _run_broken(policy_of(point), box, roots, command, after)
+        counted = Counted.READS if isinstance(point, op.FailReadAt) else Counted.CHANGES
+        return _run_broken(policy_of(point), box, roots, command, after, counted)
     with tempfile.TemporaryDirectory() as store:
         followers = {root: Durability(root.host, Path(store) / root.name) for root in roots}
         policy = _PowerLoss(point.call, tuple(followers.values()))
@@ -94,9 +95,10 @@ def _run_broken(
     roots: Sequence[BoxPath],
     command: Command,
     after: int | None,
+    counted: Counted = Counted.CHANGES,
 ) -> Broken:
     """`after`: so many calls are the whole command; then the world ends after its answer."""
-    with Supervisor(policy, roots=_named(roots)) as supervisor:
+    with Supervisor(policy, roots=_named(roots), counted=counted) as supervisor:
         answer = supervisor.run_in(
             box,
             command.argv,
@@ -116,7 +118,8 @@ def _run_broken(
     point = getattr(policy, "index", 0)
     if point < seen:
         return Broken(False, f"call {point} was no write that could be torn", answer)
-    return Broken(False, f"the command made only {seen} state-changing calls", answer)
+    what = "read only {} files" if counted is Counted.READS else "made only {} state-changing calls"
+    return Broken(False, f"the command {what.format(seen)}", answer)
 
 
 @dataclass(frozen=True)
@@ -135,7 +138,8 @@ def trace(operation: op.Trace, box: Box, roots: Sequence[BoxPath], command: Comm
     """Run a command under supervision; keep the box's files before each call when wanted."""
     keeper = keeper_of(operation.keep, box.directory, roots)
     policy: policies.Policy = policies.Record() if keeper is None else keeper.policy()
-    with Supervisor(policy, roots=_named(roots)) as supervisor:
+    counted = Counted.BOTH if operation.reads else Counted.CHANGES
+    with Supervisor(policy, roots=_named(roots), counted=counted) as supervisor:
         answer = supervisor.run_in(
             box,
             command.argv,
@@ -149,7 +153,14 @@ def trace(operation: op.Trace, box: Box, roots: Sequence[BoxPath], command: Comm
         raise BoxDied("the box died while a command was traced")
     if keeper is not None:
         keeper.finish()
-    return Traced(answer, [describe(call) for call in calls], blind, keeper)
+    # Calls that only read and calls that change are numbered apart, as points count them.
+    numbers = {True: itertools.count(), False: itertools.count()}
+    described = [
+        describe(replace(call, index=next(numbers[call.reads])))
+        for call in calls
+        if not (call.reads and call.borrowed)
+    ]
+    return Traced(answer, described, blind, keeper)
 
 
 def describe(call: Call) -> dict[str, object]:
@@ -160,6 +171,7 @@ def describe(call: Call) -> dict[str, object]:
         "name": call.name,
         "text": str(call),
         "length": call.length,
+        "reads": call.reads,
     }
 
 
