@@ -18,7 +18,7 @@ import syscalls_payload as payload
 from mutiny.box.errors import CommandNotStarted
 from mutiny.box.isolation import TECHNIQUES, why_not
 from mutiny.box.startup import create_box
-from mutiny.syscalls.calls import Call, difference
+from mutiny.syscalls.calls import Call, Counted, difference
 from mutiny.syscalls.durability import Durability
 from mutiny.syscalls.filter import Wanted
 from mutiny.syscalls.policies import (
@@ -97,6 +97,49 @@ def sweep(text: str, tmp_path: Path) -> tuple[list[str], list[str]]:
             assert difference(supervisor.calls, calls[: index + 1]) is None
         separate.append(verdict(place))
     return separate, one_pass
+
+
+# --- files that are only read ---------------------------------------------------------------------
+
+READS_TWO = """
+import sys
+for name in ("one", "two"):
+    try:
+        print(open(sys.argv[1] + "/" + name).read())
+    except OSError as error:
+        print(error.strerror)
+open(sys.argv[1] + "/three", "w").write("3")
+"""
+
+
+@pytest.mark.parametrize(
+    ("counted", "names"),
+    [
+        (Counted.CHANGES, ["three", "three"]),
+        (Counted.READS, ["one", "two"]),
+        (Counted.BOTH, ["one", "two", "three", "three"]),
+    ],
+)
+def test_what_reads_and_what_changes_is_counted_apart(
+    tmp_path: Path, counted: Counted, names: list[str]
+) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).write_text(name)
+    with Supervisor(roots=[tmp_path], counted=counted) as supervisor:
+        supervisor.run(python(READS_TWO, tmp_path), timeout_s=LIMIT_S)
+        assert [call.paths[0] for call in supervisor.calls] == names
+        assert [call.reads for call in supervisor.calls] == [name != "three" for name in names]
+
+
+def test_one_file_cannot_be_read(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).write_text(name)
+    with Supervisor(FailAt(1, "EIO"), roots=[tmp_path], counted=Counted.READS) as supervisor:
+        ran = supervisor.run(python(READS_TWO, tmp_path), timeout_s=LIMIT_S)
+        assert [call.paths for call in supervisor.fired] == [("two",)]
+    assert ran is not None
+    assert ran.stdout.split("\n")[:2] == ["one", "Input/output error"]
+    assert (tmp_path / "three").read_text() == "3"
 
 
 # --- crash points ---------------------------------------------------------------------------------

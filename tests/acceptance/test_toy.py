@@ -91,6 +91,7 @@ def test_exploration(tmp_path: Path) -> None:
         pytest.param(
             *("errno", ("ENOSPC",), "not-atomic", "counter.state_readable"), marks=pytest.mark.slow
         ),
+        ("errno", ("EIO",), "unreadable-is-empty", "counter.count_kept"),
         pytest.param(
             *("torn", ("kill", "short"), "not-atomic", "counter.state_readable"),
             marks=pytest.mark.slow,
@@ -100,7 +101,8 @@ def test_exploration(tmp_path: Path) -> None:
 )
 def test_sweeps(tmp_path: Path, kind: str, only: tuple[str, ...], plant: str, rule: str) -> None:
     chosen = tuple(word for one in only for word in ("--only", one))
-    words = ("sweep", kind, "--scenario", "up_and_down", "--at", "Add", *chosen, "--json")
+    scenario, at = ("together", "Add#2") if only == ("EIO",) else ("up_and_down", "Add")
+    words = ("sweep", kind, "--scenario", scenario, "--at", at, *chosen, "--json")
     healthy = mutiny(tmp_path, *words)
     assert healthy.code == 0, healthy.stdout + healthy.stderr
     told = json.loads(healthy.stdout)

@@ -32,7 +32,7 @@ def preempt() -> Sweep:
 
 
 def crash() -> Sweep:
-    calls = [{"index": n, "process": HOSTILE, "text": HOSTILE} for n in range(3)]
+    calls = [{"index": n, "process": HOSTILE, "text": HOSTILE, "reads": False} for n in range(3)]
     point = Point(op.Claim("w1"), 1, HOSTILE, "p", Verdict.SUCCESS)
     return Sweep("crash", "longboat", op.Claim("w1"), calls=calls, points=[point])
 

@@ -120,7 +120,7 @@ def test_points_beside_syncs_renames_and_the_end_come_first() -> None:
 
     names = ["write"] * 20
     names[7], names[12] = "fsync", "renameat2"
-    calls = [{"name": name} for name in names]
+    calls = [{"name": name, "reads": False} for name in names]
     points = [common.CrashAt(START, index) for index in range(21)]
     assert _chosen(points, calls, None) == points
     assert [one.call for one in _chosen(points, calls, 7)] == [0, 7, 8, 12, 13, 19, 20]

@@ -59,7 +59,7 @@ RULES = rules_of(
 )
 SCENARIOS: dict[str, tuple[Operation, ...]] = {
     "up_and_down": (Reset(), Init(), Add(5), Take(2), Show(), ExpectError(Take(9)), Settle()),
-    "together": (Reset(), Init(), Add(2), Parallel((Add(3), Add(4))), Show(), Settle()),
+    "together": (Reset(), Init(), Add(2), Add(1), Parallel((Add(3), Add(4))), Show(), Settle()),
 }
 ABOUT = {
     "up_and_down": "Counts up and down; more than there is cannot be taken.",
