@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from mutiny.kit.operations import Heal
 from mutiny.kit.sentences import (
     Sentence,
     Vocabulary,
@@ -23,13 +24,7 @@ from mutiny.model.duration import show_duration
 from mutiny.model.operation import Operation
 
 if TYPE_CHECKING:
-    from mutiny.kit.sentences import (
-        Deed,
-        Finding,
-        Record,
-        Sample,
-        Value,
-    )
+    from mutiny.kit.sentences import Deed, Finding, Record, Sample, Value
 
 RADII = ("single task", "one worker", "all workers", "server", "storage", "whole box")
 """Blast radii from the smallest to the largest; each one includes those before it."""
@@ -208,6 +203,14 @@ class RollbackLine:
         """What the line means after this method; None when it is another line."""
         found = Sentence(self.text, lambda _w, _v: holds(), "").read(line)
         return None if found is None else self.undo(found, method)
+
+
+def doing(*operations: Operation) -> Undo:
+    """These, whatever the method was."""
+    return lambda _values, _method: operations
+
+
+HEAL_ALL = RollbackLine("Heal all faults", doing(Heal()), "Take every lasting fault back.")
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.observation import BoardObservation, TaskView
 from mutiny.contracts.board.sentences import MOMENTARY
-from mutiny.kit.language import Language, RollbackLine
-from mutiny.kit.operations import Heal
+from mutiny.kit.language import HEAL_ALL, Language, RollbackLine, doing
 from mutiny.kit.sentences import (
     Deed,
     Finding,
@@ -25,18 +24,14 @@ from mutiny.model.result import OperationResult
 _CALM = ("healthy", "slow")
 
 
-def _unread(seen: BoardObservation) -> Finding | None:
-    if seen.tasks is not None:
-        return None
+def _unread(seen: BoardObservation) -> Finding:
     return pending(seen.state_error or "there is no board to look at")
 
 
 def _all_reach(record: Record, values: Mapping[str, Value]) -> Finding:
     seen: BoardObservation = record.seen
-    unread = _unread(seen)
-    if unread is not None:
-        return unread
-    assert seen.tasks is not None
+    if seen.tasks is None:
+        return _unread(seen)
     others = [
         f"{one.id} is {one.status}"
         for one in seen.tasks.values()
@@ -109,7 +104,7 @@ def _has_leader(record: Record, values: Mapping[str, Value]) -> Finding:
 def _nothing_lost(record: Record, values: Mapping[str, Value]) -> Finding:
     seen: BoardObservation = record.seen
     if seen.tasks is None:
-        return pending(seen.state_error or "there is no board to look at")
+        return _unread(seen)
     added: dict[str, None] = {}
     for deed in record.deeds:
         if isinstance(deed.operation, op.Restore) and deed.result.succeeded:
@@ -241,33 +236,19 @@ def _stop_chaos(values: Mapping[str, str], method: Sequence[Operation]) -> tuple
     return tuple(op.KillWorker(worker) for worker in _chaos_workers(method))
 
 
-def _recover(values: Mapping[str, str], method: Sequence[Operation]) -> tuple[Operation, ...]:
-    return (op.Recover(),)
-
-
-def _heal(values: Mapping[str, str], method: Sequence[Operation]) -> tuple[Operation, ...]:
-    return (Heal(),)
-
-
-def _repair(values: Mapping[str, str], method: Sequence[Operation]) -> tuple[Operation, ...]:
-    return (op.Repair(),)
-
-
-def _up(values: Mapping[str, str], method: Sequence[Operation]) -> tuple[Operation, ...]:
-    return (op.Up(),)
-
-
 ROLLBACKS = (
     RollbackLine(
         "Kill [the] chaos worker if still running", _stop_chaos, "Kill every misbehaving worker."
     ),
     RollbackLine("Kill [the] chaos workers if still running", _stop_chaos, "The same."),
     RollbackLine(
-        "Reset any stuck tasks to {status:status}", _recover, "Return what dead workers hold."
+        "Reset any stuck tasks to {status:status}",
+        doing(op.Recover()),
+        "Return what dead workers hold.",
     ),
-    RollbackLine("Heal all faults", _heal, "Take every lasting fault back."),
-    RollbackLine("Repair the board", _repair, "Mend a board that cannot be read."),
-    RollbackLine("Start the server again", _up, "Start the server if it does not run."),
+    HEAL_ALL,
+    RollbackLine("Repair the board", doing(op.Repair()), "Mend a board that cannot be read."),
+    RollbackLine("Start the server again", doing(op.Up()), "Start the server if it does not run."),
 )
 
 LANGUAGE = Language(

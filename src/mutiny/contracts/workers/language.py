@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.observation import Observation
 from mutiny.kit import operations as common
-from mutiny.kit.language import Language, RollbackLine
+from mutiny.kit.language import HEAL_ALL, Language, RollbackLine, doing
 from mutiny.kit.sentences import (
     Finding,
     Look,
@@ -264,22 +264,16 @@ def _reset_stuck(values: Mapping[str, str], method: Sequence[Operation]) -> tupl
     return tuple(op.ResetWorker(worker) for worker in dict.fromkeys(named))
 
 
-def _heal(values: Mapping[str, str], method: Sequence[Operation]) -> tuple[Operation, ...]:
-    return (op.OPERATIONS["Heal"](),)
-
-
-def _up(values: Mapping[str, str], method: Sequence[Operation]) -> tuple[Operation, ...]:
-    return (op.Up(),)
-
-
 ROLLBACKS = (
     RollbackLine("Kill [the] chaos worker if still running", _kill_chaos, "Remove added workers."),
     RollbackLine("Kill [the] chaos workers if still running", _kill_chaos, "The same."),
     RollbackLine(
         "Reset any stuck tasks to {status:status}", _reset_stuck, "Reset every worker with a task."
     ),
-    RollbackLine("Heal all faults", _heal, "Take every lasting fault back."),
-    RollbackLine("Start the daemon again", _up, "The daemon is started if it does not run."),
+    HEAL_ALL,
+    RollbackLine(
+        "Start the daemon again", doing(op.Up()), "The daemon is started if it does not run."
+    ),
 )
 
 
