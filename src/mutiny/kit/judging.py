@@ -118,6 +118,7 @@ class Judge(Questions[Model, Seen]):
 
         `hindered`: a fault may have kept it from what was due. `excuses`: refusals that a fault makes true.
         """
+        model = self.hampered(model, operation) if hindered else model
         if result.harness_error is not None:
             return self._not_carried_out(model, operation, result)
         moment = self.moment(result, first=first)

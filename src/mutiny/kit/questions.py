@@ -107,6 +107,10 @@ class Questions(Generic[Model, Seen]):
         """The beliefs when the operation begins."""
         return model
 
+    def hampered(self, model: Model, operation: Operation) -> Model:
+        """The beliefs when a command begins while a fault is on."""
+        return model
+
     def special(
         self, model: Model, operation: Operation, result: OperationResult
     ) -> Judged[Model] | None:

@@ -15,7 +15,7 @@ from mutiny.contracts.workers.outcomes import served
 from mutiny.contracts.workers.steps import follows
 from mutiny.kit import operations as common
 from mutiny.kit.answer import Answer
-from mutiny.kit.judging import Judge, Judged, Moment
+from mutiny.kit.judging import Judge, Moment
 from mutiny.kit.operations import competes
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
@@ -59,28 +59,10 @@ class WorkersJudge(Judge[WorkersModel, Observation]):
         """What a command that is served does, whether that was due or not."""
         return served(model, operation, moment)
 
-    def command(
-        self,
-        model: WorkersModel,
-        operation: Operation,
-        result: OperationResult,
-        *,
-        hindered: bool = False,
-        excuses: frozenset[str] = frozenset(),
-        first: bool = True,
-        alone: bool = True,
-    ) -> Judged[WorkersModel]:
-        """As for every contract; under a fault the daemon's flag may not have been written."""
-        if hindered and isinstance(operation, op.Up | op.Down):
-            model = replace(model, daemon_killed=True)
-        return super().command(
-            model,
-            operation,
-            result,
-            hindered=hindered,
-            excuses=excuses,
-            first=first,
-            alone=alone,
+    def hampered(self, model: WorkersModel, operation: Operation) -> WorkersModel:
+        """Under a fault the daemon's flag may not have been written."""
+        return (
+            replace(model, daemon_killed=True) if isinstance(operation, op.Up | op.Down) else model
         )
 
     def after_wrong_answer(

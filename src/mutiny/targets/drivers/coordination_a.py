@@ -24,20 +24,8 @@ from typing import Any
 
 sys.path.insert(0, os.path.abspath(os.path.join(os.path.dirname(__file__), *[".."] * 3)))
 
-from mutiny.targets.drivers.common import (
-    Answer,
-    batch_in,
-    hindered,
-    labels,
-    new_task,
-    refused,
-    rows,
-    state_in,
-    text_of,
-    told,
-    unable,
-    understood,
-)
+from mutiny.targets.drivers import common
+from mutiny.targets.drivers.common import Answer
 
 DIRECTORY = ".coordination"
 STATE = os.path.join(DIRECTORY, "tasks.json")
@@ -147,14 +135,14 @@ class Driver:
                     0,
                 ):  # 2 is what argparse says of words that it does not know
                     word = "bad_input" if end.code == 2 else ""
-                    return refused(word, f"exit {end.code}: {heard.getvalue().strip()}")
+                    return common.refused(word, f"exit {end.code}: {heard.getvalue().strip()}")
             except OSError as error:
-                told_so = hindered(error)
+                told_so = common.hindered(error)
                 if told_so is None:
                     raise
                 return told_so
         phrase = PHRASES[verb]
-        answer = understood(heard.getvalue(), phrase.success, phrase.refusals)
+        answer = common.understood(heard.getvalue(), phrase.success, phrase.refusals)
         if isinstance(answer.get("task"), str):
             said = re.search(r"^  Description: (?P<name>.*)$", heard.getvalue(), re.MULTILINE)
             answer["task"] = said["name"] if said else self._known().get(answer["task"])
@@ -164,10 +152,12 @@ class Driver:
         """The board's ids and our names. Before there is a state nobody has a name."""
         if not os.path.exists(STATE):
             return {}
-        found = state_in(STATE)  # without the lock: a command must not take more turns than it has
+        found = common.state_in(
+            STATE
+        )  # without the lock: a command must not take more turns than it has
         if not found["ok"]:
             raise Unknown(f"the driver cannot say which task is meant: {found}")
-        return labels(found["tasks"])
+        return common.labels(found["tasks"])
 
     def _known(self) -> dict[str, str]:
         """The names as far as they can be read: a board that is damaged is still asked."""
@@ -185,7 +175,7 @@ class Driver:
     def add(self, name: str, priority: int, hints: str, depends: list[str]) -> Answer:
         """Our name is the description; two tasks of one name would be two tasks to the board."""
         if name in self._known().values():
-            return unable("the board gives ids itself: nobody can add a task twice")
+            return common.unable("the board gives ids itself: nobody can add a task twice")
         words = ["leader", "add-task", name, "-p", str(priority)]
         if hints:
             words += ["--hints", hints]
@@ -196,7 +186,7 @@ class Driver:
 
     def batch(self, path: str) -> Answer:
         """One after the other: its own batch cannot name dependencies among new tasks."""
-        for task in batch_in(path):
+        for task in common.batch_in(path):
             answer = self.add(task["id"], 5, "", task["depends"])
             if not answer.get("ok"):
                 return answer
@@ -205,10 +195,10 @@ class Driver:
     def show(self) -> Answer:
         """The state file in our words; reading it changes nothing."""
         if not os.path.isdir(DIRECTORY):
-            return refused("not_initialised", "there is no board")
-        found = state_in(STATE, LOCK)
+            return common.refused("not_initialised", "there is no board")
+        found = common.state_in(STATE, LOCK)
         if found["ok"]:
-            shown = rows(found["tasks"], owner="claimed_by", named=False)
+            shown = common.rows(found["tasks"], owner="claimed_by", named=False)
             times = completions([str(task.get("id")) for task in found["tasks"]])
             found["tasks"] = [
                 {**row, "completions": n} for row, n in zip(shown, times, strict=True)
@@ -226,7 +216,7 @@ class Driver:
         )
         if election.try_become_leader():
             return {"ok": True, "token": election.term}
-        return refused("leader_exists", f"{node} did not become leader")
+        return common.refused("leader_exists", f"{node} did not become leader")
 
     def restored(self, verb: str, *words: str) -> Answer:
         """An older state comes back, unless there is no need."""
@@ -240,7 +230,7 @@ class Driver:
         try:
             return self._speak(verb, words)
         except Unknown as error:
-            return unable(str(error))
+            return common.unable(str(error))
 
     def _speak(self, verb: str, words: list[str]) -> Answer:
         simple: dict[str, Callable[[], Answer]] = {
@@ -254,7 +244,7 @@ class Driver:
             "restore": lambda: self.restored("restore", "restore-checkpoint", words[0]),
             "repair": lambda: self.restored("repair", "check"),
             "status": lambda: self.run("status", "leader", "status"),
-            "add": lambda: self.add(*new_task(words)),
+            "add": lambda: self.add(*common.new_task(words)),
             "add-batch": lambda: self.batch(words[0]),
             "list": self.show,
             "elect": lambda: self.elect(words[0], words[1]),
@@ -267,8 +257,8 @@ class Driver:
         said = ("worker", verb, worker, self._own(name))
         if verb == "start":
             return self.run(verb, *said)
-        return self.run(verb, *said, text_of(more))
+        return self.run(verb, *said, common.text_of(more))
 
 
 if __name__ == "__main__":
-    sys.exit(told(Driver(sys.argv[1]).speak(sys.argv[2], sys.argv[3:])))
+    sys.exit(common.told(Driver(sys.argv[1]).speak(sys.argv[2], sys.argv[3:])))

@@ -16,18 +16,8 @@ from typing import Any
 sys.path.insert(0, os.path.abspath(os.path.join(os.path.dirname(__file__), *[".."] * 3)))
 
 from mutiny.doubles.mcp_client import call_socket
-from mutiny.targets.drivers.common import (
-    Answer,
-    batch_in,
-    labels,
-    new_task,
-    refused,
-    rows,
-    state_in,
-    text_of,
-    told,
-    unable,
-)
+from mutiny.targets.drivers import common
+from mutiny.targets.drivers.common import Answer
 
 ABOUT_A_TASK = "not_owner|unknown_task|wrong_status"
 """`success: false` is all that it says: any of these may be the reason."""
@@ -63,7 +53,7 @@ class Driver:
         tasks = said.get("tasks")
         if said.get("error") == "server_down":
             raise Down(said)
-        return labels(tasks) if isinstance(tasks, list) else {}
+        return common.labels(tasks) if isinstance(tasks, list) else {}
 
     def _about(self, tool: str, name: str, **arguments: Any) -> Answer:
         """What a worker says about a task."""
@@ -76,7 +66,7 @@ class Driver:
         """Our name is the description."""
         names = self._names()
         if name in names.values():
-            return unable("the board gives ids itself: nobody can add a task twice")
+            return common.unable("the board gives ids itself: nobody can add a task twice")
         own = {ours: theirs for theirs, ours in names.items()}
         answer = self.call(
             "create_task",
@@ -89,7 +79,7 @@ class Driver:
 
     def batch(self, path: str) -> Answer:
         """One after the other: its own batch cannot name dependencies among new tasks."""
-        for task in batch_in(path):
+        for task in common.batch_in(path):
             answer = self.add(task["id"], 5, "", task["depends"])
             if not answer.get("ok"):
                 return answer
@@ -114,9 +104,9 @@ class Driver:
         """The state file in our words; none is an empty board, the server makes it with the first task."""
         if not os.path.exists(self._state):
             return {"ok": True, "tasks": []}
-        found = state_in(self._state)
+        found = common.state_in(self._state)
         if found["ok"]:
-            found["tasks"] = rows(found["tasks"], owner="claimed_by", named=False)
+            found["tasks"] = common.rows(found["tasks"], owner="claimed_by", named=False)
         return found
 
     def speak(self, verb: str, words: list[str]) -> Answer:
@@ -134,7 +124,7 @@ class Driver:
         if verb == "status":
             return self.call("get_status")
         if verb == "add":
-            return self.add(*new_task(words))
+            return self.add(*common.new_task(words))
         if verb == "add-batch":
             return self.batch(words[0])
         if verb == "claim":
@@ -143,7 +133,7 @@ class Driver:
             return self.beat(words[0])
         worker, name, *more = words
         texts = {"complete": "output", "fail": "error"}
-        given = {texts[verb]: text_of(more)} if verb in texts else {}
+        given = {texts[verb]: common.text_of(more)} if verb in texts else {}
         return self._about(f"{verb}_task", name, agent_id=worker, **given)
 
 
@@ -152,11 +142,13 @@ def judged(tool: str, said: Answer) -> Answer:
     if said.get("error") == "server_down":
         return said
     if "error" in said and "success" not in said:
-        return refused("", str(said["error"]))  # it has a text, and no class of refusals
+        return common.refused("", str(said["error"]))  # it has a text, and no class of refusals
     if said.get("success") is False:
-        return refused(REFUSED.get(tool, ""), str(said.get("message", f"{tool}: success is false")))
+        return common.refused(
+            REFUSED.get(tool, ""), str(said.get("message", f"{tool}: success is false"))
+        )
     return {key: value for key, value in said.items() if key not in ("success", "tasks")}
 
 
 if __name__ == "__main__":
-    sys.exit(told(Driver(sys.argv[1], sys.argv[2]).speak(sys.argv[3], sys.argv[4:])))
+    sys.exit(common.told(Driver(sys.argv[1], sys.argv[2]).speak(sys.argv[3], sys.argv[4:])))

@@ -17,19 +17,8 @@ from typing import Any
 
 sys.path.insert(0, os.path.abspath(os.path.join(os.path.dirname(__file__), *[".."] * 3)))
 
-from mutiny.targets.drivers.common import (
-    Answer,
-    batch_in,
-    hindered,
-    new_task,
-    refused,
-    rows,
-    state_in,
-    text_of,
-    told,
-    unable,
-    understood,
-)
+from mutiny.targets.drivers import common
+from mutiny.targets.drivers.common import Answer
 
 REFUSALS = {
     "unknown_task": ("^Task not found",),
@@ -45,10 +34,10 @@ REFUSALS = {
 def show(directory: str) -> Answer:
     """The state file in our words."""
     if not os.path.isdir(directory):
-        return refused("not_initialised", "there is no board")
-    found = state_in(os.path.join(directory, "tasks.json"), os.path.join(directory, ".lock"))
+        return common.refused("not_initialised", "there is no board")
+    found = common.state_in(os.path.join(directory, "tasks.json"), os.path.join(directory, ".lock"))
     if found["ok"]:
-        found["tasks"] = rows(found["tasks"], owner="assigned_to", named=True)
+        found["tasks"] = common.rows(found["tasks"], owner="assigned_to", named=True)
     return found
 
 
@@ -62,7 +51,7 @@ def claimed(board: Any, worker: str, wanted: str | None) -> Answer:
         except Exception as error:
             if str(error) != "Task not available":
                 raise
-    return refused("nothing_to_claim", "no task is available")
+    return common.refused("nothing_to_claim", "no task is available")
 
 
 def beaten(board: Any, worker: str) -> Answer:
@@ -99,18 +88,18 @@ def speak(directory: str, verb: str, words: list[str]) -> Answer:
     package: Any = importlib.import_module("orchestrator")
     other = another_lease(importlib.import_module("orchestrator.config"))
     if other:
-        return unable(other)
+        return common.unable(other)
     refusal: type[Exception] = importlib.import_module(
         "orchestrator.orchestrator"
     ).OrchestrationError
 
     def one_task() -> list[dict[str, Any]]:
-        name, priority, payload, depends = new_task(words)
+        name, priority, payload, depends = common.new_task(words)
         about = f"task {name} {payload}"
         return [{"id": name, "description": about, "priority": priority, "depends": depends}]
 
     def many() -> list[dict[str, Any]]:
-        return [{"description": "-", "priority": 5, **task} for task in batch_in(words[0])]
+        return [{"description": "-", "priority": 5, **task} for task in common.batch_in(words[0])]
 
     def recovered(board: Any) -> Answer:
         board.get_available_tasks()
@@ -124,7 +113,7 @@ def speak(directory: str, verb: str, words: list[str]) -> Answer:
         "claim": lambda board: claimed(board, words[0], words[1] if words[1:] else None),
         "complete": lambda board: {
             "ok": True,
-            "task": board.complete_task(words[1], text_of(words[2:]))["id"],
+            "task": board.complete_task(words[1], common.text_of(words[2:]))["id"],
         },
         "fail": lambda board: {"ok": True, "task": board.fail_task(words[1], "failed")["id"]},
         "heartbeat": lambda board: beaten(board, words[0]),
@@ -133,17 +122,17 @@ def speak(directory: str, verb: str, words: list[str]) -> Answer:
     try:
         return verbs[verb](package.Orchestrator(coordination_dir=directory))
     except refusal as error:
-        return understood(str(error), r"(?!)", REFUSALS)
+        return common.understood(str(error), r"(?!)", REFUSALS)
     except OSError as error:
-        told_so = hindered(error)
+        told_so = common.hindered(error)
         if told_so is None:
             raise
         return told_so
     except (json.JSONDecodeError, UnicodeDecodeError) as error:  # of its own files: we give it text
-        return refused("unreadable", str(error))
+        return common.refused("unreadable", str(error))
     except ValueError as error:
-        return understood(str(error), r"(?!)", REFUSALS)
+        return common.understood(str(error), r"(?!)", REFUSALS)
 
 
 if __name__ == "__main__":
-    sys.exit(told(speak(sys.argv[1], sys.argv[2], sys.argv[3:])))
+    sys.exit(common.told(speak(sys.argv[1], sys.argv[2], sys.argv[3:])))

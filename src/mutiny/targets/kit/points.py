@@ -89,6 +89,18 @@ def _named(roots: Sequence[BoxPath]) -> list[Path]:
     return [root.host for root in roots]
 
 
+def _given(command: Command, supervisor: Supervisor, box: Box) -> CommandResult | None:
+    """Give a command under supervision; None when the box died."""
+    return supervisor.run_in(
+        box,
+        command.argv,
+        timeout_s=command.timeout_s,
+        cwd=command.cwd,
+        env=command.env,
+        stdin=command.stdin,
+    )
+
+
 def _run_broken(
     policy: policies.Policy,
     box: Box,
@@ -99,14 +111,7 @@ def _run_broken(
 ) -> Broken:
     """`after`: so many calls are the whole command; then the world ends after its answer."""
     with Supervisor(policy, roots=_named(roots), counted=counted) as supervisor:
-        answer = supervisor.run_in(
-            box,
-            command.argv,
-            timeout_s=command.timeout_s,
-            cwd=command.cwd,
-            env=command.env,
-            stdin=command.stdin,
-        )
+        answer = _given(command, supervisor, box)
         fired, seen = supervisor.fired, len(supervisor.calls)
         ended = supervisor.world_dead
     if after == seen and answer is not None:
@@ -140,14 +145,7 @@ def trace(operation: op.Trace, box: Box, roots: Sequence[BoxPath], command: Comm
     policy: policies.Policy = policies.Record() if keeper is None else keeper.policy()
     counted = Counted.BOTH if operation.reads else Counted.CHANGES
     with Supervisor(policy, roots=_named(roots), counted=counted) as supervisor:
-        answer = supervisor.run_in(
-            box,
-            command.argv,
-            timeout_s=command.timeout_s,
-            cwd=command.cwd,
-            env=command.env,
-            stdin=command.stdin,
-        )
+        answer = _given(command, supervisor, box)
         calls, blind = supervisor.calls, supervisor.blind_spots
     if answer is None:
         raise BoxDied("the box died while a command was traced")
