@@ -44,6 +44,8 @@ from mutiny.targets.kit.options import LiveOptions
 from mutiny.targets.kit.watching import Changes
 
 _COMMAND_OF = {operation: name for name, operation in COMMANDS.items()}
+_NAMES = ("worker", "task", "node", "name")
+"""Arguments that the history tells."""
 LONG_TEXT = 1000
 """Longer texts go through a file."""
 LONG_ARGUMENT = 100_000
@@ -174,10 +176,8 @@ class BoardLive(LiveTarget):
         result = self.combined(operation, context)
         assert result is not None
         inner = result.inner if len(result.inner) == len(parts) else ()
-        told = []
-        for index, part in enumerate(parts):
-            answer = inner[index] if inner else None
-            told.append(self._finish(part, begun[index], answer))
+        answers = inner or (None,) * len(parts)
+        told = [self._finish(*each) for each in zip(parts, begun, answers, strict=True)]
         ended = (
             isinstance(operation, common.SweepPoint | common.KillDuring) and operation.ends_world
         )
@@ -200,16 +200,15 @@ class BoardLive(LiveTarget):
 
     def profile(self) -> BoardProfile:
         """The profile with the figures that commands of this run were given; of leases the shortest."""
-        lease_s = min(self._leases, default=self._figures["lease_s"])
-        figures = Figures(**{**self._figures, "lease_s": lease_s})
-        return replace(self.spec.profile, figures=figures)
+        return self._with_lease(min(self._leases, default=self._figures["lease_s"]))
 
     @property
     def time_to_pass_s(self) -> float:
         """What the board's own figures may make everybody wait for; of leases the longest."""
-        lease_s = max(self._leases, default=self._figures["lease_s"])
-        figures = Figures(**{**self._figures, "lease_s": lease_s})
-        return replace(self.spec.profile, figures=figures).time_to_pass_s
+        return self._with_lease(max(self._leases, default=self._figures["lease_s"])).time_to_pass_s
+
+    def _with_lease(self, lease_s: float) -> BoardProfile:
+        return replace(self.spec.profile, figures=Figures(**{**self._figures, "lease_s": lease_s}))
 
     def _begin(self, operation: Operation) -> Begun:
         self._leases.add(self._figures["lease_s"])
@@ -265,17 +264,10 @@ class BoardLive(LiveTarget):
             limit = {} if most is None else {"max_attempts": most}
             return {"id": operation.task, "depends": list(operation.depends), **limit}
         if isinstance(operation, op.AddBatch):
-            return {
-                "tasks": [
-                    {"id": name, "depends": list(depends)}
-                    for name, depends in operation.named.items()
-                ]
-            }
-        given: dict[str, object] = {}
-        for name in ("worker", "task", "node", "name"):
-            value = getattr(operation, name, None)
-            if isinstance(value, str):
-                given[name] = value
+            named = operation.named.items()
+            return {"tasks": [{"id": name, "depends": list(depends)} for name, depends in named]}
+        words = {word: common.named_by(operation, word) for word in _NAMES}
+        given: dict[str, object] = {word: name for word, name in words.items() if name is not None}
         if isinstance(operation, op.OwnerCommand):
             epoch = self._epoch(operation)
             given |= {} if epoch is None else {"epoch": epoch}
@@ -387,27 +379,27 @@ class BoardLive(LiveTarget):
 
     # --- control ---------------------------------------------------------------------------------
 
-    def _behave(self, operation: Any, context: StepContext) -> OperationResult:
+    def _behave(self, operation: op.Behave, context: StepContext) -> OperationResult:
         if self.agents is None:
             return unable(f"target {self.spec.name} has no agents of its own")
         self.agents.behave(operation.turn)
         return OperationResult()
 
-    def _kill_agent(self, operation: Any, context: StepContext) -> OperationResult:
+    def _kill_agent(self, operation: op.KillAgent, context: StepContext) -> OperationResult:
         views = process_faults.views(self.box)
         runs = () if self.agents is None else self.agents.runs(views)
         busy = {run.identity for run in runs if run.busy and run.task == operation.task}
         role = f"agent of task {operation.task}"
         return process_faults.kill(self.box, [one for one in views if one.identity in busy], role)
 
-    def _kill_server(self, operation: Any, context: StepContext) -> OperationResult:
+    def _kill_server(self, operation: op.KillServer, context: StepContext) -> OperationResult:
         """Kill it, at once after a command if one is given: nobody looks in between."""
         if operation.after is None:
             return self.server.kill()
         inner = self.command(operation.after, context)
         return replace(self.server.kill(), inner=(inner,))
 
-    def _configure(self, operation: Any, context: StepContext) -> OperationResult:
+    def _configure(self, operation: op.Configure, context: StepContext) -> OperationResult:
         if operation.name not in self.spec.configure:
             return unable(f"target {self.spec.name} cannot set {operation.name} ([configure])")
         self._figures[operation.name] = operation.value

@@ -15,7 +15,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from mutiny import stopping
 from mutiny.box.box import Box
@@ -40,6 +40,7 @@ from mutiny.targets.kit.version import program_version
 from mutiny.targets.kit.waits import Wait
 from mutiny.targets.kit.watching import Changes
 
+Tried = TypeVar("Tried")
 Handler = Callable[[Any, Any, StepContext], OperationResult]
 """How an operation that is no command is carried out: live target, operation, context."""
 
@@ -277,11 +278,15 @@ class LiveTarget(Combinations):
 
     def awaited(self, find: Callable[[], tuple[ProcessView, ...]]) -> tuple[ProcessView, ...]:
         """Processes of a role; a role that is just being restarted is waited for."""
+        return self.retried(find, bool)
+
+    def retried(self, attempt: Callable[[], Tried], done: Callable[[Tried], bool]) -> Tried:
+        """Try until it is done, at most for as long as something is waited for that is being restarted."""
         deadline = time.monotonic() + self.patience_s
         while True:
-            found = find()
-            if found or time.monotonic() >= deadline:
-                return found
+            result = attempt()
+            if done(result) or time.monotonic() >= deadline:
+                return result
             self.wait_change(0.05)
 
     @property

@@ -8,11 +8,10 @@ from __future__ import annotations
 import json
 import os
 import threading
-import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from mutiny import stopping
 from mutiny.box.results import Command
@@ -242,14 +241,14 @@ class WorkersLive(LiveTarget):
 
     # --- control and faults ----------------------------------------------------------------------
 
-    def _behave(self, operation: Any, context: StepContext) -> OperationResult:
+    def _behave(self, operation: op.Behave, context: StepContext) -> OperationResult:
         self.observer.received.refresh()
         done = self.observer.received.turns(operation.worker)
         self._script[operation.worker] = ["obey"] * done + list(operation.turns)
         write_script(self.box.files / "doubles", self._script)
         return OperationResult()
 
-    def _kill_daemon(self, operation: Operation, context: StepContext) -> OperationResult:
+    def _kill_daemon(self, operation: op.KillDaemon, context: StepContext) -> OperationResult:
         return process_faults.kill(self.box, self.observer.daemons(), "daemon")
 
     def _session_of(self, worker: str) -> str:
@@ -259,24 +258,22 @@ class WorkersLive(LiveTarget):
             self._sessions[worker] = view.session
         return self._sessions.get(worker, "")
 
-    def _kill_session(self, operation: Any, context: StepContext) -> OperationResult:
+    def _kill_session(self, operation: op.KillTmuxSession, context: StepContext) -> OperationResult:
         """End a session and see its agent go; one that is just being restarted is waited for."""
         before = context.before.workers.get(operation.worker)
         if before is not None:
             self._sessions.setdefault(operation.worker, before.session)
-        deadline = time.monotonic() + self.limits.recover_s
-        while True:
+
+        def attempt() -> tuple[OperationResult, tuple[ProcessView, ...]]:
             agents = self._agents_of(operation.worker)
-            result = process_faults.kill_session(
-                self.box, self._session_of(operation.worker), operation.worker
-            )
-            if result.fired or time.monotonic() >= deadline:
-                break
-            self.wait_change(0.05)
+            session = self._session_of(operation.worker)
+            return process_faults.kill_session(self.box, session, operation.worker), agents
+
+        result, agents = self.retried(attempt, lambda tried: bool(tried[0].fired))
         self._let_die(agents)
         return result
 
-    def _kill_server(self, operation: Operation, context: StepContext) -> OperationResult:
+    def _kill_server(self, operation: op.KillTmuxServer, context: StepContext) -> OperationResult:
         agents = process_faults.alive_among(self.box, self.observe().agents or ())
         result = process_faults.kill(self.box, self.awaited(self._tmux_servers), "tmux server")
         self._let_die(agents)
@@ -296,11 +293,11 @@ class WorkersLive(LiveTarget):
         agents = [agent for agent in self.observe().agents or () if agent.worker == worker]
         return process_faults.alive_among(self.box, agents)
 
-    def _kill_agent(self, operation: Any, context: StepContext) -> OperationResult:
+    def _kill_agent(self, operation: op.KillAgent, context: StepContext) -> OperationResult:
         agents = self.awaited(lambda: self._agents_of(operation.worker))
         return process_faults.kill(self.box, agents, "agent")
 
-    def _pause(self, operation: Any, context: StepContext) -> OperationResult:
+    def _pause(self, operation: op.PauseProcess, context: StepContext) -> OperationResult:
         found = self.awaited(lambda: self._role(operation.role, operation.worker))
         with process_faults.paused(self.box, found) as pause:
             if not pause.fired:
@@ -323,18 +320,18 @@ class WorkersLive(LiveTarget):
             return self.observer.daemons()
         return self._tmux_servers() if role == "tmux" else self._agents_of(worker or "")
 
-    def _corrupt(self, operation: Any, context: StepContext) -> OperationResult:
-        deadline = time.monotonic() + self.limits.recover_s
-        while True:
+    def _corrupt(self, operation: op.CorruptState, context: StepContext) -> OperationResult:
+        def attempt() -> OperationResult:
             result, left = file_faults.corrupt(self.observer.state_path, operation.how)
             self.observer.forgive_writes()
             if result.fired:
                 self.observer.left_damaged(left)
-            if result.fired or time.monotonic() >= deadline:
-                return result
-            self.wait_change(0.05)  # an earlier fault took it away; the target is putting it back
+            return result
 
-    def _dirty_source(self, operation: Any, context: StepContext) -> OperationResult:
+        # An earlier fault may have taken it away; then the target is putting it back.
+        return self.retried(attempt, lambda result: bool(result.fired))
+
+    def _dirty_source(self, operation: op.DirtySource, context: StepContext) -> OperationResult:
         source = self.box.files / "source"
         if operation.undo:
             self.observer.edit_marker = None
@@ -343,7 +340,7 @@ class WorkersLive(LiveTarget):
         self.observer.edit_marker = marker
         return result
 
-    def _move_source(self, operation: Any, context: StepContext) -> OperationResult:
+    def _move_source(self, operation: op.MoveSource, context: StepContext) -> OperationResult:
         return file_faults.move_source(self.box, self.values["source"], operation.path)
 
     handlers: ClassVar[Mapping[type[Operation], Handler]] = {
