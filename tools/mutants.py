@@ -167,7 +167,7 @@ def main() -> int:
     part = PARTS[options.part]
     folder = ROOT / ".mutants" / options.part
     folder.mkdir(parents=True, exist_ok=True)
-    reached = _reached(options, part, folder)
+    reached = reach.measure(options.package, part.targets, folder, options.jobs)
     mutants = list(all_mutants(options.package, part, reached))
     if options.again:
         wanted = {row["name"] for row in _rows(options.again)}
@@ -224,19 +224,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--again", type=Path, help="the mutants of this file of results")
     parser.add_argument("--label", default="now", help="part of the name of the file of results")
     return parser.parse_args()
-
-
-def _reached(options: argparse.Namespace, part: Part, folder: Path) -> dict[str, list[reach.Reach]]:
-    """Measured anew when longboat or a contract has changed."""
-    sources = (options.package, ROOT / "src" / "mutiny" / "contracts")
-    files = [path for source in sources for path in sorted(source.rglob("*.py"))]
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:12]
-    kept = folder / f"reach-{digest}.json"
-    if not kept.exists():
-        place = folder / "programs" / "instrumented"
-        reach.save(reach.measure(options.package, part.targets, place, options.jobs), kept)
-        shutil.rmtree(place, ignore_errors=True)
-    return reach.load(kept)
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:

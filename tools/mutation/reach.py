@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import compileall
+import hashlib
 import json
 import shutil
 import sys
@@ -118,13 +119,18 @@ def measure(
 ) -> dict[str, list[Reach]]:
     """Run every scenario of every target once; lines (`file.py:12`) and where they were reached.
 
-    The copy lies in `folder`; the boxes hide what stands beside them, so they lie elsewhere.
+    What a scenario reached is kept in `folder` until longboat or the scenario changes. The boxes hide what
+    stands beside them, so the copy of longboat lies there, and the boxes elsewhere.
     """
-    shutil.rmtree(folder, ignore_errors=True)
-    program = program_of(package, folder)
-    instrument(folder)
-    compileall.compile_dir(folder, quiet=2)
+    copy, kept = folder / "programs" / "instrumented", folder / "reach"
+    kept.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(copy, ignore_errors=True)
+    program = program_of(package, copy)
+    instrument(copy)
+    compileall.compile_dir(copy, quiet=2)
     reached: dict[str, list[Reach]] = defaultdict(list)
+    files = sorted(package.rglob("*.py"))
+    source = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
     with (
         tempfile.TemporaryDirectory(prefix="mutants-") as runs,
         ThreadPoolExecutor(jobs) as pool,
@@ -133,19 +139,28 @@ def measure(
         for target in targets:
             bench = Bench(find_target(target, program=str(program)), Path(runs))
             for name, operations in bench.target.contract().scenarios.items():
-                trials.append(pool.submit(_one, bench, target, name, operations, Path(runs)))
+                text = f"{source} {target} {name} {operations!r}"
+                path = kept / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
+                known = (path, target, name)
+                trials.append(pool.submit(_one, bench, known, operations, Path(runs)))
         for number, trial in enumerate(trials, 1):
             said, lines = trial.result()
-            print(f"reach: {number} of {len(trials)} {said}", flush=True)
+            if said:
+                print(f"reach: {number} of {len(trials)} {said}", flush=True)
             for line, where in lines:
                 reached[line].append(where)
+    shutil.rmtree(copy, ignore_errors=True)
     return dict(reached)
 
 
 def _one(
-    bench: Bench, target: str, name: str, operations: Sequence[Operation], runs: Path
+    bench: Bench, known: tuple[Path, str, str], operations: Sequence[Operation], runs: Path
 ) -> tuple[str, list[tuple[str, Reach]]]:
     """What one scenario reached; nothing when it does not pass, for then it could not tell a mutant."""
+    path, target, name = known
+    if path.exists():
+        rows = json.loads(path.read_text(encoding="utf-8"))
+        return "", [(line, Reach(*where)) for line, where in rows]
     directory = RunDirectory.create(runs, latest=False)
     started = time.monotonic()
     outcome = bench.try_once(operations, 1, directory)
@@ -154,21 +169,12 @@ def _one(
         (line, Reach(target, name, record.name.split(".")[1], seconds))
         for record in (directory.box_path / "tmp").glob("reached.*")
         for line in record.read_text(encoding="utf-8").split()
-        if outcome.verdict is Verdict.SUCCESS
     }
     directory.discard()
-    return f"{target} {name}: {outcome.verdict.value} ({seconds} s)", sorted(
-        found, key=lambda pair: (pair[0], pair[1].scenario, pair[1].command)
-    )
-
-
-def save(reached: dict[str, list[Reach]], path: Path) -> None:
-    """Keep the map: it only changes with longboat and the scenarios."""
-    rows = {line: [list(astuple(one)) for one in places] for line, places in reached.items()}
-    path.write_text(json.dumps(rows, sort_keys=True), encoding="utf-8")
-
-
-def load(path: Path) -> dict[str, list[Reach]]:
-    """The map that `save` kept."""
-    rows = json.loads(path.read_text(encoding="utf-8"))
-    return {line: [Reach(*row) for row in places] for line, places in rows.items()}
+    said = f"{target} {name}: {outcome.verdict.value} ({seconds} s)"
+    if outcome.verdict is not Verdict.SUCCESS:
+        return said, []
+    lines = sorted(found, key=lambda pair: (pair[0], pair[1].scenario, pair[1].command))
+    text = json.dumps([(line, astuple(where)) for line, where in lines])
+    path.write_text(text, encoding="utf-8")
+    return said, lines
