@@ -69,6 +69,60 @@ MUTANTS = (
         (("board/transitions.py", "attempts = task.attempts + 1", "attempts = task.attempts + 2"),),
     ),
     Mutant(
+        "board.answers_truly",
+        "longboat-board",
+        "ready_tasks",
+        (("board/transitions.py", '"description": taken.description,', ""),),
+    ),
+    Mutant(
+        "board.no_crash",
+        "longboat-crew",
+        "ready_tasks",
+        (
+            (
+                "board/crew.py",
+                "    answer = json.loads(received)\n",
+                '    answer = json.loads(received)\n    assert command.verb != "list"\n',
+            ),
+        ),
+    ),
+    Mutant(
+        "workers.answers_truly",
+        "longboat",
+        "basic_lifecycle",
+        (("workers/commands.py", '"status": worker.status, "commit_sha": head,', ""),),
+    ),
+    Mutant(
+        "workers.no_crash",
+        "longboat",
+        "basic_lifecycle",
+        (("workers/tick.py", "memory.first = False", "memory.first = memory.nothing"),),
+    ),
+    Mutant(
+        "workers.nuked_is_gone",
+        "longboat",
+        "nuke_and_return",
+        (
+            (
+                "workers/worktrees.py",
+                "        _remove_tree(admin)\n    _remove_tree",
+                "        pass\n    _remove_tree",
+            ),
+        ),
+    ),
+    Mutant(
+        "workers.repair_is_honest",
+        "longboat",
+        "doctor_sees_dead_agent",
+        (("workers/doctor.py", "not daemon_alive and agents.is_dead(worker)", "False"),),
+    ),
+    Mutant(
+        "workers.status_is_honest",
+        "longboat",
+        "honest_doctor",
+        (("workers/view.py", '"commit_sha": worker.commit_sha', '"commit_sha": "1" * 40'),),
+    ),
+    Mutant(
         "board.stop_costs_nothing",
         "longboat-fleet",
         "crew_stopped",

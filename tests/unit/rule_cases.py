@@ -418,6 +418,15 @@ STATE_CASES: tuple[Case, ...] = (
         "",
     ),
     Case(
+        "workers.no_crash",
+        check(ONE, picture(view(), daemon_crash="KeyError: 'alpha'")),
+        (
+            check(ONE, picture(view())),
+            check(replace(ONE, faults=("FillDisk",)), picture(view(), daemon_crash="full")),
+        ),
+        "daemon",
+    ),
+    Case(
         "workers.daemon_survives",
         check(ONE, picture(view(), daemons=()), before=picture(view())),
         (

@@ -110,6 +110,7 @@ BATCH = op.AddBatch(("x", "y"))
 BATCHED = board(Task("x", order=1), Task("y", order=2))
 STATE_CASES = (
     case("state_readable", ONE, BoardObservation(state_error="torn", absent=False)),
+    case("no_crash", ONE, BoardObservation(crash="List crashed: KeyError: 'a'", absent=False)),
     case("add_kept", ONE, picture()),
     case("rejects_truthfully", ONE, picture(view(A), view(Task("z")))),
     case("batch_is_atomic", board(), picture(view(Task("x"))), BATCH, picture(), picture()),
@@ -320,6 +321,44 @@ ANSWER_CASES = (
         op.AddTask("x", depends=("x",)),
         ok(task="x"),
         no("dependency_missing"),
+    ),
+    AnswerCase(
+        "answers_truly",
+        board(),
+        op.AddBatch(("x", "y")),
+        ok(tasks=["x"]),
+        ok(tasks=["y", "x"]),
+    ),
+    AnswerCase(
+        "answers_truly",
+        ONE,
+        op.Claim("w"),
+        ok(task="a", epoch=1, description="task b"),
+        ok(task="a", epoch=1, description="task a"),
+    ),
+    AnswerCase(
+        "answers_truly",
+        board(replace(A, size=3)),
+        op.Claim("w"),
+        ok(task="a", epoch=1, payload=".."),
+        ok(task="a", epoch=1, payload="..."),
+    ),
+    AnswerCase(
+        "answers_truly",
+        board(held(), given=GIVEN),
+        op.Complete("w1", "a"),
+        ok(task="a", epoch=7),
+        ok(task="a", epoch=1),
+    ),
+    AnswerCase(
+        "answers_truly",
+        board(A, profile=replace(PROFILE, answers={"Claim": ("task", "lease_s")})),
+        op.Claim("w"),
+        ok(task="a", epoch=1),
+        ok(task="a", epoch=1, lease_s=PROFILE.figures.lease_s),
+    ),
+    AnswerCase(
+        "answers_truly", board(), op.Elect("n1"), ok(node="n2", token=1), ok(node="n1", token=1)
     ),
     AnswerCase("rejects_illegal", ONE, op.AddTask("a"), ok(task="a"), no("duplicate_id")),
     AnswerCase("rejects_truthfully", ONE, op.AddTask("a"), no("cycle"), no("duplicate_id")),

@@ -29,8 +29,8 @@ from mutiny.model.violation import Violation
 JUDGED_ELSEWHERE = {
     f"workers.{name}"
     for name in (
-        *("rejects_illegal", "serves_legal", "rejects_truthfully", "fails_clearly", "no_crash"),
-        *("answers_in_time", "parallel_is_serial", "assertion"),
+        *("rejects_illegal", "serves_legal", "rejects_truthfully", "fails_clearly"),
+        *("answers_in_time", "parallel_is_serial", "assertion", "answers_truly"),
         *("status_is_honest", "health_is_honest", "repair_is_honest", "doctor_agrees"),
     )
 }
@@ -207,7 +207,7 @@ IMMEDIATE = {
         *("recovers", "completes", "refusal_changes_nothing", "daemon_survives"),
         *("live_agent_kept", "source_untouched"),
         *("delivered_once", "merged_once", "nothing_invented", "accepted_is_merged"),
-        *("merged_stays", "default_moves_forward", "way_out"),
+        *("merged_stays", "default_moves_forward", "way_out", "no_crash"),
     )
 }
 """Rules that no lag excuses; all others may be broken until the target's next patrol."""

@@ -552,3 +552,41 @@ def test_a_doctor_that_complains_claims_nothing() -> None:
     believed = model(belief(), faults=("KillDaemon()",), daemon=frozenset({False}))
     answer = judge(believed, op.Doctor(), refused("1 problem found"), DEAD)
     assert verdict(answer) == EXPECTED
+
+
+SESSIONLESS = picture(view(), sessions=frozenset(), agents=(), daemons=(), daemon_flag=False)
+
+
+def test_doctor_sees_an_agent_that_died_while_no_daemon_runs() -> None:
+    assert verdict(doctor(SESSIONLESS)) == (Verdict.BUG, "workers.health_is_honest")
+    assert verdict(doctor(replace(SESSIONLESS, sessions=HEALTHY.sessions), HEALTHY)) == SUCCESS
+    attended = replace(SESSIONLESS, daemons=HEALTHY.daemons, daemon_flag=True)
+    assert verdict(doctor(attended)) == SUCCESS, "its daemon may be about to put it right"
+
+
+def told(workers: object, seen: Observation = HEALTHY, before: Observation | None = None) -> object:
+    result = replace(ok(), details={"daemon_running": True, "workers": workers})
+    return verdict(judge(model(belief()), op.Status(), result, seen, before))
+
+
+def test_status_tells_of_workers_as_the_state_does() -> None:
+    shown = view().as_json()
+    assert told({"alpha": shown}) == SUCCESS
+    lie = (Verdict.BUG, "workers.status_is_honest")
+    assert told({"alpha": {**shown, "status": "working"}}) == lie
+    assert told({}) == lie
+    assert told("no workers in it") == lie
+    working = picture(view("alpha", "working"))
+    assert told({"alpha": shown}, working, HEALTHY) == SUCCESS, "it changed meanwhile"
+
+
+def test_an_answer_of_fields_is_held_to_what_is_seen() -> None:
+    idle = model(belief())
+    untrue = (Verdict.BUG, "workers.answers_truly")
+    reset = op.ResetWorker("alpha")
+    right = f'{{"worker": "alpha", "branch": "{view().branch}"}}'
+    assert verdict(judge(idle, reset, replace(ok(), stdout=right))) == SUCCESS
+    assert verdict(judge(idle, reset, replace(ok(), stdout='{"worker": "beta"}'))) == untrue
+    wrong = '{"worker": "alpha", "branch": "elsewhere"}'
+    assert verdict(judge(idle, reset, replace(ok(), stdout=wrong))) == untrue
+    assert verdict(judge(idle, reset, replace(ok(), stdout="Reset worker beta"))) == SUCCESS

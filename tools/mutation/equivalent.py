@@ -19,4 +19,9 @@ EQUIVALENT: dict[str, str] = {
     "b15f1e35": "two optional fields change places; every use names them",
     "382207be": "a note for the log",
     "79d17fc9": "a pipe that is never full",
+    "8dc4a6b0": "a descriptor of a process that ends at once",
+    "3927244f": "the encoding is the default where it runs",
+    "59eabd1b": "a descriptor of a process that ends at once",
+    "bd5ee5bc": "a task that is always there",
+    "16da4a52": "a random label that is longer",
 }

@@ -62,7 +62,7 @@ def text_answer(result: OperationResult, rejections: Mapping[str, Sequence[str]]
     """The answer of a target that speaks by exit codes and texts."""
     text = result.stderr or result.stdout
     if result.exit_code == 0:
-        return Answer(True, "", {}, first_line(text))
+        return Answer(True, "", _whole_json(result.stdout), first_line(text))
     return Answer(False, "|".join(sorted(matched_classes(text, rejections))), {}, first_line(text))
 
 
@@ -103,6 +103,17 @@ def _class_of(text: str, words: Words) -> str:
         if any(re.search(pattern, text) for pattern in patterns):
             return name
     return ""
+
+
+def _whole_json(text: str) -> Mapping[str, object]:
+    """The JSON object that a text is; nothing when it is none."""
+    if not text.startswith("{"):
+        return {}
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def _json(text: str) -> Mapping[str, object] | None:

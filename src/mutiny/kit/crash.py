@@ -141,6 +141,7 @@ _FORMS = (
     _Form("Lua", r"^lua\S*: \S+:\d+: .*\nstack traceback:", "", "c"),
     _Form("OCaml", r"^Fatal error: exception "),
     _Form("Elixir", r"^\*\* \([A-Z]\w*(?:\.\w+)*\) .*\n +\S+:\d+: "),
+    _Form("its own words", r"^[\w.-]+(?: [\w.-]+)?: internal error: "),
     _Form("Zig", r"^thread \d+ panic: ", "", "c"),
 )  # fmt: skip
 _FRAMES = {

@@ -154,8 +154,9 @@ class Judge(Questions[Model, Seen]):
         return self._wrong(model, operation, result, right, moment)
 
     def _incomplete(self, operation: Operation, answer: Answer) -> Violation | None:
-        """Something is missing that the target's file says is always there."""
-        due = self.contract.profile.answers.get(operation.type, ()) if answer.ok else ()
+        """An answer of fields without one that the target's file says is always there."""
+        told = answer.ok and set(answer.said) - {"ok"}
+        due = self.contract.profile.answers.get(operation.type, ()) if told else ()
         missing = [name for name in due if name not in answer.said]
         if not missing:
             return None

@@ -112,6 +112,16 @@ def repository_dir(repository: BoxPath) -> BoxPath:
     return nested if nested.is_dir() else repository
 
 
+def registered(git_dir: BoxPath) -> frozenset[str]:
+    """The directories of the worktrees that a repository knows of beside its own checkout."""
+    known = git_dir / "worktrees"
+    try:
+        marks = [_read(known / name / "gitdir") for name in known.names()]
+    except (FileNotFoundError, NotADirectoryError):
+        return frozenset()
+    return frozenset(mark.removesuffix("/.git") for mark in marks if mark)
+
+
 def is_begun(git_dir: BoxPath) -> bool:
     """A clone that git has begun and not finished: there is nothing to ask yet."""
     if git_dir.name != ".git":

@@ -52,6 +52,7 @@ ABOUT: dict[str, str] = {
     "no_descriptors": "The daemon has no file descriptors left for a while.",
     "lock_held": "Somebody holds the lock; commands wait or say busy.",
     "slow_disk": "Accept while every file operation is slow.",
+    "without_daemon": "Workers are added, reset, reviewed and removed while no daemon runs.",
     "backup_lost": "The second copy of the state is damaged, then the first.",
     "doctor_sees_dead_agent": "An agent dies while no daemon runs; the health check says so.",
     "old_state": "An older state file is put back; what is newer wins.",

@@ -258,6 +258,10 @@ def nuked_is_gone(check: Check) -> Iterator[Found]:
         if agent.alive and agent.worker and agent.worker not in check.model.workers:
             who = f"An agent (pid {agent.identity[0]}) runs for {agent.worker!r}"
             yield agent.worker, f"{who}, which is no worker any more, or never was."
+    for name, view in check.before.workers.items():
+        gone = name not in check.model.workers and name not in check.seen.workers
+        if gone and view.worktree in check.seen.registered:
+            yield name, f"Worker {name!r} is gone, but git still has its worktree {view.worktree}."
     for name in check.seen.workers:
         if name not in check.model.workers and not check.model.state_damaged:
             yield name, f"Worker {name!r} is in the state but was not added."
@@ -300,6 +304,15 @@ def completes(check: Check) -> Iterator[Found]:
 def state_atomic(check: Check) -> Iterator[Found]:
     if check.seen.state_in_place:
         yield "", "The state file was written in place: a crash now would have left half of it."
+
+
+@_RULES.rule(eventual=False)
+def no_crash(check: Check) -> Iterator[Found]:
+    """A daemon that goes on after a crash of its own has crashed all the same, unless a fault was on."""
+    model = check.model
+    excused = model.faults or model.lasting or model.state_damaged or model.doubtful
+    if check.seen.daemon_crash is not None and not excused:
+        yield "daemon", f"The daemon tells of a crash in its log: {check.seen.daemon_crash}"
 
 
 @_RULES.rule(eventual=False)

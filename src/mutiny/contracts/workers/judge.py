@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from mutiny.contracts.workers import operations as op
+from mutiny.contracts.workers.answers import untrue
 from mutiny.contracts.workers.model import AGENT_MOVES, WorkersModel, unwell
 from mutiny.contracts.workers.observation import Observation
 from mutiny.contracts.workers.outcomes import served
@@ -100,7 +101,13 @@ class WorkersJudge(Judge[WorkersModel, Observation]):
         alone: bool,
     ) -> Violation | None:
         """What status and doctor claim must agree with what is true before and after them."""
-        if not answer.ok or not alone:
+        if not answer.ok:
+            return None
+        wrong = next(untrue(model, operation, answer, self.before, self.seen, alone=alone), None)
+        if wrong is not None:
+            text = f"The answer to {operation} is not true: {wrong}."
+            return self.violation("answers_truly", text, common.worker_of(operation) or "")
+        if not alone:
             return None
         if isinstance(operation, op.Status):
             return self._daemon_told(result) or self._workers_told(result)

@@ -86,6 +86,8 @@ class Observation:
     daemons: tuple[ProcessView, ...] | None = None
     agents: tuple[AgentView, ...] | None = None
     worktrees: Mapping[str, WorktreeView] = field(default_factory=dict)
+    registered: frozenset[str] = frozenset()
+    """Directories that git knows as worktrees of the target's repositories."""
     receipts: tuple[Receipt, ...] | None = None
     commits: tuple[Commit, ...] | None = None
     default_head: str | None = None
@@ -98,6 +100,8 @@ class Observation:
     probe_errors: tuple[str, ...] = ()
     pace: Pace = field(default_factory=Pace)
     """How fast things go: limits are to be taken at this pace."""
+    daemon_crash: str | None = None
+    """What went wrong in the daemon, as its log tells since the last look."""
 
     @property
     def daemon_alive(self) -> bool:

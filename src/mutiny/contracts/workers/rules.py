@@ -97,7 +97,7 @@ _OWN = (
      "The user's checkout is clean, at the tip of its branch, unless the user has edited it."),
 )  # fmt: skip
 
-RULES: dict[str, Rule] = rules_of("workers", *_OWN, without=("answers_truly",))
+RULES: dict[str, Rule] = rules_of("workers", *_OWN)
 """All rules of the contract by id."""
 
 BINDING = binding(

@@ -16,6 +16,7 @@ from mutiny.box.errors import CommandNotStarted
 from mutiny.box.results import Command, CommandResult, ProcessInfo
 from mutiny.contracts.workers.observation import Observation, WorkerView
 from mutiny.doubles.install import Received
+from mutiny.kit.crash import crash_in
 from mutiny.kit.views import AgentView, Commit, ProcessView, Receipt, WorktreeView
 from mutiny.model.result import OperationResult
 from mutiny.probes import doubles, git
@@ -67,6 +68,8 @@ class Observer:
         self.pacing = pacing or Pacing()
         self.changes = Changes(lambda: (self.state_path.parent, box.files / "doubles"), self._note)
         self._written_in_place = False
+        self._log_read = 0
+        """So much of the daemon's log is known."""
         self._left: tuple[bytes | None] | None = None
         """What a fault made of the state file (None inside: it is gone), until the target wrote it."""
         self._commit_cache: dict[str, tuple[str, tuple[Commit, ...]]] = {}
@@ -204,6 +207,7 @@ class Observer:
             else tuple(map(_view, self.known_daemons.among(processes))),
             agents=self._agents(records, processes, panes, reading),
             worktrees=worktrees,
+            registered=self._registered(),
             receipts=self._receipts(records),
             commits=commits,
             default_head=self._default_head(),
@@ -212,7 +216,21 @@ class Observer:
             source_edit_intact=self._edit_intact(),
             probe_errors=tuple(errors),
             pace=self.pacing.now(),
+            daemon_crash=self._daemon_crash(),
         )
+
+    def _daemon_crash(self) -> str | None:
+        """The crash that the daemon's log tells of since the last look."""
+        if not self._spec.logs.daemon:
+            return None
+        path = self._outside(fill(self._spec.logs.daemon, self._values))
+        try:
+            text = path.read_text(errors="replace")
+        except FileNotFoundError:
+            text = ""
+        start, self._log_read = self._log_read, len(text)
+        crash = crash_in(text[start if start <= len(text) else 0 :])
+        return None if crash is None else crash.line
 
     def _questions(
         self, reading: StateReading, worktrees: Mapping[str, WorktreeView]
@@ -295,6 +313,11 @@ class Observer:
                 if commit.sha not in merged or commit.on_default:
                     merged[commit.sha] = commit
         return tuple(merged.values())
+
+    def _registered(self) -> frozenset[str]:
+        places = (git.repository_dir(self._outside(one)) for one in self._repositories)
+        found = (git.registered(place) for place in places if place.is_dir())
+        return frozenset[str]().union(*found)
 
     def _default_head(self) -> str | None:
         git_dir = git.repository_dir(self._outside(self._source))

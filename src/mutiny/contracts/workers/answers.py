@@ -1,0 +1,57 @@
+"""What a target with workers says in an answer, held against what is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mutiny.contracts.workers import operations as op
+from mutiny.contracts.workers.model import WorkersModel
+from mutiny.contracts.workers.observation import Observation
+from mutiny.kit import operations as common
+from mutiny.kit.answer import Answer
+from mutiny.model.operation import Operation
+
+_SHOWN = {"branch": "branch", "worktree": "worktree", "worktree_path": "worktree"}
+
+
+def untrue(
+    model: WorkersModel,
+    operation: Operation,
+    answer: Answer,
+    before: Observation,
+    seen: Observation,
+    *,
+    alone: bool,
+) -> Iterator[str]:
+    """Everything that is wrong in an answer of fields; one of words has none."""
+    said = answer.said
+    named = model.last_reviewed if isinstance(operation, op.Reject) else common.worker_of(operation)
+    if not said or named is None or seen.state_as_left or model.doubted:
+        return
+    told = said.get("worker")
+    if isinstance(told, str) and told != named:
+        yield f"it names worker {told}"
+    view = seen.workers.get(named)
+    for name, shown in _SHOWN.items() if view is not None else ():
+        given = said.get(name)
+        if isinstance(given, str) and given != getattr(view, shown):
+            yield f"it says {name} {given}, which is {getattr(view, shown)}"
+    if alone and isinstance(operation, op.Review | op.Accept):
+        yield from _wrong_commit(operation, named, said.get("commit_sha"), before, seen)
+
+
+def _wrong_commit(
+    operation: Operation, worker: str, commit: object, before: Observation, seen: Observation
+) -> Iterator[str]:
+    """The commit that is reviewed is the worker's; the one that was merged is on the default branch."""
+    if not isinstance(commit, str) or not commit:
+        return
+    view = seen.workers.get(worker)
+    waits = view.commit_sha if view is not None and view.status == "needs_review" else None
+    if isinstance(operation, op.Review) and waits and commit != waits:
+        yield f"it names commit {commit[:12]}, but {waits[:12]} is to be reviewed"
+    moved = before.default_head != seen.default_head
+    if isinstance(operation, op.Accept) and moved and seen.commits is not None:
+        merged = {one.sha for one in seen.commits if one.on_default}
+        if commit not in merged:
+            yield f"it names commit {commit[:12]}, which is not on the default branch"
