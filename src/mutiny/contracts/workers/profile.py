@@ -65,7 +65,7 @@ class Profile(TargetProfile):
     """Commits of nuked and reset workers are archived under some ref."""
     repairs: bool = True
     """The doctor has a cure, too."""
-    has_backup: bool = False
+    has_backup: bool = True
     """It keeps a second copy of its state, and goes on when that is damaged."""
     has_lock: bool = True
     """The target has a lock that somebody else can hold."""
