@@ -34,6 +34,8 @@ MOST_DOUBTFUL = 5
 BROKEN_OFF = "broken_off"
 """No refusal that anybody says: how far a command may have come when it was killed."""
 NOT_SERVING = ("server_down", "not_initialised")
+Row = Callable[[BoardModel, Any, Span], Iterable[BoardOutcome]]
+"""From what is believed, a command and its moment to its right outcomes."""
 
 
 def outcomes(model: BoardModel, operation: Operation, when: Span) -> tuple[BoardOutcome, ...]:
@@ -158,7 +160,7 @@ def server_killed(model: BoardModel) -> BoardModel:
 def _limited(model: BoardModel, operation: Operation, when: Span) -> Iterator[BoardOutcome]:
     """A rate limit comes before everything else."""
     worker = common.worker_of(operation)
-    found = _COURSES[type(operation)](model, operation, when)
+    found = _TABLE[type(operation)](model, operation, when)
     if model.profile.figures.rate_limit <= 0 or not isinstance(operation, op.WORKING):
         yield from found
         return
@@ -176,12 +178,12 @@ def _limited(model: BoardModel, operation: Operation, when: Span) -> Iterator[Bo
 # --- tasks come -----------------------------------------------------------------------------------
 
 
-def _add(model: BoardModel, operation: Any, when: Span) -> Iterable[BoardOutcome]:
+def _add(model: BoardModel, operation: op.AddTask, when: Span) -> Iterable[BoardOutcome]:
     wanted = {operation.task: operation.depends}
     return _added(model, wanted, operation.priority, operation.max_attempts, operation.size)
 
 
-def _add_batch(model: BoardModel, operation: Any, when: Span) -> Iterable[BoardOutcome]:
+def _add_batch(model: BoardModel, operation: op.AddBatch, when: Span) -> Iterable[BoardOutcome]:
     pairs = [op.split_new_task(text) for text in operation.tasks]
     names = [name for name, _ in pairs]
     if not model.profile.batches:
@@ -236,13 +238,7 @@ def _added(
         after = tuple(dict.fromkeys(depends))
         tasks[name] = Task(name, priority, after, limit, order, status, size=size)
     named = next(iter(wanted)) if len(wanted) == 1 else None
-    return (
-        ok(
-            replace(model, tasks=settle_dependants(tasks, model.profile)),
-            "the tasks are new",
-            named,
-        ),
-    )
+    return (ok(_settled(replace(model, tasks=tasks)), "the tasks are new", named),)
 
 
 # --- tasks are taken ------------------------------------------------------------------------------
@@ -271,7 +267,7 @@ def reaped(model: BoardModel, when: Span, speaker: str = "") -> Iterator[BoardMo
             held = after.tasks[name]
             free = held.free() if model.profile.fail_is_final else attempt_over(held, None)
             after = after.with_task(free)
-        yield replace(after, tasks=settle_dependants(after.tasks, model.profile))
+        yield _settled(after)
 
 
 def _together(model: BoardModel, doubtful: list[str]) -> Iterator[tuple[str, ...]]:
@@ -319,7 +315,7 @@ def _take_named(
 ) -> Iterable[BoardOutcome]:
     task = model.tasks.get(name)
     if task is None:
-        yield no(model, f"task {name} does not exist", "unknown_task")
+        yield _unknown(model, name)
         return
     if task.status == "blocked":
         yield no(model, f"task {name} is blocked", "dependencies_open", "task_not_available")
@@ -343,7 +339,7 @@ def _owned(
     """The task that a worker may speak for, or the refusal that is due."""
     task = model.tasks.get(operation.task)
     if task is None:
-        return no(model, f"task {operation.task} does not exist", "unknown_task")
+        return _unknown(model, operation.task)
     epoch = model.epoch_used(operation.worker, operation.task, stale=operation.stale)
     classes: set[str] = set()
     if task.owner != operation.worker:
@@ -360,17 +356,25 @@ def _owned(
     return task
 
 
-def _start(model: BoardModel, operation: Any, when: Span) -> Iterable[BoardOutcome]:
-    task = _owned(_maybe(model, operation, when), operation, ("claimed",))
-    if isinstance(task, Outcome):
-        return (task,)
-    model = _maybe(model, operation, when)
-    return (ok(model.with_task(replace(task, status="in_progress")), "the owner begins", task.id),)
+Done = Callable[[BoardModel, Task, Any, Span], BoardModel]
 
 
-def _maybe(model: BoardModel, operation: op.OwnerCommand, when: Span) -> BoardModel:
-    """A board may or may not take any word of a worker for a sign of life."""
-    return model.spoke(operation.worker, when, sure=False)
+def _by_owner(done: Done, why: str, statuses: tuple[str, ...] = op.HELD) -> Row:
+    """What only the owner of a task in one of these statuses may say."""
+
+    def row(model: BoardModel, operation: op.OwnerCommand, when: Span) -> Iterable[BoardOutcome]:
+        # A board may or may not take any word of a worker for a sign of life.
+        model = model.spoke(operation.worker, when, sure=False)
+        task = _owned(model, operation, statuses)
+        if isinstance(task, Outcome):
+            return (task,)
+        return (ok(done(model, task, operation, when), why, task.id),)
+
+    return row
+
+
+def _begun(model: BoardModel, task: Task, operation: op.Start, when: Span) -> BoardModel:
+    return model.with_task(replace(task, status="in_progress"))
 
 
 def description_of(task: str) -> str:
@@ -389,28 +393,16 @@ def output_of(operation: op.Complete) -> str:
     return text + "." * max(0, operation.size - len(text))
 
 
-def _complete(model: BoardModel, operation: Any, when: Span) -> Iterable[BoardOutcome]:
-    model = _maybe(model, operation, when)
-    task = _owned(model, operation, op.HELD)
-    if isinstance(task, Outcome):
-        return (task,)
+def _completed(model: BoardModel, task: Task, operation: op.Complete, when: Span) -> BoardModel:
     done = replace(task, status="done", output=output_of(operation))
-    after = succeeds(model, task).with_task(done)
-    after = replace(after, tasks=settle_dependants(after.tasks, model.profile))
-    return (ok(after, "the owner has done it", task.id),)
+    return _settled(succeeds(model, task).with_task(done))
 
 
-def _fail(model: BoardModel, operation: Any, when: Span) -> Iterable[BoardOutcome]:
-    model = _maybe(model, operation, when)
-    task = _owned(model, operation, op.HELD)
-    if isinstance(task, Outcome):
-        return (task,)
+def _failed(model: BoardModel, task: Task, operation: op.Fail, when: Span) -> BoardModel:
     over = attempt_over(task, _rest(model, task.attempts, when))
     if model.profile.fail_is_final:
         over = replace(task, status="failed", attempts=task.attempts + 1)
-    after = fails(model, task, when).with_task(over)
-    after = replace(after, tasks=settle_dependants(after.tasks, model.profile))
-    return (ok(after, "the owner gives up", task.id),)
+    return _settled(fails(model, task, when).with_task(over))
 
 
 def _rest(model: BoardModel, attempts: int, when: Span) -> Span:
@@ -423,42 +415,44 @@ def _rest(model: BoardModel, attempts: int, when: Span) -> Span:
     )
 
 
-def _release(model: BoardModel, operation: Any, when: Span) -> Iterable[BoardOutcome]:
-    model = _maybe(model, operation, when)
-    task = _owned(model, operation, op.HELD)
-    if isinstance(task, Outcome):
-        return (task,)
+def _released(model: BoardModel, task: Task, operation: op.Release, when: Span) -> BoardModel:
+    return _no_probe(model, task).with_task(task.free())
+
+
+def _no_probe(model: BoardModel, task: Task) -> BoardModel:
+    """A half-open breaker no longer waits for this task."""
     probes = model.breaker.probes - {task.id}
-    after = replace(model, breaker=replace(model.breaker, probes=probes))
-    return (ok(after.with_task(task.free()), "the owner gives it back", task.id),)
+    return replace(model, breaker=replace(model.breaker, probes=probes))
 
 
-def _heartbeat(model: BoardModel, operation: Any, when: Span) -> Iterable[BoardOutcome]:
+def _settled(model: BoardModel) -> BoardModel:
+    """What waits for others is blocked, free or hopeless, as they are now."""
+    return replace(model, tasks=settle_dependants(model.tasks, model.profile))
+
+
+def _heartbeat(model: BoardModel, operation: op.Heartbeat, when: Span) -> Iterable[BoardOutcome]:
     return (ok(model.spoke(operation.worker, when, sure=True), "everybody may say so"),)
 
 
-def _cancel(model: BoardModel, operation: Any, when: Span) -> Iterable[BoardOutcome]:
+def _cancel(model: BoardModel, operation: op.Cancel, when: Span) -> Iterable[BoardOutcome]:
     task = model.tasks.get(operation.task)
     if task is None:
-        return (no(model, f"task {operation.task} does not exist", "unknown_task"),)
+        return (_unknown(model, operation.task),)
     if task.over and not (task.status == "failed" and model.profile.cancels_failed):
         return (no(model, f"task {task.id} is {task.status}", "wrong_status"),)
-    probes = model.breaker.probes - {task.id}
-    after = replace(model, breaker=replace(model.breaker, probes=probes))
-    after = after.with_task(replace(task, status="cancelled", rest=None))
-    return (
-        ok(
-            replace(after, tasks=settle_dependants(after.tasks, model.profile)),
-            "nobody needs it",
-            task.id,
-        ),
-    )
+    cancelled = replace(task, status="cancelled", rest=None)
+    after = _settled(_no_probe(model, task).with_task(cancelled))
+    return (ok(after, "nobody needs it", task.id),)
 
 
-def _retry(model: BoardModel, operation: Any, when: Span) -> Iterable[BoardOutcome]:
+def _unknown(model: BoardModel, task: str) -> BoardOutcome:
+    return no(model, f"task {task} does not exist", "unknown_task")
+
+
+def _retry(model: BoardModel, operation: op.Retry, when: Span) -> Iterable[BoardOutcome]:
     task = model.tasks.get(operation.task)
     if task is None:
-        return (no(model, f"task {operation.task} does not exist", "unknown_task"),)
+        return (_unknown(model, operation.task),)
     if task.status != "failed":
         return (no(model, f"task {task.id} is {task.status}", "wrong_status"),)
     most = model.profile.figures.max_retries
@@ -472,14 +466,14 @@ def _retry(model: BoardModel, operation: Any, when: Span) -> Iterable[BoardOutco
     return (ok(model.with_task(again), "it gets all its attempts again", task.id),)
 
 
-def _recover(model: BoardModel, operation: Any, when: Span) -> Iterable[BoardOutcome]:
+def _recover(model: BoardModel, operation: op.Recover, when: Span) -> Iterable[BoardOutcome]:
     return [ok(after, "what is stale is returned") for after in reaped(model, when)]
 
 
 # --- copies ---------------------------------------------------------------------------------------
 
 
-def _checkpoint(model: BoardModel, operation: Any, when: Span) -> Iterable[BoardOutcome]:
+def _checkpoint(model: BoardModel, operation: op.Checkpoint, when: Span) -> Iterable[BoardOutcome]:
     kept = {**model.checkpoints, operation.name: model.tasks}
     name = frozenset({operation.name})
     vague = model.vague | name if model.loose else model.vague - name
@@ -487,7 +481,7 @@ def _checkpoint(model: BoardModel, operation: Any, when: Span) -> Iterable[Board
     return (ok(after, "a copy can always be kept"),)
 
 
-def _restore(model: BoardModel, operation: Any, when: Span) -> Iterable[BoardOutcome]:
+def _restore(model: BoardModel, operation: op.Restore, when: Span) -> Iterable[BoardOutcome]:
     saved = model.checkpoints.get(operation.name)
     if saved is None:
         return (no(model, "there is no such checkpoint", "unknown_checkpoint"),)
@@ -509,7 +503,7 @@ def _blurred(rest: Span | None) -> Span | None:
     return None if rest is None else ANYTIME
 
 
-def _repair(model: BoardModel, operation: Any, when: Span) -> Iterable[BoardOutcome]:
+def _repair(model: BoardModel, operation: op.Repair, when: Span) -> Iterable[BoardOutcome]:
     if not model.damaged:
         return (ok(model, "nothing is wrong"),)
     mended = replace(model, damaged=False, undecided=())
@@ -521,7 +515,7 @@ def _repair(model: BoardModel, operation: Any, when: Span) -> Iterable[BoardOutc
     return found
 
 
-def _from_copy(model: BoardModel, tasks: Any) -> BoardModel:
+def _from_copy(model: BoardModel, tasks: Tasks) -> BoardModel:
     """Claims of the lost time are void, or they still stand."""
     free = {
         name: replace(task.free() if task.held else task, rest=_blurred(task.rest))
@@ -530,19 +524,19 @@ def _from_copy(model: BoardModel, tasks: Any) -> BoardModel:
     return replace(model, tasks=free, leader=None)
 
 
-def _look(model: BoardModel, operation: Any, when: Span) -> Iterable[BoardOutcome]:
+def _look(model: BoardModel, operation: Operation, when: Span) -> Iterable[BoardOutcome]:
     return (ok(model, "looking is always answered"),)
 
 
-_COURSES: dict[type[Operation], Callable[[BoardModel, Any, Span], Iterable[BoardOutcome]]] = {
+_TABLE: dict[type[Operation], Row] = {
     op.AddTask: _add,
     op.AddBatch: _add_batch,
     op.AddMany: _add_many,
     op.Claim: _claim,
-    op.Start: _start,
-    op.Complete: _complete,
-    op.Fail: _fail,
-    op.Release: _release,
+    op.Start: _by_owner(_begun, "the owner begins", ("claimed",)),
+    op.Complete: _by_owner(_completed, "the owner has done it"),
+    op.Fail: _by_owner(_failed, "the owner gives up"),
+    op.Release: _by_owner(_released, "the owner gives it back"),
     op.Heartbeat: _heartbeat,
     op.Cancel: _cancel,
     op.Retry: _retry,
@@ -557,5 +551,5 @@ _COURSES: dict[type[Operation], Callable[[BoardModel, Any, Span], Iterable[Board
     op.Status: _look,
     op.List: _look,
 }
-COMMANDS: tuple[type[Operation], ...] = (op.Init, *_LIFE, *_COURSES)
+COMMANDS: tuple[type[Operation], ...] = (op.Init, *_LIFE, *_TABLE)
 """Everything that is said to the board."""
