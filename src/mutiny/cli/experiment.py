@@ -10,14 +10,12 @@ import click
 from mutiny import stopping
 from mutiny.cli import values
 from mutiny.cli.options import (
-    bin_option,
+    Chosen,
+    Shrinking,
+    bench_options,
     choose_seed,
-    isolation_option,
     json_option,
-    make_bench,
     minimise_options,
-    plant_option,
-    runs_option,
 )
 from mutiny.cli.output import echo
 
@@ -50,27 +48,18 @@ def command() -> None:
     type=values.TARGET,
     help="Another target than the file's; by default all that it names.",
 )
-@bin_option
-@plant_option
+@bench_options
 @click.option("--seed", type=values.SEED, help="Seed of all choices; the file's, else printed.")
-@isolation_option
-@runs_option
 @click.option("--junit", type=values.PATH, help="Write JUnit XML of all to a file.")
 @json_option
 @minimise_options
 def run_command(
     experiments: tuple[str, ...],
-    target: str | None,
-    program: str | None,
-    plant: str,
+    chosen: Chosen,
     seed: int | None,
-    isolation: str | None,
-    root: Path,
     junit: Path | None,
     as_json: bool,
-    wanted: bool,
-    minimise_runs: int,
-    minimise_seconds: float,
+    shrinking: Shrinking,
 ) -> int:
     """Run experiments: files, or names of the library (`mutiny experiment list`).
 
@@ -79,9 +68,9 @@ def run_command(
     """
     from mutiny.modes.experiment import bare_contract, load_ahead, nothing_to_show, plain_bench
 
-    alone = len(experiments) == 1 and target is None
-    ahead = load_ahead(Path(experiments[0]), root, isolation) if alone else None
-    loaded = _load_all(experiments, target) if ahead is None else [ahead[0]]
+    alone = len(experiments) == 1 and chosen.target is None
+    ahead = load_ahead(Path(experiments[0]), chosen.root, chosen.isolation) if alone else None
+    loaded = _load_all(experiments, chosen.target) if ahead is None else [ahead[0]]
     ran: list[Ran] = []
     left_out: dict[str, str] = {}
     for experiment in loaded:
@@ -89,26 +78,23 @@ def run_command(
             if ahead is not None:
                 bench = ahead[1]
             elif experiment.contract == bare_contract().name:
-                bench = plain_bench(root, isolation, Path(experiment.path))
+                bench = plain_bench(chosen.root, chosen.isolation, Path(experiment.path))
             else:
-                from mutiny.engine.minimise import Budget
-
-                budget = Budget(minimise_runs, minimise_seconds) if wanted else None
-                bench = make_bench(name, program, plant, "double", isolation, root, budget)
+                bench = chosen.bench(name, shrinking.budget())
             if stopping.asked():
                 break
             why = nothing_to_show(bench, experiment) if ahead is None else ""
             if why:
                 left_out[f"{Path(experiment.path).stem} on {name}"] = why
                 continue
-            chosen = choose_seed(experiment.seed if seed is None else seed)
-            ran.append(_one(bench, experiment, chosen, quiet=as_json))
+            one_seed = choose_seed(experiment.seed if seed is None else seed)
+            ran.append(_one(bench, experiment, one_seed, quiet=as_json))
     reports = [item.report for item in ran]
     code = _verdict(ran).exit_code
     if junit is not None:
         _write_junit(junit, reports)
     if as_json:
-        _tell_run(ran, code, plant, left_out)
+        _tell_run(ran, code, chosen.plant, left_out)
     else:
         if len(ran) > 1:
             _table(reports)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from mutiny.cli import values
 from mutiny.cli.options import (
+    Chosen,
+    Shrinking,
     choose_seed,
     json_option,
-    make_bench,
     minimise_options,
     target_options,
 )
@@ -55,12 +55,7 @@ if TYPE_CHECKING:
 @json_option
 @minimise_options
 def command(
-    target: str,
-    program: str | None,
-    plant: str,
-    agents: str,
-    isolation: str | None,
-    root: Path,
+    chosen: Chosen,
     contract: str | None,
     seed: int | None,
     seeds: int,
@@ -71,9 +66,7 @@ def command(
     only_print: bool,
     coverage: bool,
     as_json: bool,
-    wanted: bool,
-    minimise_runs: int,
-    minimise_seconds: float,
+    shrinking: Shrinking,
 ) -> int:
     """Run sequences that the model allows now, weighted, with faults mixed in.
 
@@ -89,15 +82,13 @@ def command(
     """
     from mutiny.cli.envelope import tell_tried
     from mutiny.cli.progress import ProgressLine
-    from mutiny.engine.minimise import Budget
     from mutiny.errors import UsageError
     from mutiny.modes.explore import explore
 
-    budget = Budget(minimise_runs, minimise_seconds) if wanted else None
-    bench = make_bench(target, program, plant, agents, isolation, root, budget)
+    bench = chosen.bench(budget=shrinking.budget())
     own = bench.target.spec.contract
     if contract is not None and own != contract:
-        raise UsageError(f"target {target!r} implements {own!r}, not {contract!r}")
+        raise UsageError(f"target {chosen.target!r} implements {own!r}, not {contract!r}")
     first = choose_seed(seed)
     if only_print:
         return _print(bench, first, ops, as_json=as_json)

@@ -9,14 +9,7 @@ import click
 
 from mutiny import stopping
 from mutiny.cli import values
-from mutiny.cli.options import (
-    bin_option,
-    isolation_option,
-    json_option,
-    make_bench,
-    plant_option,
-    runs_option,
-)
+from mutiny.cli.options import Chosen, bench_options, json_option
 from mutiny.cli.output import echo
 
 if TYPE_CHECKING:
@@ -33,8 +26,7 @@ SHAPES = ("cost", "cycles", "dag", "payloads", "long", "burst")
     multiple=True,
     help="A board; may be repeated. Default: longboat's three.",
 )
-@bin_option
-@plant_option
+@bench_options
 @click.option(
     "--shape", "shapes", multiple=True, type=values.Choice(SHAPES), help="Default: all of them."
 )
@@ -67,22 +59,17 @@ SHAPES = ("cost", "cycles", "dag", "payloads", "long", "burst")
     show_default=True,
     help="dag: how many tasks.",
 )
-@isolation_option
-@runs_option
 @click.option("--html", "page", is_flag=True, help="Also write load.html: curves and tables.")
 @json_option
 def command(
     targets: tuple[str, ...],
-    program: str | None,
-    plant: str,
+    chosen: Chosen,
     shapes: tuple[str, ...],
     tasks: tuple[int, ...],
     claims: int,
     workers: int,
     cycles: int | None,
     graph: int,
-    isolation: str | None,
-    root: Path,
     page: bool,
     as_json: bool,
 ) -> int:
@@ -111,7 +98,7 @@ def command(
     sizes = Sizes(tasks, claims, workers, cycles, graph)
     report = LoadReport()
     for target in stopping.unless_asked(targets or default_for("load").targets):
-        bench = make_bench(target, program, plant, "double", isolation, root, None)
+        bench = chosen.bench(target)
         known = len(report.loads)
         with ProgressLine("", 0, quiet=as_json) as line:
 
@@ -123,13 +110,13 @@ def command(
         if not as_json:
             for one in report.loads[known:]:
                 echo(_row(one))
-    place = _write(report, root, page=page)
+    place = _write(report, chosen.root, page=page)
     if as_json:
         from mutiny.cli.envelope import tell
 
         told = {**report.as_json(), "written": str(place)}
         alone = targets[0] if len(targets) == 1 else None
-        tell("load", report.verdict.exit_code, told, target=alone, plant=plant)
+        tell("load", report.verdict.exit_code, told, target=alone, plant=chosen.plant)
     else:
         _print(report)
         echo(f"Figures: {place}")

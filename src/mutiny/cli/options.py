@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from functools import reduce
+from dataclasses import dataclass, fields
+from functools import reduce, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -91,19 +92,66 @@ _MINIMISE_OPTIONS = (
 )
 
 
-def target_options(function: F) -> F:
-    """`--target`, `--bin`, `--plant`, `--agents`, `--isolation`, `--runs`."""
-    return _with(function, _TARGET_OPTIONS)
+@dataclass
+class Chosen:
+    """What was chosen by options: a target, how it is run, and where its runs are kept."""
+
+    program: str | None
+    plant: str
+    isolation: str | None
+    root: Path
+    agents: str = "double"
+    target: str | None = None
+
+    def bench(self, target: str | None = None, budget: Budget | None = None) -> Bench:
+        """The bench for a target; unless one is named, the chosen one."""
+        name = target or self.target
+        assert name is not None, "a target is chosen, or named"
+        return make_bench(
+            name, self.program, self.plant, self.agents, self.isolation, self.root, budget
+        )
 
 
-def minimise_options(function: F) -> F:
-    """`--no-minimise`, `--minimise-runs`, `--minimise-seconds`."""
-    return _with(function, _MINIMISE_OPTIONS)
+@dataclass
+class Shrinking:
+    """Whether a bug is made smaller, and for how long."""
+
+    wanted: bool
+    minimise_runs: int
+    minimise_seconds: float
+
+    def budget(self) -> Budget | None:
+        """The limits; None: it stays as it is."""
+        from mutiny.engine.minimise import Budget
+
+        return Budget(self.minimise_runs, self.minimise_seconds) if self.wanted else None
 
 
-def _with(function: F, options: Sequence[Callable[[F], F]]) -> F:
-    """The function with these options, in this order."""
-    return reduce(lambda decorated, option: option(decorated), reversed(options), function)
+def _gathered(name: str, kind: type[Any], options: Sequence[Callable[[F], F]]) -> Callable[[F], F]:
+    """A decorator: these options, in this order, come to the function as one value."""
+    words = [one.name for one in fields(kind)]
+
+    def decorate(function: F) -> F:
+        @wraps(function)
+        def gather(**given: Any) -> Any:
+            value = kind(**{word: given.pop(word) for word in words if word in given})
+            return function(**{name: value}, **given)
+
+        return reduce(
+            lambda decorated, option: option(decorated), reversed(options), cast(F, gather)
+        )
+
+    return decorate
+
+
+bench_options = _gathered(
+    "chosen", Chosen, (bin_option, plant_option, isolation_option, runs_option)
+)
+"""`--bin`, `--plant`, `--isolation`, `--runs`."""
+target_options = _gathered("chosen", Chosen, _TARGET_OPTIONS)
+"""`--target`, `--bin`, `--plant`, `--agents`, `--isolation`, `--runs`."""
+minimise_options = _gathered("shrinking", Shrinking, _MINIMISE_OPTIONS)
+"""`--no-minimise`, `--minimise-runs`, `--minimise-seconds`."""
 
 
 def make_bench(

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from mutiny.cli import values
-from mutiny.cli.options import (
-    bin_option,
-    isolation_option,
-    json_option,
-    make_bench,
-    plant_option,
-    runs_option,
-)
+from mutiny.cli.options import Chosen, bench_options, json_option
 from mutiny.cli.output import echo
 from mutiny.contracts.catalogue import default_for
 
@@ -33,8 +25,7 @@ KINDS = ("claims", "update", "lock", "toctou")
     show_default=True,
     help="A board's name, or a TOML file.",
 )
-@bin_option
-@plant_option
+@bench_options
 @click.option(
     "--kind", "kinds", multiple=True, type=values.Choice(KINDS), help="Default: all of them."
 )
@@ -55,19 +46,13 @@ KINDS = ("claims", "update", "lock", "toctou")
 @click.option(
     "--schedules", type=values.COUNT, help="At most so many orders of each. Default: all."
 )
-@isolation_option
-@runs_option
 @json_option
 def command(
-    target: str,
-    program: str | None,
-    plant: str,
+    chosen: Chosen,
     kinds: tuple[str, ...],
     rounds: int,
     workers: int,
     schedules: int | None,
-    isolation: str | None,
-    root: Path,
     as_json: bool,
 ) -> int:
     """Let commands compete on one board.
@@ -91,9 +76,9 @@ def command(
     from mutiny.cli.progress import ProgressLine
     from mutiny.modes.race import Racer
 
-    bench = make_bench(target, program, plant, "double", isolation, root, None)
+    bench = chosen.bench()
     if not as_json:
-        echo(f"Race on {target}" + (f" (planted: {plant})" if plant else ""))
+        echo(f"Race on {chosen.target}" + (f" (planted: {chosen.plant})" if chosen.plant else ""))
     with ProgressLine("", 1, quiet=as_json) as line:
 
         def watch(title: str, done: int, total: int, note: str) -> None:

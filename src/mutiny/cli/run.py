@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
 from mutiny.cli import values
 from mutiny.cli.options import (
+    Chosen,
+    Shrinking,
     choose_seed,
     json_option,
-    make_bench,
     minimise_options,
     target_options,
 )
@@ -46,12 +46,7 @@ from mutiny.cli.output import echo
 @json_option
 @minimise_options
 def command(
-    target: str,
-    program: str | None,
-    plant: str,
-    agents: str,
-    isolation: str | None,
-    root: Path,
+    chosen: Chosen,
     scenarios: tuple[str, ...],
     all_scenarios: bool,
     until_error: bool,
@@ -60,9 +55,7 @@ def command(
     rounds: int,
     verbose: bool | None,
     as_json: bool,
-    wanted: bool,
-    minimise_runs: int,
-    minimise_seconds: float,
+    shrinking: Shrinking,
 ) -> int:
     """Run scenarios against a target and stop at the first broken promise.
 
@@ -79,27 +72,25 @@ def command(
     """
     from mutiny.cli.envelope import tell_tried
     from mutiny.cli.show import Brief, Show
-    from mutiny.engine.minimise import Budget
     from mutiny.modes.scenarios import chosen_scenarios, run_scenarios
     from mutiny.targets.kit.requirements import left_out, refuse_lacking
 
-    budget = Budget(minimise_runs, minimise_seconds) if wanted else None
-    bench = make_bench(target, program, plant, agents, isolation, root, budget)
-    chosen = chosen_scenarios(bench, scenarios, everything=all_scenarios)
-    for name, operations in chosen.items() if scenarios else ():  # what was named is not left out
-        refuse_lacking(f"scenario {name}", operations, isolation=isolation)
-    lacking = {} if scenarios else left_out(chosen, isolation)
+    bench = chosen.bench(budget=shrinking.budget())
+    wanted = chosen_scenarios(bench, scenarios, everything=all_scenarios)
+    for name, operations in wanted.items() if scenarios else ():  # what was named is not left out
+        refuse_lacking(f"scenario {name}", operations, isolation=chosen.isolation)
+    lacking = {} if scenarios else left_out(wanted, chosen.isolation)
     for name, missing in lacking.items():
-        del chosen[name]
+        del wanted[name]
         echo(f"left out: {name} needs what this machine lacks: {missing}", err=True)
     first_seed = choose_seed(seed)
     outcomes: list[dict[str, Any]] = []
     times = rounds if until_error else 1
-    count = len(chosen) * times
+    count = len(wanted) * times
     brief = not as_json and not (count == 1 if verbose is None else verbose)
     verdict = run_scenarios(
         bench,
-        chosen,
+        wanted,
         first_seed,
         Brief(bench, count, first_seed) if brief else Show(quiet=as_json),
         fail_fast=fail_fast or until_error,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mutiny.cli import values
-from mutiny.cli.options import json_option, make_bench, target_options
+from mutiny.cli.options import Chosen, json_option, target_options
 from mutiny.cli.output import echo
 
 if TYPE_CHECKING:
@@ -44,12 +44,7 @@ if TYPE_CHECKING:
 @json_option
 def command(
     kind: str,
-    target: str,
-    program: str | None,
-    plant: str,
-    agents: str,
-    isolation: str | None,
-    root: Path,
+    chosen: Chosen,
     scenario: str,
     at: str,
     against: str | None,
@@ -84,7 +79,7 @@ def command(
     from mutiny.modes.scenarios import chosen_scenarios
     from mutiny.modes.sweep import Sweeper, rival, split
 
-    bench = make_bench(target, program, plant, agents, isolation, root, None)
+    bench = chosen.bench()
     operations = next(iter(chosen_scenarios(bench, [scenario], everything=False).values()))
     prefix, operation = split(operations, at)
     known = bench.target.contract().operations
@@ -101,7 +96,7 @@ def command(
             line.update(done, f"{bugs} bugs")
 
         sweep = sweeper.run(kind, only, points, watch)
-    page = _write(sweep, root)
+    page = _write(sweep, chosen.root)
     if as_json:
         from mutiny.cli.envelope import tell_tried
 
