@@ -46,7 +46,7 @@ from mutiny.model.pace import MOST_CROWDING, MOST_LAG, Pace, Patience
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
 from mutiny.system.machine import crowding
-from mutiny.targets.kit.pacing import Pacing
+from mutiny.targets.kit.pacing import Pacing, at_pace
 from mutiny.targets.workers.daemons import Daemons
 
 CASES = (*STATE_CASES, *LEDGER_CASES)
@@ -322,6 +322,20 @@ def test_a_limit_grows_with_the_machine_and_with_the_targets_own_commands() -> N
     assert Pace(command_s=2.7).limit(15.0) == 10 * 2.7
     assert Pace(command_s=0.2).limit(15.0) == 15.0
     assert Pace(crowding=1000.0, command_s=2.7).lag(3.0) == 3.0 * MOST_LAG
+
+
+@pytest.mark.parametrize(
+    ("turn", "crowding", "told"),
+    [
+        ("slow:900", 1.0, "slow:900"),
+        ("slow:900", 3.0, "slow:2700"),
+        ("slow:900", 1000.0, f"slow:{900 * MOST_CROWDING:.0f}"),
+        ("obey", 3.0, "obey"),
+        ("slow", 3.0, "slow"),
+    ],
+)
+def test_a_slow_agent_is_slower_where_everything_is(turn: str, crowding: float, told: str) -> None:
+    assert at_pace(turn, Pace(crowding)) == told
 
 
 def test_the_pace_is_measured() -> None:

@@ -33,8 +33,11 @@ class Pace:
 
     def limit(self, given_s: float) -> float:
         """What a limit means at this pace."""
-        crowding = min(max(1.0, self.crowding), MOST_CROWDING)
-        return max(given_s * crowding, COMMANDS * self.command_s)
+        return max(self.stretched(given_s), COMMANDS * self.command_s)
+
+    def stretched(self, given_s: float) -> float:
+        """A span that something is made to last, so that what should happen meanwhile still does."""
+        return given_s * min(max(1.0, self.crowding), MOST_CROWDING)
 
     def lag(self, given_s: float) -> float:
         """What a target's lag, or a command's time limit, means at this pace."""

@@ -41,6 +41,7 @@ from mutiny.targets.board.waits import WAITS
 from mutiny.targets.kit.combinations import unable
 from mutiny.targets.kit.live import Handler, LiveTarget
 from mutiny.targets.kit.options import LiveOptions
+from mutiny.targets.kit.pacing import at_pace
 from mutiny.targets.kit.watching import Changes
 
 _COMMAND_OF = {operation: name for name, operation in COMMANDS.items()}
@@ -382,7 +383,7 @@ class BoardLive(LiveTarget):
     def _behave(self, operation: op.Behave, context: StepContext) -> OperationResult:
         if self.agents is None:
             return unable(f"target {self.spec.name} has no agents of its own")
-        self.agents.behave(operation.turn)
+        self.agents.behave(at_pace(operation.turn, self.pacing.now()))
         return OperationResult()
 
     def _kill_agent(self, operation: op.KillAgent, context: StepContext) -> OperationResult:

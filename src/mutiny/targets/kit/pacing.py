@@ -14,6 +14,16 @@ REMEMBERED_S = 60.0
 COMMANDS_REMEMBERED = 50
 
 
+def at_pace(turn: str, pace: Pace) -> str:
+    """What an agent is told to do, at this pace: `slow:900` lasts so much longer on a crowded machine that
+    what should happen meanwhile still does.
+    """
+    name, colon, milliseconds = turn.partition(":")
+    if name != "slow" or not milliseconds.isdigit():
+        return turn
+    return f"{name}{colon}{round(pace.stretched(int(milliseconds)))}"
+
+
 class Pacing:
     """The pace of one run, from its beginning to now."""
 

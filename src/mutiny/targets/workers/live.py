@@ -32,6 +32,7 @@ from mutiny.targets.kit.combinations import unable
 from mutiny.targets.kit.files import fill
 from mutiny.targets.kit.live import Handler, LiveTarget
 from mutiny.targets.kit.options import LiveOptions
+from mutiny.targets.kit.pacing import at_pace
 from mutiny.targets.workers.daemons import MARK, Daemons
 from mutiny.targets.workers.observer import Observer
 from mutiny.targets.workers.spec import VOCABULARY, TargetSpec, WorkersCommand
@@ -244,7 +245,9 @@ class WorkersLive(LiveTarget):
     def _behave(self, operation: op.Behave, context: StepContext) -> OperationResult:
         self.observer.received.refresh()
         done = self.observer.received.turns(operation.worker)
-        self._script[operation.worker] = ["obey"] * done + list(operation.turns)
+        pace = self.pacing.now()
+        turns = [at_pace(turn, pace) for turn in operation.turns]
+        self._script[operation.worker] = ["obey"] * done + turns
         write_script(self.box.files / "doubles", self._script)
         return OperationResult()
 
