@@ -18,7 +18,7 @@ from mutiny.kit.beliefs import GIVEN_UP, ModelBase, distinct
 from mutiny.kit.crash import how_it_died
 from mutiny.kit.domains import BAD_INPUT, strange
 from mutiny.kit.outcome import Outcome, reasons
-from mutiny.kit.questions import CERTAIN, Judged, Moment, Questions
+from mutiny.kit.questions import CERTAIN, Heard, Judged, Moment, Questions
 from mutiny.model.operation import Kind, Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict, worst
@@ -139,9 +139,9 @@ class Judge(Questions[Model, Seen]):
             after = tuple(
                 self.contract.learn(model, one.after, operation, answer, moment) for one in fitting
             )
-            lie = self._incomplete(operation, answer) or self.dishonest(
-                model, operation, result, answer, alone=alone
-            )
+            lie = self._incomplete(operation, answer)
+            if lie is None and answer.ok:
+                lie = self.dishonest(model, Heard(operation, result, answer, alone))
             verdict = Verdict.SUCCESS if answer.ok else Verdict.EXPECTED
             return Judged(Verdict.BUG if lie else verdict, after, lie, reason)
         if hindered and not answer.ok and answer.clear:

@@ -57,6 +57,17 @@ class Judged(Generic[Model]):
     """A command was broken off: the target may still finish it or take it back."""
 
 
+@dataclass(frozen=True)
+class Heard:
+    """A command that was rightly served, and its answer."""
+
+    operation: Operation
+    result: OperationResult
+    answer: Answer
+    alone: bool
+    """Nothing else was done between the two looks."""
+
+
 class Meaning(Protocol[Model, Seen]):
     """What the judge asks a contract."""
 
@@ -139,18 +150,8 @@ class Questions(Generic[Model, Seen]):
         """Has so much time passed that something may be right now that no scenario expects?"""
         return False
 
-    def dishonest(
-        self,
-        model: Model,
-        operation: Operation,
-        result: OperationResult,
-        answer: Answer,
-        *,
-        alone: bool,
-    ) -> Violation | None:
-        """What an answer that is on a right outcome says besides, and is not true; `alone`: nothing else
-        was done between the two looks.
-        """
+    def dishonest(self, model: Model, heard: Heard) -> Violation | None:
+        """What a command that was rightly served says besides, and is not true."""
         return None
 
     def forced(self, model: Model, operation: Operation, moment: Moment[Seen]) -> Model | None:

@@ -22,6 +22,7 @@ from mutiny.kit import operations as common
 from mutiny.kit.answer import Answer
 from mutiny.kit.beliefs import ANYTIME, Span, distinct
 from mutiny.kit.judging import CERTAIN, Judge, Judged, Moment
+from mutiny.kit.questions import Heard
 from mutiny.model.operation import Kind, Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
@@ -116,21 +117,11 @@ class BoardJudge(Judge[BoardModel, BoardObservation]):
             return self._loosely(model, operation, answer, moment.span)
         return None
 
-    def dishonest(
-        self,
-        model: BoardModel,
-        operation: Operation,
-        result: OperationResult,
-        answer: Answer,
-        *,
-        alone: bool,
-    ) -> Violation | None:
+    def dishonest(self, model: BoardModel, heard: Heard) -> Violation | None:
         """A number that does not grow, or a status that does not agree with what was seen around it."""
-        if not answer.ok:
-            return None
-        backwards = self._backwards(model, operation, answer)
-        untrue = backwards or self._untrue(model, operation, result, answer, alone=alone)
-        if untrue is not None or not alone or not isinstance(operation, op.Status):
+        answer = heard.answer
+        untrue = self._backwards(model, heard.operation, answer) or self._untrue(model, heard)
+        if untrue is not None or not heard.alone or not isinstance(heard.operation, op.Status):
             return untrue
         return self._shown_alive(answer) or self._miscounted(answer)
 
@@ -278,21 +269,14 @@ class BoardJudge(Judge[BoardModel, BoardObservation]):
             return self.violation("tokens_grow", text, "leader")
         return None
 
-    def _untrue(
-        self,
-        model: BoardModel,
-        operation: Operation,
-        result: OperationResult,
-        answer: Answer,
-        *,
-        alone: bool,
-    ) -> Violation | None:
+    def _untrue(self, model: BoardModel, heard: Heard) -> Violation | None:
         """Something that the answer says besides is not so."""
+        operation, answer = heard.operation, heard.answer
         wrong = list(untrue_alone(model, operation, answer))
-        listed = result.details.get("listed")
-        if alone and not wrong:
+        listed = heard.result.details.get("listed")
+        if heard.alone and not wrong:
             wrong += untrue_now(model, operation, answer, self.before, self.seen)
-        if alone and isinstance(listed, Mapping) and not wrong and not model.loose:
+        if heard.alone and isinstance(listed, Mapping) and not wrong and not model.loose:
             wrong += wrongly_listed(listed, self.before, self.seen)
         if not wrong:
             return None

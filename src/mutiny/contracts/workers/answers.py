@@ -8,23 +8,17 @@ from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.model import WorkersModel
 from mutiny.contracts.workers.observation import Observation
 from mutiny.kit import operations as common
-from mutiny.kit.answer import Answer
+from mutiny.kit.questions import Heard
 from mutiny.model.operation import Operation
 
 _SHOWN = {"branch": "branch", "worktree": "worktree", "worktree_path": "worktree"}
 
 
 def untrue(
-    model: WorkersModel,
-    operation: Operation,
-    answer: Answer,
-    before: Observation,
-    seen: Observation,
-    *,
-    alone: bool,
+    model: WorkersModel, heard: Heard, before: Observation, seen: Observation
 ) -> Iterator[str]:
     """Everything that is wrong in an answer of fields; one of words has none."""
-    said = answer.said
+    operation, said = heard.operation, heard.answer.said
     named = model.last_reviewed if isinstance(operation, op.Reject) else common.worker_of(operation)
     if not said or named is None or seen.state_as_left or model.doubted:
         return
@@ -36,7 +30,7 @@ def untrue(
         given = said.get(name)
         if isinstance(given, str) and given != getattr(view, shown):
             yield f"it says {name} {given}, which is {getattr(view, shown)}"
-    if alone and isinstance(operation, op.Review | op.Accept):
+    if heard.alone and isinstance(operation, op.Review | op.Accept):
         yield from _wrong_commit(operation, named, said.get("commit_sha"), before, seen)
 
 

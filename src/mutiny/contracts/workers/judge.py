@@ -15,9 +15,9 @@ from mutiny.contracts.workers.observation import Observation
 from mutiny.contracts.workers.outcomes import served
 from mutiny.contracts.workers.steps import follows
 from mutiny.kit import operations as common
-from mutiny.kit.answer import Answer
 from mutiny.kit.judging import Judge, Moment
 from mutiny.kit.operations import competes
+from mutiny.kit.questions import Heard
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.violation import Violation
@@ -91,23 +91,14 @@ class WorkersJudge(Judge[WorkersModel, Observation]):
 
     # --- honesty -----------------------------------------------------------------------------------
 
-    def dishonest(
-        self,
-        model: WorkersModel,
-        operation: Operation,
-        result: OperationResult,
-        answer: Answer,
-        *,
-        alone: bool,
-    ) -> Violation | None:
+    def dishonest(self, model: WorkersModel, heard: Heard) -> Violation | None:
         """What status and doctor claim must agree with what is true before and after them."""
-        if not answer.ok:
-            return None
-        wrong = next(untrue(model, operation, answer, self.before, self.seen, alone=alone), None)
+        operation, result = heard.operation, heard.result
+        wrong = next(untrue(model, heard, self.before, self.seen), None)
         if wrong is not None:
             text = f"The answer to {operation} is not true: {wrong}."
             return self.violation("answers_truly", text, common.worker_of(operation) or "")
-        if not alone:
+        if not heard.alone:
             return None
         if isinstance(operation, op.Status):
             return self._daemon_told(result) or self._workers_told(result)
