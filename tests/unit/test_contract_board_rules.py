@@ -577,6 +577,13 @@ def test_who_speaks_while_others_work_keeps_his_lease() -> None:
     assert refused.heard["w1"].latest == later.latest
 
 
+def test_a_strange_name_may_be_refused_in_any_words_while_others_work() -> None:
+    model = board(A, spawned={"s": "healthy"})
+    said = {"ok": False, "message": "unknown option -zz9 of cancel"}
+    assert judged(model, op.Cancel("-zz9"), said, Span(NOW, NOW + 0.1)).violation is None  # type: ignore[attr-defined]
+    assert judged(model, op.Cancel("a"), said, Span(NOW, NOW + 0.1)).violation is not None  # type: ignore[attr-defined]
+
+
 def test_how_often_others_failed_is_not_known_to_the_breaker() -> None:
     served = BoardContract(PROFILE).judge(
         Beliefs((ONE,)), op.SpawnWorker("w"), OperationResult(), of(ONE), of(ONE), NOW

@@ -21,6 +21,7 @@ from mutiny.contracts.board.outcomes import learn, server_killed
 from mutiny.kit import operations as common
 from mutiny.kit.answer import Answer
 from mutiny.kit.beliefs import ANYTIME, Span, distinct
+from mutiny.kit.domains import BAD_INPUT, strange
 from mutiny.kit.judging import CERTAIN, Judge, Judged, Moment
 from mutiny.kit.questions import Heard
 from mutiny.model.operation import Kind, Operation
@@ -248,7 +249,8 @@ class BoardJudge(Judge[BoardModel, BoardObservation]):
     def _said_clearly(
         self, model: BoardModel, operation: Operation, answer: Answer, after: BoardModel
     ) -> Judgement:
-        if answer.classes and answer.classes <= KNOWN:
+        odd = strange(operation) and answer.clear and answer.classes <= {BAD_INPUT}
+        if odd or (answer.classes and answer.classes <= KNOWN):
             return Judged(Verdict.EXPECTED, (after,))
         text = f"{operation} failed with an unknown error: {answer.message}"
         return Judged(Verdict.BUG, (model,), self.violation("fails_clearly", text))
