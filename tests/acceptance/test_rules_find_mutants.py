@@ -32,6 +32,13 @@ class Mutant:
     edits: tuple[Edit, ...]
 
 
+_CLOSED = """\
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+"""
 MUTANTS = (
     Mutant(
         "workers.default_moves_forward",
@@ -97,6 +104,12 @@ MUTANTS = (
         "longboat",
         "basic_lifecycle",
         (("workers/tick.py", "memory.first = False", "memory.first = memory.nothing"),),
+    ),
+    Mutant(
+        "workers.no_growth",
+        "longboat",
+        "multi_worker_chaos",
+        (("workers/store.py", _CLOSED, "    os.fsync(os.open(path, os.O_RDONLY))\n"),),
     ),
     Mutant(
         "workers.nuked_is_gone",

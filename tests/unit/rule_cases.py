@@ -75,6 +75,7 @@ NO_AGENT = {"sessions": frozenset(), "agents": ()}
 MERGED = commit(on_default=True)
 ON_BRANCH = commit(on_default=False)
 
+MANY = replace(DAEMON, descriptors=100)
 STATE_CASES: tuple[Case, ...] = (
     Case(
         "workers.state_readable",
@@ -416,6 +417,16 @@ STATE_CASES: tuple[Case, ...] = (
         check(ONE, picture(view(), state_in_place=True)),
         (check(ONE, picture(view())),),
         "",
+    ),
+    Case(
+        "workers.no_growth",
+        check(replace(ONE, opened={DAEMON.identity: 8}), picture(view(), daemons=(MANY,))),
+        (
+            check(replace(ONE, opened={DAEMON.identity: 90}), picture(view(), daemons=(MANY,))),
+            check(ONE, picture(view(), daemons=(MANY,))),
+            check(replace(ONE, opened={DAEMON.identity: 8}), picture(view())),
+        ),
+        "daemon",
     ),
     Case(
         "workers.no_crash",

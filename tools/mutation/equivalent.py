@@ -21,6 +21,7 @@ EQUIVALENT: dict[str, str] = {
     "79d17fc9": "a pipe that is never full",
     "8dc4a6b0": "a descriptor of a process that ends at once",
     "3927244f": "the encoding is the default where it runs",
+    "873cb5f7": "a descriptor of a process that ends at once",
     "59eabd1b": "a descriptor of a process that ends at once",
     "bd5ee5bc": "a task that is always there",
     "16da4a52": "a random label that is longer",

@@ -24,6 +24,7 @@ from mutiny.system.procfs import (
     descendants_of,
     environment_has,
     kill_descendants,
+    open_descriptors,
     process_row,
     read_stat,
     start_ticks,
@@ -480,6 +481,8 @@ class Agent:
         for row in rows:
             row["target"], row["pane"] = environment_has(row["pid"], TARGET_MARK, b"TMUX_PANE")
             row["asked"] = row["pid"] in self.commands or row["pid"] in self.spawned
+            lasts = row["target"] and not row["pane"]
+            row["descriptors"] = open_descriptors(row["pid"]) if lasts else None
         return {"processes": rows}
 
     def wait_gone(self, request: dict[str, Any]) -> dict[str, Any] | None:

@@ -301,6 +301,7 @@ class Box:
                 of_target=row["target"],
                 in_pane=row["pane"],
                 asked_for=row["asked"],
+                descriptors=row["descriptors"],
             )
             for row in answer["processes"]
         )

@@ -84,3 +84,5 @@ class ProcessInfo:
     """It was started in a pane of tmux."""
     asked_for: bool = False
     """Mutiny itself has started it, and it has not ended."""
+    descriptors: int | None = None
+    """How many it has open; None for those of no interest, and when nobody may look."""

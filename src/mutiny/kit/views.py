@@ -14,6 +14,8 @@ class ProcessView:
     parent: int
     argv: tuple[str, ...]
     state: str = "S"
+    descriptors: int | None = None
+    """How many it has open; None when that is not known."""
 
     @property
     def identity(self) -> tuple[int, int]:

@@ -92,6 +92,14 @@ def environment_has(pid: int, *names: bytes) -> list[bool]:
     return [name in given for name in names]
 
 
+def open_descriptors(pid: int) -> int | None:
+    """How many descriptors a process has open; None when nobody may look."""
+    try:
+        return len(os.listdir(f"/proc/{pid}/fd"))  # noqa: PTH208
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        return None
+
+
 def tagged_with(box_id: str) -> list[int]:
     """Return all processes that carry this box's tag."""
     pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208

@@ -25,7 +25,14 @@ KEEPERS: dict[str, Keeper] = {
     f"workers.{name}": keeper
     for keeper, names in {
         Keeper.ALWAYS: (
-            *("state_readable", "state_atomic", "daemon_survives", "one_daemon", "no_crash"),
+            *(
+                "state_readable",
+                "state_atomic",
+                "daemon_survives",
+                "one_daemon",
+                "no_crash",
+                "no_growth",
+            ),
             *("down_ends_all", "source_untouched", "merged_stays", "default_moves_forward"),
         ),
         Keeper.WRITER: (

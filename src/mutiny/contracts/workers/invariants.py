@@ -44,6 +44,7 @@ INVARIANTS = _RULES.rules
 """Who has to keep each of them is said in `applicability.py`; while nobody could, it is not asked."""
 
 _RESTING = ("idle", "needs_review", "no_changes")
+SPARE_DESCRIPTORS = 16
 _AGENTLESS = ("offline", "error")
 
 
@@ -326,6 +327,19 @@ def daemon_survives(check: Check) -> Iterator[Found]:
         yield "daemon", "The daemon died by itself."
     elif isinstance(check.operation, op.Up) and check.succeeded:
         yield "daemon", "Up succeeded but no daemon runs."
+
+
+@_RULES.rule(eventual=True)
+def no_growth(check: Check) -> Iterator[Found]:
+    """Some come and go, and each worker may need a few: only more than that is growth."""
+    spare = SPARE_DESCRIPTORS + 4 * len(check.model.workers)
+    for daemon in check.seen.daemons or ():
+        first = check.model.opened.get(daemon.identity)
+        if first is None or daemon.descriptors is None:
+            continue
+        if daemon.descriptors > first + spare:
+            counts = f"{daemon.descriptors} descriptors open, and had {first}"
+            yield "daemon", f"The daemon (pid {daemon.pid}) has {counts} when it was first seen."
 
 
 @_RULES.rule(eventual=True)

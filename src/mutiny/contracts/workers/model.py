@@ -127,6 +127,8 @@ class WorkersModel(ModelBase):
     from what Mutiny wrote, until the next workspace.
     """
     work: Mapping[str, Work] = field(default_factory=dict)
+    opened: Mapping[tuple[int, int], int] = field(default_factory=dict)
+    """How many descriptors each daemon had open when it was first seen."""
 
     @property
     def doubted(self) -> bool:
@@ -253,6 +255,12 @@ class WorkersModel(ModelBase):
         model = self
         if observation.daemons is not None:
             model = replace(model, daemon=frozenset({observation.daemon_alive}))
+            new = {
+                one.identity: one.descriptors
+                for one in observation.daemons
+                if one.descriptors is not None and one.identity not in model.opened
+            }
+            model = replace(model, opened={**model.opened, **new}) if new else model
         if observation.state_as_left:
             return model.doubting() if model._unnoticed(observation) else model
         for name, belief in self.workers.items():

@@ -74,6 +74,7 @@ _OWN = (
     # Processes.
     ("daemon_survives", _CRASH, "The daemon ends only when it is told to."),
     ("one_daemon", _ZOMBIE, "At most one daemon runs for one workspace."),
+    ("no_growth", _ZOMBIE, "A daemon's open descriptors do not grow with time or commands."),
     ("one_agent", _ZOMBIE, "At most one agent runs for one worker."),
     ("no_orphan_session", _ZOMBIE, "Every session of the target belongs to a worker."),
     ("live_agent_kept", _LOST,

@@ -374,7 +374,8 @@ class Observer:
 
 
 def _view(process: ProcessInfo) -> ProcessView:
-    return ProcessView(process.pid, process.start, process.parent_pid, process.argv, process.state)
+    shown = (process.pid, process.start, process.parent_pid, process.argv, process.state)
+    return ProcessView(*shown, process.descriptors)
 
 
 def _content(path: BoxPath) -> bytes | None:
