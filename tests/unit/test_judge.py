@@ -590,3 +590,14 @@ def test_an_answer_of_fields_is_held_to_what_is_seen() -> None:
     wrong = '{"worker": "alpha", "branch": "elsewhere"}'
     assert verdict(judge(idle, reset, replace(ok(), stdout=wrong))) == untrue
     assert verdict(judge(idle, reset, replace(ok(), stdout="Reset worker beta"))) == SUCCESS
+
+
+@pytest.mark.parametrize(
+    ("told", "right"), [('{"pid": 100}', True), ('{"pid": 7}', False), ("null", False)]
+)
+def test_status_tells_of_the_daemon_that_runs(told: str, right: bool) -> None:
+    assert HEALTHY.daemons is not None
+    assert HEALTHY.daemons[0].pid == 100
+    result = replace(ok(), stdout=f'{{"daemon": {told}}}')
+    found = verdict(judge(model(belief()), op.Status(), result))
+    assert found == (SUCCESS if right else (Verdict.BUG, "workers.answers_truly"))

@@ -7,6 +7,7 @@ cheapest trial comes first, and the first finding ends it.
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import subprocess
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from mutation.reach import Reach
+from mutiny.targets.registry import find_target
 
 BUG, STUCK = 1, 4
 FIRST_SCENARIOS = 8
@@ -185,11 +187,18 @@ def _sweep(places: Sequence[Reach], changed: str) -> tuple[str, ...] | None:
     kind = next((kind for kind, pattern in _FITTING if pattern.search(changed)), "crash")
     for place in sorted(places, key=lambda one: one.seconds):
         operation = _operation(place.command)
-        if operation:
+        if operation and operation in _types(place.target)[place.scenario]:
             where = ("--target", place.target, "--scenario", place.scenario, "--at", operation)
             more = ("--points", str(SWEPT_POINTS), "--until-bug", "--jobs", "1")
             return ("sweep", kind, *where, *more)
     return None
+
+
+@functools.cache
+def _types(target: str) -> dict[str, frozenset[str]]:
+    """The types of the operations of each scenario of a target."""
+    scenarios = find_target(target).contract().scenarios
+    return {name: frozenset(one.type for one in steps) for name, steps in scenarios.items()}
 
 
 def _operation(command: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.model import WorkersModel
@@ -19,6 +19,8 @@ def untrue(
 ) -> Iterator[str]:
     """Everything that is wrong in an answer of fields; one of words has none."""
     operation, said = heard.operation, heard.answer.said
+    if heard.alone and isinstance(operation, op.Up | op.Status) and "daemon" in said:
+        yield from _wrong_daemon(said["daemon"], before, seen)
     named = model.last_reviewed if isinstance(operation, op.Reject) else common.worker_of(operation)
     if not said or named is None or seen.state_as_left or model.doubted:
         return
@@ -32,6 +34,18 @@ def untrue(
             yield f"it says {name} {given}, which is {getattr(view, shown)}"
     if heard.alone and isinstance(operation, op.Review | op.Accept):
         yield from _wrong_commit(operation, named, said.get("commit_sha"), before, seen)
+
+
+def _wrong_daemon(told: object, before: Observation, seen: Observation) -> Iterator[str]:
+    """The daemon that is told of is the one that runs."""
+    ran, run = ({one.pid for one in look.daemons or ()} for look in (before, seen))
+    if seen.daemons is None or len(run) != 1:
+        return
+    if told is None and ran == run:
+        yield f"it tells of no daemon, but process {min(run)} is one"
+    pid = told.get("pid") if isinstance(told, Mapping) else None
+    if isinstance(pid, int) and pid not in run:
+        yield f"it tells of daemon {pid}, but process {min(run)} is it"
 
 
 def _wrong_commit(
