@@ -32,7 +32,7 @@ from builders import (
 )
 from mutiny.box.results import ProcessInfo
 from mutiny.contracts.workers import operations as op
-from mutiny.contracts.workers.applicability import KEEPERS, Keeper, is_kept
+from mutiny.contracts.workers.applicability import KEPT_BY, KeptBy, is_kept
 from mutiny.contracts.workers.invariants import INVARIANTS
 from mutiny.contracts.workers.model import Work, WorkersModel, unwell
 from mutiny.contracts.workers.observation import Observation
@@ -64,8 +64,8 @@ def accused(believed: WorkersModel, seen: Observation, **how: object) -> set[str
 
 
 def test_every_rule_that_is_judged_by_looking_has_a_keeper() -> None:
-    assert set(KEEPERS) == {case.rule for case in CASES}
-    assert set(INVARIANTS) <= set(KEEPERS) <= set(RULES)
+    assert set(KEPT_BY) == {case.rule for case in CASES}
+    assert set(INVARIANTS) <= set(KEPT_BY) <= set(RULES)
 
 
 DEAD: dict[str, Any] = {"daemons": (), "daemon_flag": True}
@@ -79,7 +79,7 @@ def test_what_the_daemon_keeps_is_not_asked_while_it_is_dead(case: Case) -> None
         looked.model, looked.operation, looked.succeeded, looked.before, dead, {}
     )
     found = {item.violation.rule for item in broken}
-    assert not {rule for rule in found if KEEPERS[rule] is Keeper.DAEMON}
+    assert not {rule for rule in found if KEPT_BY[rule] is KeptBy.DAEMON}
 
 
 def test_an_agent_that_ends_its_rebase_while_the_daemon_is_dead_is_nobodys_fault() -> None:
@@ -95,7 +95,7 @@ def test_an_agent_that_ends_its_rebase_while_the_daemon_is_dead_is_nobodys_fault
 
 def test_without_a_process_list_the_rule_is_asked_and_the_step_is_inconclusive() -> None:
     blind = picture(view(), daemons=None)
-    assert all(is_kept(rule, model(belief()), blind) for rule in KEEPERS)
+    assert all(is_kept(rule, model(belief()), blind) for rule in KEPT_BY)
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_no_rule_about_the_state_is_asked_of_what_a_fault_wrote(case: Case) -> N
     hurt = replace(looked.model, state_damaged=True)
     broken, _ = check_state(hurt, looked.operation, looked.succeeded, looked.before, seen, {})
     assert {item.violation.rule for item in broken} <= {
-        rule for rule, keeper in KEEPERS.items() if keeper is Keeper.ALWAYS
+        rule for rule, keeper in KEPT_BY.items() if keeper is KeptBy.ALWAYS
     }
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic
 from mutiny import stopping
 from mutiny.engine.journal import JournalWriter, Step
 from mutiny.engine.rundir import RunDirectory, storing
-from mutiny.engine.tested import why_untested
+from mutiny.engine.untested import why_untested
 from mutiny.errors import MutinyError
 from mutiny.kit.contract import Answered, Checked, Evidence, Model, Seen, StepContext
 from mutiny.model.operation import Kind, Operation

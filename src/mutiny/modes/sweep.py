@@ -30,7 +30,7 @@ from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict, first_of_worst
 from mutiny.modes.bench import Assignment, Bench
 from mutiny.report.story import stops_of, turns_of
-from mutiny.targets.kit.crash_states import Keeper
+from mutiny.targets.kit.crash_states import KeptStates
 
 TRIES = 4
 KINDS = ("crash", "errno", "torn", "fsync", "preempt")
@@ -133,7 +133,7 @@ class Sweeper:
         result = outcome.steps[-1].result
         sweep.calls = list(result.details["calls"])  # type: ignore[call-overload]
         states = result.kept
-        assert isinstance(states, Keeper)
+        assert isinstance(states, KeptStates)
         candidates = [
             point
             for index in range(len(sweep.calls) + 1)
@@ -169,7 +169,7 @@ class Sweeper:
                     break
         sweep.judge_s = time.monotonic() - started
 
-    def _world_ends(self, keep: str, states: Keeper, index: int) -> Iterator[op.SweepPoint]:
+    def _world_ends(self, keep: str, states: KeptStates, index: int) -> Iterator[op.SweepPoint]:
         """The ways in which the world can end before one call: those whose states were kept."""
         if keep == "files":
             yield op.CrashAt(self._at, index)
@@ -180,7 +180,7 @@ class Sweeper:
 
     def _judge_state(
         self,
-        states: Keeper,
+        states: KeptStates,
         point: op.SweepPoint,
         traced: Outcome,
         calls: Sequence[dict[str, Any]],

@@ -13,7 +13,7 @@ from mutiny.contracts.workers.model import WorkersModel
 from mutiny.contracts.workers.observation import Observation
 
 
-class Keeper(Enum):
+class KeptBy(Enum):
     """Who has to act so that a rule holds."""
 
     ALWAYS = "nobody has to act: it holds whatever the state file says"
@@ -21,27 +21,21 @@ class Keeper(Enum):
     DAEMON = "the daemon: it brings state and world together, within its lag"
 
 
-KEEPERS: dict[str, Keeper] = {
+KEPT_BY: dict[str, KeptBy] = {
     f"workers.{name}": keeper
     for keeper, names in {
-        Keeper.ALWAYS: (
-            *(
-                "state_readable",
-                "state_atomic",
-                "daemon_survives",
-                "one_daemon",
-                "no_crash",
-                "no_growth",
-            ),
+        KeptBy.ALWAYS: (
+            *("state_readable", "state_atomic", "daemon_survives", "one_daemon", "no_crash"),
+            "no_growth",
             *("down_ends_all", "source_untouched", "merged_stays", "default_moves_forward"),
         ),
-        Keeper.WRITER: (
+        KeptBy.WRITER: (
             *("idle_has_no_prompt", "working_has_prompt", "status_follows_model"),
             *("daemon_flag_true", "worker_kept", "refusal_changes_nothing", "live_agent_kept"),
             *("nothing_lost", "delivered_once", "merged_once", "nothing_invented", "way_out"),
             *("accepted_is_merged",),
         ),
-        Keeper.DAEMON: (
+        KeptBy.DAEMON: (
             *("worktree_exists", "session_exists", "offline_has_no_agent", "agent_running"),
             *("review_has_commit", "review_means_done", "rebasing_is_in_rebase", "on_branch"),
             *("tree_clean", "idle_is_fresh", "nuked_is_gone", "one_agent", "no_orphan_session"),
@@ -59,9 +53,9 @@ def is_kept(rule: str, model: WorkersModel, seen: Observation) -> bool:
     Who runs cannot be told when the process list could not be read: then the rule is asked, and it is
     the missing list that makes the step inconclusive.
     """
-    keeper = KEEPERS[rule]
-    if keeper is Keeper.ALWAYS:
+    keeper = KEPT_BY[rule]
+    if keeper is KeptBy.ALWAYS:
         return True
     if seen.state_as_left or model.doubtful:
         return False
-    return keeper is Keeper.WRITER or seen.daemons is None or seen.daemon_alive
+    return keeper is KeptBy.WRITER or seen.daemons is None or seen.daemon_alive

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from mutiny.contracts.workers import operations, outcomes, simplify
-from mutiny.contracts.workers.applicability import KEEPERS, Keeper, is_kept
+from mutiny.contracts.workers.applicability import KEPT_BY, KeptBy, is_kept
 from mutiny.contracts.workers.invariants import INVARIANTS, Check, touched_workers
 from mutiny.contracts.workers.judge import WorkersJudge
 from mutiny.contracts.workers.ledger import audit
@@ -197,7 +197,7 @@ class WorkersContract(ContractBase[WorkersModel, Observation]):
 
 
 def _always(rule: str) -> bool:
-    return KEEPERS[rule] is Keeper.ALWAYS
+    return KEPT_BY[rule] is KeptBy.ALWAYS
 
 
 def _says_least(violation: Violation) -> bool:

@@ -1,8 +1,7 @@
-"""Drills: scenarios beyond the classic seven, one for each class of failure that real orchestrators
-have shown.
+"""Scenarios beyond the classic seven, one for each class of failure that real orchestrators have shown.
 
-Each drill leads to the moment where such a failure would happen, lets it happen if it will, and
-ends settled. A healthy target passes all of them.
+Each leads to the moment where such a failure would happen, lets it happen if it will, and ends settled. A
+healthy target passes all of them.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ from mutiny.model.operation import Operation
 Sequence_ = tuple[Operation, ...]
 
 
-def _crew(*workers: str) -> Sequence_:
+def _idle(*workers: str) -> Sequence_:
     """A workspace with idle workers."""
     return (
         Reset(),
@@ -65,19 +64,19 @@ def _crew(*workers: str) -> Sequence_:
 
 
 _READY: Sequence_ = (
-    *_crew("alpha"),
+    *_idle("alpha"),
     Start("alpha", "Create test.txt"),
     WaitForNeedsReview("alpha"),
 )
 _BUSY: Sequence_ = (
-    *_crew("alpha"),
+    *_idle("alpha"),
     Behave("alpha", ("slow:900", "obey")),
     Start("alpha", "Create test.txt"),
     WaitForPrompt("alpha"),
 )
 _MERGED: Sequence_ = (WaitForNeedsReview("alpha"), Review("alpha"), Accept("alpha"), Settle())
 
-DRILLS: dict[str, Sequence_] = {
+FAULT_SCENARIOS: dict[str, Sequence_] = {
     "review_survives_daemon": (*_READY, KillDaemon(), Up(), Settle(), *_MERGED, Down()),
     "agent_crash": (*_BUSY, KillAgent("alpha"), Settle(), *_MERGED, Down()),
     "tmux_server_crash": (
@@ -127,7 +126,7 @@ DRILLS: dict[str, Sequence_] = {
         Down(),
     ),
     "nuke_and_return": (
-        *_crew("alpha"),
+        *_idle("alpha"),
         Behave("alpha", ("slow:5000", "obey")),
         Start("alpha", "Create test.txt"),
         WaitForPrompt("alpha"),
@@ -148,7 +147,7 @@ DRILLS: dict[str, Sequence_] = {
         Down(),
     ),
     "names_alike": (
-        *_crew("alpha"),
+        *_idle("alpha"),
         Add("al"),
         WaitForIdle("al"),
         KillTmuxSession("al"),
@@ -159,7 +158,7 @@ DRILLS: dict[str, Sequence_] = {
         Down(),
     ),
     "racing_commands": (
-        *_crew("alpha"),
+        *_idle("alpha"),
         Parallel((Start("alpha", "Create one.txt"), Start("alpha", "Create two.txt"))),
         WaitForNeedsReview("alpha"),
         Parallel((Accept("alpha"), Accept("alpha"))),
@@ -172,7 +171,7 @@ DRILLS: dict[str, Sequence_] = {
         Down(),
     ),
     "honest_doctor": (
-        *_crew("alpha"),
+        *_idle("alpha"),
         Doctor(),
         Status(),
         ExpectError(Up()),
@@ -187,7 +186,7 @@ DRILLS: dict[str, Sequence_] = {
         Down(),
     ),
     "untidy_agents": (
-        *_crew("alpha"),
+        *_idle("alpha"),
         Behave("alpha", ("dirty", "obey")),
         Start("alpha", "Create test.txt"),
         *_MERGED,
@@ -203,7 +202,7 @@ DRILLS: dict[str, Sequence_] = {
         Down(),
     ),
     "crash_in_commit": (
-        *_crew("alpha"),
+        *_idle("alpha"),
         Behave("alpha", ("crash-in-commit", "obey")),
         Start("alpha", "Create test.txt"),
         WaitForNeedsReview("alpha"),
@@ -211,7 +210,7 @@ DRILLS: dict[str, Sequence_] = {
         Down(),
     ),
     "conflict_with_upstream": (
-        *_crew("alpha"),
+        *_idle("alpha"),
         Start("alpha", "Create shared.txt with 'alpha'"),
         WaitForNeedsReview("alpha"),
         MoveSource("shared.txt"),
@@ -222,7 +221,7 @@ DRILLS: dict[str, Sequence_] = {
         Down(),
     ),
     "conflict_given_up": (
-        *_crew("alpha"),
+        *_idle("alpha"),
         Start("alpha", "Create shared.txt with 'alpha'"),
         WaitForNeedsReview("alpha"),
         MoveSource("shared.txt"),
@@ -234,7 +233,7 @@ DRILLS: dict[str, Sequence_] = {
         Down(),
     ),
     "way_out_of_error": (
-        *_crew("alpha"),
+        *_idle("alpha"),
         Start("alpha", "Create shared.txt with 'alpha'"),
         WaitForNeedsReview("alpha"),
         MoveSource("shared.txt"),
@@ -249,7 +248,7 @@ DRILLS: dict[str, Sequence_] = {
         Down(),
     ),
     "way_out_of_no_changes": (
-        *_crew("alpha"),
+        *_idle("alpha"),
         Behave("alpha", ("nothing", "obey")),
         Start("alpha", "Create test.txt"),
         WaitForState("alpha", "no_changes"),
@@ -289,7 +288,7 @@ DRILLS: dict[str, Sequence_] = {
     ),
     "nuke_finished_work": (*_READY, Nuke("alpha"), Settle(), Down()),
     "two_on_one_file": (
-        *_crew("alpha", "beta"),
+        *_idle("alpha", "beta"),
         Start("alpha", "Create shared.txt with 'alpha'"),
         Start("beta", "Create shared.txt with 'beta'"),
         WaitForNeedsReview("alpha"),
@@ -310,7 +309,7 @@ DRILLS: dict[str, Sequence_] = {
         Down(),
     ),
     "crash_while_daemon_down": (
-        *_crew("alpha"),
+        *_idle("alpha"),
         KillDaemon(),
         KillTmuxSession("alpha"),
         Up(),
@@ -329,7 +328,7 @@ DRILLS: dict[str, Sequence_] = {
         Down(),
     ),
     "long_work": (
-        *_crew("alpha"),
+        *_idle("alpha"),
         Behave("alpha", ("slow:4500", "obey")),
         Start("alpha", "Create test.txt"),
         WaitForPrompt("alpha"),
@@ -347,7 +346,7 @@ DRILLS: dict[str, Sequence_] = {
         Down(),
     ),
     "full_disk": (
-        *_crew("alpha"),
+        *_idle("alpha"),
         FillDisk(during=Start("alpha", "Create test.txt")),
         Settle(),
         ResetWorker("alpha"),
@@ -387,7 +386,7 @@ DRILLS: dict[str, Sequence_] = {
         Down(),
     ),
     "no_descriptors": (
-        *_crew("alpha"),
+        *_idle("alpha"),
         LowerLimit("daemon", "descriptors", lasting=True),
         Add("beta"),
         Start("alpha", "Create test.txt"),
@@ -397,7 +396,7 @@ DRILLS: dict[str, Sequence_] = {
         Down(),
     ),
     "lock_held": (
-        *_crew("alpha"),
+        *_idle("alpha"),
         HoldLock(during=Start("alpha", "Create test.txt"), seconds=0.4),
         HoldLock(seconds=0.4),
         Settle(),
@@ -450,7 +449,7 @@ DRILLS: dict[str, Sequence_] = {
         Down(),
     ),
     "doctor_sees_dead_agent": (
-        *_crew("alpha"),
+        *_idle("alpha"),
         KillDaemon(),
         KillTmuxSession("alpha"),
         Doctor(),

@@ -7,7 +7,7 @@ hoping that some time is enough.
 
 from __future__ import annotations
 
-from mutiny.contracts.workers.fault_scenarios import DRILLS
+from mutiny.contracts.workers.fault_scenarios import FAULT_SCENARIOS
 from mutiny.contracts.workers.operations import (
     Accept,
     Add,
@@ -176,5 +176,5 @@ CLASSIC_SCENARIOS: dict[str, tuple[Operation, ...]] = {
 }
 """The seven that everything else grew from."""
 
-SCENARIOS: dict[str, tuple[Operation, ...]] = {**CLASSIC_SCENARIOS, **DRILLS}
+SCENARIOS: dict[str, tuple[Operation, ...]] = {**CLASSIC_SCENARIOS, **FAULT_SCENARIOS}
 """All scenarios of the contract by name, the classic seven first."""

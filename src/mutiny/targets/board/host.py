@@ -23,7 +23,7 @@ class BoardHost(Protocol):
     values: dict[str, Any]
     limits: BoardLimits
     history: History
-    crew: Any
+    spawned: Any
     server: Any
 
     @property

@@ -73,7 +73,7 @@ class BoardLive(LiveTarget):
         self.changes = Changes(self.roots)
         self.history = History(directory.parent / "history.jsonl")
         self.server = Server(self)
-        self.crew = SpawnedWorkers(self)
+        self.spawned = SpawnedWorkers(self)
         self.loads = Loads(self)
         doubles = self.box.files / "doubles"
         self.agents = None if spec.agents is None else Agents(spec.agents, doubles)
@@ -106,7 +106,7 @@ class BoardLive(LiveTarget):
         """Before anything runs: a board that is older than the run has an incomplete history."""
         parts = [part for item in operations for part in walk(item)]
         spawns = [part for part in parts if isinstance(part, op.SpawnWorker)]
-        skewed = [skew for part in spawns for skew in self.crew.skews(part)]
+        skewed = [skew for part in spawns for skew in self.spawned.skews(part)]
         stale = [
             faults.DamageFile(how=part.how, file="state")
             for part in parts
@@ -121,7 +121,7 @@ class BoardLive(LiveTarget):
     def observe(self) -> BoardObservation:
         """One complete look."""
         servers = self.server.count() if self.spec.server is not None else None
-        living = self.crew.living()
+        living = self.spawned.living()
         runs = () if self.agents is None else self.agents.runs(process_faults.views(self.box))
         living |= {run.worker for run in runs if run.alive}
         seen = self.observer.observe(
@@ -140,13 +140,13 @@ class BoardLive(LiveTarget):
     def close(self) -> None:
         """Kill everything in the box; its files stay."""
         try:
-            self.history.write(self.crew.histories())
+            self.history.write(self.spawned.histories())
         finally:
             super().close()
 
     def reopen(self) -> None:
         """The world has ended; a new box goes on from the files that it left."""
-        self.crew.all_died()
+        self.spawned.all_died()
         super().reopen()
 
     # --- operations ------------------------------------------------------------------------------
@@ -372,7 +372,7 @@ class BoardLive(LiveTarget):
 
     def processes_of(self, role: str, worker: str | None) -> tuple[ProcessView, ...]:
         """The server's processes (`daemon`), or those of a spawned worker (`agent`)."""
-        return self.server.processes() if role == "daemon" else self.crew.processes(worker or "")
+        return self.server.processes() if role == "daemon" else self.spawned.processes(worker or "")
 
     def look_again(self) -> None:
         """Files are to be found elsewhere from now on."""
@@ -408,10 +408,10 @@ class BoardLive(LiveTarget):
 
     handlers: ClassVar[Mapping[type[Operation], Handler]] = {
         op.Configure: _configure,
-        op.SpawnWorker: lambda live, operation, _: live.crew.spawn(operation),
-        op.StopWorker: lambda live, operation, _: live.crew.stop(operation.worker),
-        op.KillWorker: lambda live, operation, _: live.crew.kill(operation.worker),
-        op.PauseWorker: lambda live, asked, _: live.crew.pause(asked.worker, asked.seconds),
+        op.SpawnWorker: lambda live, operation, _: live.spawned.spawn(operation),
+        op.StopWorker: lambda live, operation, _: live.spawned.stop(operation.worker),
+        op.KillWorker: lambda live, operation, _: live.spawned.kill(operation.worker),
+        op.PauseWorker: lambda live, asked, _: live.spawned.pause(asked.worker, asked.seconds),
         op.Up: lambda live, *_: live.server.start(),
         op.Down: lambda live, *_: live.server.stop(),
         op.RestartServer: lambda live, *_: live.server.restart(),

@@ -98,7 +98,7 @@ class Loads:
         path = place / f"load-{self._count}.json"
         path.write_text(json.dumps(config))
         argv = (str(live.values["python"]), "-IS", board_load.__file__, live.box.inside(path))
-        live.crew.remember(history)
+        live.spawned.remember(history)
         done = live.box.run(argv, cwd=str(live.values["source"]), timeout_s=LONGEST_S)
         if done.exit_code != 0 or not result.exists():
             return unable(f"the load broke down: {done.stderr.strip()[-500:] or done.exit_code}")

@@ -70,7 +70,7 @@ def settle(live: BoardHost, operation: Any, context: StepContext) -> OperationRe
 
 def _with_history(live: BoardHost, result: OperationResult) -> OperationResult:
     """At a moment when everything has come to its end the whole history can be judged."""
-    told = live.history.judge(live.profile(), live.crew.histories())
+    told = live.history.judge(live.profile(), live.spawned.histories())
     return replace(result, details={**result.details, "history": told})
 
 

@@ -19,7 +19,7 @@ from mutiny.system import trees
 from mutiny.system.files import BoxPath
 
 
-class Keeper:
+class KeptStates:
     """Keeps one state before each call, and one after the last."""
 
     def __init__(self, box: Path, roots: Sequence[BoxPath], *, synced: bool) -> None:
@@ -65,6 +65,6 @@ class Keeper:
             (behind or kept[index]).materialise(inside.host)
 
 
-def keeper_of(keep: str, box: Path, roots: Sequence[BoxPath]) -> Keeper | None:
-    """The keeper that a trace asks for."""
-    return Keeper(box, roots, synced=keep == "synced") if keep else None
+def kept_states(keep: str, box: Path, roots: Sequence[BoxPath]) -> KeptStates | None:
+    """The states that a trace asks for."""
+    return KeptStates(box, roots, synced=keep == "synced") if keep else None

@@ -80,8 +80,8 @@ class FaultHost(Protocol):
 class FaultRunner:
     """The faults that are on in one live target."""
 
-    def __init__(self, patient: FaultHost) -> None:
-        self._patient = patient
+    def __init__(self, host: FaultHost) -> None:
+        self._host = host
         self._active: list[Fault] = []
         self._disks: dict[str, disk.SmallDisk] = {}
         self._clocks: clock.BoxClocks | None = None
@@ -105,7 +105,7 @@ class FaultRunner:
         ]
         if skewed and clock.why_no_shim() is None:
             workers = sorted({part.worker for part in skewed if part.worker})
-            self._clocks = clock.BoxClocks(self._patient.box, workers)
+            self._clocks = clock.BoxClocks(self._host.box, workers)
 
     @property
     def environment(self) -> Mapping[str, str]:
@@ -116,8 +116,8 @@ class FaultRunner:
         """A file of the box as it is reached from outside, also when it lies on a disk of the box's own."""
         for root in self._disks:
             if PurePosixPath(inside).is_relative_to(root):
-                return namespaces.seen_by_box(self._patient.box, inside)
-        return self._patient.box.outside(inside)
+                return namespaces.seen_by_box(self._host.box, inside)
+        return self._host.box.outside(inside)
 
     def keep_copy(self, word: str, path: BoxPath) -> None:
         """Remember the last two contents of a file: an old copy may come back."""
@@ -132,9 +132,9 @@ class FaultRunner:
     def run(self, command: Command) -> CommandResult:
         """Run a command of the target, under the engine when a fault asks for it."""
         if self.engine is None:
-            return self._patient.box.run_many([command])[0]
+            return self._host.box.run_many([command])[0]
         answer = self.engine.run_in(
-            self._patient.box,
+            self._host.box,
             command.argv,
             timeout_s=command.timeout_s,
             cwd=command.cwd,
@@ -149,7 +149,7 @@ class FaultRunner:
         """The same for a command that stays in the background."""
         if self.engine is None:
             return argv
-        return self.engine.wrap_argv(argv, box=self._patient.box)
+        return self.engine.wrap_argv(argv, box=self._host.box)
 
     # --- one fault -----------------------------------------------------------------------------------
 
@@ -172,9 +172,9 @@ class FaultRunner:
             self._heal_one(fault)
             raise
         if isinstance(operation, op.DamageFile):
-            self._patient.look_again()
+            self._host.look_again()
         if injected.fired and isinstance(fault, content.DamageContent | content.DeleteFile):
-            self._patient.damaged(cast(op.DamageFile, operation).file, fault.left)
+            self._host.damaged(cast(op.DamageFile, operation).file, fault.left)
         if not injected.fired:
             self._heal_one(fault)
             return injected
@@ -214,7 +214,7 @@ class FaultRunner:
         if operation.seconds:
             release.start()
         try:
-            inner = self._patient.execute(operation.during, context)
+            inner = self._host.execute(operation.during, context)
         finally:
             if operation.seconds:
                 release.cancel()
@@ -239,7 +239,7 @@ class FaultRunner:
         """Take a fault back; what then is still wrong."""
         healed = fault.heal()
         if isinstance(fault, content.DamageContent | content.DeleteFile):
-            self._patient.look_again()
+            self._host.look_again()
         # A damaged file that somebody has written meanwhile is well without us.
         harmless = isinstance(fault, content.DamageContent | content.DeleteFile | disk.Forbid)
         return None if healed.fired or harmless else healed.stderr
@@ -256,13 +256,13 @@ class FaultRunner:
 
     def close(self) -> None:
         """Heal, and save the files of the box's own disks; the box is about to end."""
-        if not self._patient.box.alive:
+        if not self._host.box.alive:
             self.forget()
             return
         try:
             self.heal()
             if self._disks:
-                with paused(self._patient.box, views(self._patient.box)):
+                with paused(self._host.box, views(self._host.box)):
                     for small in self._disks.values():
                         self._collect(small)
         finally:
@@ -294,10 +294,10 @@ class FaultRunner:
 
     @property
     def _box(self) -> Box:
-        return self._patient.box
+        return self._host.box
 
     def _on_calls(self, place: str, policy: Callable[[str], policies.Policy], new: bool) -> Fault:
-        inside = self._patient.place(place)
+        inside = self._host.place(place)
         return _OnCalls(self, self._box, inside, self._own(inside), policy, new_name=new)
 
     def _own(self, inside: str) -> Path:
@@ -312,18 +312,18 @@ class FaultRunner:
             return self._on_calls(
                 operation.place, lambda below: policies.FullBelow(below, what), new=True
             )
-        inside = self._patient.place(operation.place)
+        inside = self._host.place(operation.place)
         known = self._disks.get(inside)
         small = known or disk.SmallDisk(self._box, inside)
         if known is None:
             small.mount()
             self._disks[inside] = small
-            self._patient.look_again()
+            self._host.look_again()
         return disk.FillDisk(small, what)
 
     def _read_only(self, operation: op.ReadOnlyDisk) -> Fault:
         if operation.during is None:
-            return disk.ReadOnly(self._box, self._patient.place(operation.place))
+            return disk.ReadOnly(self._box, self._host.place(operation.place))
         return self._on_calls(
             operation.place,
             lambda below: policies.FailBelow(policies.Selection(below), "EROFS"),
@@ -339,17 +339,17 @@ class FaultRunner:
         )
 
     def _forbid(self, operation: op.Forbid) -> Fault:
-        inside = self._patient.place(operation.place)
+        inside = self._host.place(operation.place)
         mode = self.outside(inside).stat().st_mode & 0o7777
         wanted = mode & ~0o222 if operation.what == "write" else 0
         return disk.Forbid(self._box, inside, wanted)
 
     def _hold(self, operation: op.HoldLock) -> Fault:
         kind = cast(disk.LockKind, operation.how)
-        return disk.HoldLock(self._box, self._patient.place(operation.place), kind)
+        return disk.HoldLock(self._box, self._host.place(operation.place), kind)
 
     def _damage(self, operation: op.DamageFile) -> Fault:
-        path = self.outside(self._patient.file(operation.file))
+        path = self.outside(self._host.file(operation.file))
         if operation.how == "delete":
             return content.DeleteFile(path)
         if operation.how == "stale":
@@ -358,7 +358,7 @@ class FaultRunner:
         return content.damage(path, operation.how, operation.seed)
 
     def _skew(self, operation: op.SkewClock) -> Fault:
-        program = self._patient.program_path
+        program = self._host.program_path
         reason = clock.why_no_shim()
         if reason is None and program is not None:
             reason = clock.why_not_affected(program)
@@ -370,7 +370,7 @@ class FaultRunner:
         return clock.SkewClock(self._clocks, page, rate=operation.rate, offset_s=operation.offset_s)
 
     def _partition(self, operation: op.Partition) -> Fault:
-        address, port = self._patient.party(operation.party)
+        address, port = self._host.party(operation.party)
         return network.Partition(
             self._box,
             network.Party(operation.party, address, port),
@@ -387,7 +387,7 @@ class FaultRunner:
         )
 
     def _limit(self, operation: op.LowerLimit) -> Fault:
-        found = self._patient.processes_of(operation.role, operation.worker)
+        found = self._host.processes_of(operation.role, operation.worker)
         if not found:
             raise FaultUnavailable(f"there is no {operation.role} whose limit could be lowered")
         what = cast(resources.Limited, operation.what)

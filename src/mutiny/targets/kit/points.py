@@ -22,7 +22,7 @@ from mutiny.syscalls.starters import CommandEnd, InBox
 from mutiny.syscalls.supervisor import Supervisor
 from mutiny.system import trees
 from mutiny.system.files import BoxPath
-from mutiny.targets.kit.crash_states import Keeper, keeper_of
+from mutiny.targets.kit.crash_states import KeptStates, kept_states
 
 TECHNIQUE = "seccomp user notification"
 
@@ -134,23 +134,23 @@ class Traced:
     answer: CommandResult
     calls: list[dict[str, object]]
     blind_spots: tuple[str, ...]
-    kept: Keeper | None = None
+    kept: KeptStates | None = None
     """The states before its calls, when they were wanted."""
     technique: str = TECHNIQUE
 
 
 def trace(operation: op.Trace, box: Box, roots: Sequence[BoxPath], command: Command) -> Traced:
     """Run a command under supervision; keep the box's files before each call when wanted."""
-    keeper = keeper_of(operation.keep, box.directory, roots)
-    policy: policies.Policy = policies.Record() if keeper is None else keeper.policy()
+    states = kept_states(operation.keep, box.directory, roots)
+    policy: policies.Policy = policies.Record() if states is None else states.policy()
     counted = Counted.BOTH if operation.reads else Counted.CHANGES
     with Supervisor(policy, roots=_named(roots), counted=counted) as supervisor:
         answer = _given(command, supervisor, box)
         calls, blind = supervisor.calls, supervisor.blind_spots
     if answer is None:
         raise BoxDied("the box died while a command was traced")
-    if keeper is not None:
-        keeper.finish()
+    if states is not None:
+        states.finish()
     # Calls that only read and calls that change are numbered apart, as points count them.
     numbers = {True: itertools.count(), False: itertools.count()}
     described = [
@@ -158,7 +158,7 @@ def trace(operation: op.Trace, box: Box, roots: Sequence[BoxPath], command: Comm
         for call in calls
         if not (call.reads and call.borrowed)
     ]
-    return Traced(answer, described, blind, keeper)
+    return Traced(answer, described, blind, states)
 
 
 def describe(call: Call) -> dict[str, object]:

@@ -11,7 +11,7 @@ from mutiny.contracts.board import operations as board
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.contract import WorkersContract
 from mutiny.contracts.workers.profile import Profile
-from mutiny.engine.tested import why_untested
+from mutiny.engine.untested import why_untested
 from mutiny.experiments.compile import compile_experiment
 from mutiny.kit import faults
 from mutiny.kit import operations as common
