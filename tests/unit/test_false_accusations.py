@@ -209,7 +209,7 @@ def test_what_a_target_without_a_checksum_makes_of_it_is_not_known() -> None:
     hurt = advance(
         believed, faults.DamageFile("flip"), OK, seen=picture(FLIPPED, state_as_left=True)
     )
-    assert hurt.doubtful
+    assert hurt.doubted
     later = picture(view("alpha", "working", prompt=""), view("alphb", "idle"))
     assert accused(hurt, later) == set()
     assert hurt.pending(later) == ()

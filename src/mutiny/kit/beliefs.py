@@ -46,11 +46,8 @@ class ModelBase:
     """Faults that are on now: commands may fail, and nothing has to happen by itself."""
     guessed: bool = False
     """Some possibilities were given up: that nothing fits proves nothing any more."""
-
-    @property
-    def doubted(self) -> bool:
-        """What stands in the target's state may be what a fault wrote there: it is nobody's promise."""
-        return False
+    doubted: bool = False
+    """What stands in the target's state may be what a fault wrote there: it is nobody's promise."""
 
     def fault(self, text: str) -> Self:
         """A fault has happened."""

@@ -37,15 +37,15 @@ def hurt(
     if (
         damage.file != "state"
     ):  # what a file beside the state is good for is the board's own business
-        return (hit, replace(hit.all_blurred(), foreign=True))
+        return (hit, replace(hit.all_blurred(), doubted=True))
     if seen.tasks is None:
         return (hit,)
     rest = damage.how == "truncate" and bool(seen.tasks)
     if damage.how in READS_WELL or rest:
-        return (hit, replace(hit.adopt(seen), foreign=True))
+        return (hit, replace(hit.adopt(seen), doubted=True))
     return (hit,)
 
 
 def mended(model: BoardModel) -> BoardModel:
     """After a repair or a restore that was answered: what is there now the board has put there."""
-    return replace(model, damaged=False, foreign=False)
+    return replace(model, damaged=False, doubted=False)

@@ -349,7 +349,7 @@ def healing(check: Check) -> tuple[Invariant, ...]:
 
 def rules_for(check: Check) -> tuple[Invariant, ...]:
     """Those that can be asked now: what a fault has just written is nobody's promise."""
-    if check.model.foreign or damage_in(check.operation) is not None:
+    if check.model.doubted or damage_in(check.operation) is not None:
         return OF_PROCESSES
     return INVARIANTS
 

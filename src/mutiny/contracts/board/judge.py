@@ -112,7 +112,7 @@ class BoardJudge(Judge[BoardModel, BoardObservation]):
         self, model: BoardModel, operation: Operation, answer: Answer, moment: When
     ) -> Judgement | None:
         """A fault has written what the board reads, or others work on it."""
-        if model.foreign and not isinstance(operation, LIFE):
+        if model.doubted and not isinstance(operation, LIFE):
             return self._in_the_dark(model, operation, answer)
         if model.loose and not isinstance(operation, EXACT):
             return self._loosely(model, operation, answer, moment.span)
@@ -169,7 +169,7 @@ class BoardJudge(Judge[BoardModel, BoardObservation]):
     ) -> bool:
         """What a command has done can be asserted under a fault, too."""
         if operation.kind is Kind.ASSERTION:
-            unknown = bool(result.details.get("unknown") or model.foreign)
+            unknown = bool(result.details.get("unknown") or model.doubted)
             return unknown or self._took_too_long(model, operation)
         return super().proves_nothing(model, operation, result)
 

@@ -70,17 +70,10 @@ class BoardModel(ModelBase):
     """Agents of the board's own were told to fail: an attempt may end at any moment."""
     damaged: bool = False
     """The state was damaged, and nobody has repaired it yet."""
-    foreign: bool = False
-    """What stands in the state may be what a fault wrote there: what it says is nobody's promise."""
     vague: frozenset[str] = frozenset()
     """Checkpoints that were taken while others worked: nobody knows how far they had come."""
     spoiled: frozenset[str] = frozenset()
     """Checkpoints that a lying disk took: no repair brings them back."""
-
-    @property
-    def doubted(self) -> bool:
-        """What stands in the state may be what a fault wrote there."""
-        return self.foreign
 
     # --- reading ---------------------------------------------------------------------------------
 
@@ -330,7 +323,7 @@ class BoardModel(ModelBase):
             for task in self.tasks.values()
         )
         leader = self.leader and (self.leader.node, self.leader.token)
-        return tasks, leader, self.up, self.damaged, self.foreign
+        return tasks, leader, self.up, self.damaged, self.doubted
 
     def join(self, other: BoardModel) -> BoardModel | None:
         """One that is less sure of moments, when the two differ in nothing else."""

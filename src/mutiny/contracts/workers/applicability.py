@@ -56,6 +56,6 @@ def is_kept(rule: str, model: WorkersModel, seen: Observation) -> bool:
     keeper = KEPT_BY[rule]
     if keeper is KeptBy.ALWAYS:
         return True
-    if seen.state_as_left or model.doubtful:
+    if seen.state_as_left or model.doubted:
         return False
     return keeper is KeptBy.WRITER or seen.daemons is None or seen.daemon_alive

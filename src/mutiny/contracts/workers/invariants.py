@@ -311,7 +311,7 @@ def state_atomic(check: Check) -> Iterator[Found]:
 def no_crash(check: Check) -> Iterator[Found]:
     """A daemon that goes on after a crash of its own has crashed all the same, unless a fault was on."""
     model = check.model
-    excused = model.faults or model.lasting or model.state_damaged or model.doubtful
+    excused = model.faults or model.lasting or model.state_damaged or model.doubted
     if check.seen.daemon_crash is not None and not excused:
         yield "daemon", f"The daemon tells of a crash in its log: {check.seen.daemon_crash}"
 

@@ -8,8 +8,9 @@ without starting anything.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from mutiny.contracts.workers.observation import Observation
 from mutiny.contracts.workers.profile import Profile
@@ -65,6 +66,10 @@ class WorkerBelief:
     """Its agent is known to be busy with what it was told last."""
     stale_base: bool = False
     """The source moved since its branch began: a rebase, perhaps a conflict, lies ahead."""
+
+    def away(self, reason: str, now: float, **more: Any) -> WorkerBelief:
+        """The same; something has happened, and it may be away for a while."""
+        return replace(self, offline_allowed=True, disturbed=reason, disturbed_at=now, **more)
 
     def moved(self, seen: Observation) -> WorkerBelief:
         """The same after a look: when it stands as it never stood since it was due, that is progress."""
@@ -122,18 +127,9 @@ class WorkersModel(ModelBase):
     """A fault has damaged the state file, and the target has not yet had its chance to put it right."""
     repair_asked: bool = False
     """Since the damage `up` or a repair was asked for, whatever came of it: that was its chance."""
-    doubtful: bool = False
-    """The damage reads as a state and the target cannot notice it: what it does from here on may come
-    from what Mutiny wrote, until the next workspace.
-    """
     work: Mapping[str, Work] = field(default_factory=dict)
     opened: Mapping[tuple[int, int], int] = field(default_factory=dict)
     """How many descriptors each daemon had open when it was first seen."""
-
-    @property
-    def doubted(self) -> bool:
-        """What the state says may be what a fault wrote."""
-        return self.doubtful
 
     # --- reading -----------------------------------------------------------------------------
 
@@ -193,7 +189,7 @@ class WorkersModel(ModelBase):
         """Can nothing explain that a worker has this status?"""
         return (
             subject in self.workers
-            and not self.doubtful
+            and not self.doubted
             and not self.state_damaged  # an old copy tells of old statuses until it is noticed
             and status not in self.allowed(subject)
         )
@@ -204,13 +200,17 @@ class WorkersModel(ModelBase):
         """The same with one worker's belief replaced."""
         return replace(self, workers={**self.workers, belief.name: belief})
 
+    def with_all(self, change: Callable[[WorkerBelief], WorkerBelief]) -> WorkersModel:
+        """The same with every worker's belief changed."""
+        return replace(self, workers={name: change(one) for name, one in self.workers.items()})
+
     def without_worker(self, name: str) -> WorkersModel:
         """The same with one worker forgotten."""
         return replace(self, workers={k: v for k, v in self.workers.items() if k != name})
 
     def with_fate(self, tokens: tuple[str, ...], fate: str) -> WorkersModel:
         """The same with these pieces of work settled."""
-        fate = "unknown" if self.doubtful else fate
+        fate = "unknown" if self.doubted else fate
         changed = {
             token: replace(self.work[token], fate=fate) for token in tokens if token in self.work
         }
@@ -218,7 +218,7 @@ class WorkersModel(ModelBase):
 
     def with_work(self, token: str, kind: str, worker: str, *, sure: bool) -> WorkersModel:
         """The same with a new piece of work; `sure` when the target acknowledged it."""
-        entry = Work(token, kind, worker, "open" if sure and not self.doubtful else "unknown")
+        entry = Work(token, kind, worker, "open" if sure and not self.doubted else "unknown")
         return replace(self, work={**self.work, token: entry})
 
     def _unnoticed(self, seen: Observation) -> bool:
@@ -227,8 +227,10 @@ class WorkersModel(ModelBase):
         return readable and not self.profile.notices_damage
 
     def doubting(self) -> WorkersModel:
-        """The same, but nothing is sure that depends on what the state says."""
-        doubted = replace(self, doubtful=True)
+        """The damage reads as a state and the target cannot notice it: what it does from here on may come
+        from what Mutiny wrote, until the next workspace.
+        """
+        doubted = replace(self, doubted=True)
         return doubted.with_fate(tuple(self.work), "unknown")
 
     def disturb(self, reason: str, workers: tuple[str, ...], now: float) -> WorkersModel:
@@ -238,16 +240,9 @@ class WorkersModel(ModelBase):
             belief = model.workers.get(name)
             if belief is None:
                 continue
-            model = model.with_worker(
-                replace(
-                    belief,
-                    offline_allowed=True,
-                    disturbed=reason,
-                    disturbed_at=now,
-                    hits=belief.hits + 1,
-                    due_at=None if belief.due_at is None else now,
-                )
-            )
+            due_at = None if belief.due_at is None else now
+            hit = belief.away(reason, now, hits=belief.hits + 1, due_at=due_at)
+            model = model.with_worker(hit)
         return model
 
     def see(self, observation: Observation) -> WorkersModel:
@@ -296,7 +291,7 @@ class WorkersModel(ModelBase):
             return tuple(waiting)
         if not observation.daemon_alive:
             waiting.append("the daemon does not run")
-        if observation.state_as_left or self.doubtful:
+        if observation.state_as_left or self.doubted:
             return tuple(waiting)
         for name, belief in self.workers.items():
             waiting.extend(self._pending_worker(name, belief, observation))

@@ -137,7 +137,7 @@ def _due(model: WorkersModel, operation: Operation, seen: Observation | None) ->
         return _must("it is Mutiny's own step")
     if not model.initialised:
         return _due_uninitialised(operation)
-    if model.doubtful:
+    if model.doubted:
         return _either("what the state says may be what a fault wrote", *REJECTIONS)
     base = row[0](model, operation, seen)
     if strange(operation, model.profile.names):
@@ -284,48 +284,24 @@ def _init(model: WorkersModel, *_: object) -> WorkersModel:
 def _up(model: WorkersModel, operation: Operation, moment: When) -> WorkersModel:
     after = replace(model, daemon=frozenset({True}), state_damaged=False, daemon_killed=False)
     restarted = 1 if model.profile.restarts_agents_on_up else 0
-    for belief in model.workers.values():
+
+    def come_up(belief: WorkerBelief) -> WorkerBelief:
         due = belief.tokens and belief.will_complete and belief.in_turn
-        after = after.with_worker(
-            replace(
-                belief,
-                offline_allowed=True,
-                disturbed=belief.disturbed or "Up",
-                disturbed_at=moment.now,
-                due_at=moment.now if due else None,
-                hits=belief.hits + restarted,
-            )
-        )
-    return after
+        due_at, hits = moment.now if due else None, belief.hits + restarted
+        return belief.away(belief.disturbed or "Up", moment.now, due_at=due_at, hits=hits)
+
+    return after.with_all(come_up)
 
 
 def _down(model: WorkersModel, operation: Operation, moment: When) -> WorkersModel:
     after = replace(model, daemon=frozenset({False}), daemon_killed=False)
-    for belief in model.workers.values():
-        after = after.with_worker(
-            replace(
-                belief,
-                offline_allowed=True,
-                disturbed="Down",
-                disturbed_at=moment.now,
-                due_at=None,
-                hits=belief.hits + 1,
-            )
-        )
-    return after
+    return after.with_all(lambda one: one.away("Down", moment.now, due_at=None, hits=one.hits + 1))
 
 
 def _add(model: WorkersModel, operation: op.Add, moment: When) -> WorkersModel:
-    return model.with_worker(
-        WorkerBelief(
-            operation.worker,
-            frozenset({"idle"}),
-            offline_allowed=True,
-            disturbed="Add",
-            disturbed_at=moment.now,
-            behaviours=model.scripts.get(operation.worker, ("obey",)),
-        )
-    )
+    behaviours = model.scripts.get(operation.worker, ("obey",))
+    new = WorkerBelief(operation.worker, frozenset({"idle"}), behaviours=behaviours)
+    return model.with_worker(new.away("Add", moment.now))
 
 
 def _discard(model: WorkersModel, name: str) -> WorkersModel:
@@ -345,19 +321,14 @@ def _nuke(model: WorkersModel, operation: op.Nuke, moment: When) -> WorkersModel
 
 
 def _reset_worker(model: WorkersModel, operation: op.ResetWorker, moment: When) -> WorkersModel:
-    belief = model.workers[operation.worker]
-    return _discard(model, operation.worker).with_worker(
-        replace(
-            belief,
-            statuses=frozenset({"idle"}),
-            offline_allowed=True,
-            disturbed="ResetWorker",
-            disturbed_at=moment.now,
-            tokens=(),
-            due_at=None,
-            stale_base=False,
-        )
+    fresh = replace(
+        model.workers[operation.worker],
+        statuses=frozenset({"idle"}),
+        tokens=(),
+        due_at=None,
+        stale_base=False,
     )
+    return _discard(model, operation.worker).with_worker(fresh.away("ResetWorker", moment.now))
 
 
 def _start(model: WorkersModel, operation: op.Start, moment: When) -> WorkersModel:

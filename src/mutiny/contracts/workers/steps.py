@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from mutiny.contracts.workers import operations as op
-from mutiny.contracts.workers.model import AGENT_MOVES, WorkersModel
+from mutiny.contracts.workers.model import AGENT_MOVES, WorkerBelief, WorkersModel
 from mutiny.contracts.workers.observation import Observation
 from mutiny.kit import faults
 from mutiny.kit import operations as common
@@ -65,15 +65,14 @@ def _received(model: WorkersModel, operation: op.WaitForPrompt, moment: When) ->
 def _settle(model: WorkersModel, operation: Operation, moment: When) -> WorkersModel:
     if model.daemon_certain is not True:  # nobody was there who could have put anything right
         return replace(model, lasting=())
-    after = replace(model, faults=(), state_damaged=False, lasting=())
-    for belief in model.workers.values():
-        reached = model.closure(belief.statuses, belief)
-        ended = frozenset(status for status in reached if status not in AGENT_MOVES)
+
+    def at_rest(belief: WorkerBelief) -> WorkerBelief:
+        ended = model.closure(belief.statuses, belief) - set(AGENT_MOVES)
         statuses = ended if belief.due_at is not None and ended else belief.statuses
-        after = after.with_worker(
-            replace(belief, statuses=statuses, offline_allowed=False, disturbed=None, due_at=None)
-        )
-    return after
+        still = replace(belief, statuses=statuses, offline_allowed=False)
+        return replace(still, disturbed=None, due_at=None)
+
+    return replace(model, faults=(), state_damaged=False, lasting=()).with_all(at_rest)
 
 
 # --- faults ---------------------------------------------------------------------------------------
@@ -106,10 +105,7 @@ def _dirty(model: WorkersModel, operation: op.DirtySource, moment: When) -> Work
 
 
 def _move_source(model: WorkersModel, operation: Operation, moment: When) -> WorkersModel:
-    for belief in model.workers.values():
-        if belief.tokens:
-            model = model.with_worker(replace(belief, stale_base=True))
-    return model
+    return model.with_all(lambda one: replace(one, stale_base=True) if one.tokens else one)
 
 
 def injured(model: WorkersModel, operation: common.LibraryFault, now: float) -> WorkersModel:
@@ -129,18 +125,12 @@ def _heal(model: WorkersModel, operation: Operation, moment: When) -> WorkersMod
     """All deadlines begin anew: until now nothing had to happen by itself."""
     if not model.lasting:
         return model
-    after = replace(model, lasting=())
-    for belief in model.workers.values():
-        after = after.with_worker(
-            replace(
-                belief,
-                offline_allowed=True,
-                disturbed="Heal",
-                disturbed_at=moment.now,
-                due_at=None if belief.due_at is None else moment.now,
-            )
-        )
-    return after
+
+    def anew(belief: WorkerBelief) -> WorkerBelief:
+        due_at = None if belief.due_at is None else moment.now
+        return belief.away("Heal", moment.now, due_at=due_at)
+
+    return replace(model, lasting=()).with_all(anew)
 
 
 _TABLE: dict[type[Operation], Callable[[WorkersModel, Any, When], WorkersModel]] = {
