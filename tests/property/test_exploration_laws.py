@@ -14,7 +14,15 @@ from mutiny.contracts.board.contract import BoardContract
 from mutiny.contracts.plain.contract import PlainContract
 from mutiny.contracts.workers.contract import WorkersContract
 from mutiny.kit import operations as common
-from mutiny.kit.domains import BAD_INPUT, STRANGE_NAMES, STRANGE_TEXTS, TEXTS, plain_name, strange
+from mutiny.kit.domains import (
+    BAD_INPUT,
+    ROOTS,
+    STRANGE_NAMES,
+    STRANGE_TEXTS,
+    TEXTS,
+    plain_name,
+    strange,
+)
 from mutiny.kit.exploring import Explored, Scene, refusals
 from mutiny.model.operation import Kind, Operation, walk
 from mutiny.seeds import stream
@@ -155,7 +163,7 @@ def test_values_that_break_programs_occur(target: str) -> None:
         if isinstance(value, str)
     }
     assert values & set(STRANGE_NAMES)
-    assert {"w1", "w10"} <= values
+    assert values >= {"w1", "w10", *ROOTS}
     if target == "longboat":
         assert values >= {*STRANGE_TEXTS, *TEXTS}
         assert {"job", "job-2"} <= values

@@ -70,7 +70,7 @@ def test_every_sequence_begins_with_a_new_box_and_a_worker() -> None:
     for seed in SEEDS:
         sequence = generated(seed)
         began = {part.type for part in sequence[:6]}
-        assert sequence[0] == common.Reset()
+        assert isinstance(sequence[0], common.Reset)
         assert {"Init", "Up", "Add"} <= began
         early += isinstance(WorkersContract().generate(seed, 3)[1], common.ExpectError)
     assert 30 < early < 90, "sometimes a command comes before there is a workspace"

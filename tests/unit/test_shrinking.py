@@ -99,7 +99,7 @@ class Target:
     def contract(self) -> Any:
         return Contract()
 
-    def make_live(self, directory: Path) -> Any:
+    def make_live(self, directory: Path, root: str = "") -> Any:
         return Live(self)
 
     def apart(self) -> Subject:

@@ -42,6 +42,7 @@ class Walls:
     box_id: str
     directory: Path
     network: Network = "none"
+    root: str = ""
     read_only: tuple[Path, ...] = ()
     hidden: tuple[Path, ...] = ()
 
@@ -123,7 +124,7 @@ class Bubblewrap:
         return _try_out(["bwrap", *arguments, _true()])
 
     def inside_root(self, walls: Walls) -> str:
-        return INSIDE
+        return f"{INSIDE}/{walls.root}" if walls.root else INSIDE
 
     def prepare(self, walls: Walls) -> None:
         """Nothing to do: the mounts belong to the box and go with it."""
@@ -135,7 +136,12 @@ class Bubblewrap:
             arguments.append("--unshare-net")
         if os.geteuid() == 0:
             arguments += ["--cap-drop", "ALL"]  # root inside must not be able to open the walls
-        mounts = mount_arguments(walls.directory, read_only=walls.read_only, hidden=walls.hidden)
+        mounts = mount_arguments(
+            walls.directory,
+            self.inside_root(walls),
+            read_only=walls.read_only,
+            hidden=walls.hidden,
+        )
         return [*arguments, *mounts, "--", *command]
 
     def agent_options(self, walls: Walls) -> dict[str, object]:

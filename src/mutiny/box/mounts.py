@@ -31,9 +31,14 @@ def is_below(path: Path, ancestor: Path) -> bool:
 
 
 def mount_arguments(
-    directory: Path, *, read_only: Sequence[Path] = (), hidden: Sequence[Path] = ()
+    directory: Path,
+    inside: str = INSIDE,
+    *,
+    read_only: Sequence[Path] = (),
+    hidden: Sequence[Path] = (),
 ) -> list[str]:
-    """Return the ``bwrap`` arguments for the file system of a box that lives in ``directory``.
+    """Return the ``bwrap`` arguments for the file system of a box that lives in ``directory``, and is
+    called ``inside`` there.
 
     ``read_only``: paths that must stay visible, even below a directory that is hidden. ``hidden``:
     directories that become empty. The parent of the box is always hidden, because other boxes may
@@ -56,7 +61,7 @@ def mount_arguments(
             arguments += ["--ro-bind", str(path), str(path)]
     for path in covered:
         arguments += ["--remount-ro", str(path)]
-    return [*arguments, "--bind", str(directory), INSIDE, "--chdir", INSIDE, "--remount-ro", "/"]
+    return [*arguments, "--bind", str(directory), inside, "--chdir", inside, "--remount-ro", "/"]
 
 
 def _homes() -> list[Path]:

@@ -39,6 +39,7 @@ def begin(directory: Path, **wishes: Unpack[Wishes]) -> Startup:
         box_id=os.urandom(6).hex(),
         directory=directory.resolve(),
         network=wishes.get("network", "none"),
+        root=wishes.get("root", ""),
         read_only=tuple(wishes.get("read_only", ())),
         hidden=tuple(wishes.get("hidden", ())),
     )

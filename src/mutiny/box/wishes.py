@@ -15,6 +15,8 @@ class Wishes(TypedDict, total=False):
     technique: str | None
     """One of ``isolation.TECHNIQUES``; without it the strongest is taken."""
     network: Network
+    root: str
+    """The name that the box's directory has inside, where the technique can give it one."""
     read_only: Sequence[Path]
     """Host paths that must be visible inside even if their surroundings are not."""
     hidden: Sequence[Path]

@@ -19,7 +19,7 @@ from mutiny.engine.journal import JournalWriter, Step
 from mutiny.engine.rundir import RunDirectory, storing
 from mutiny.engine.untested import why_untested
 from mutiny.errors import MutinyError
-from mutiny.kit.contract import Answered, Checked, Evidence, Model, Seen, StepContext
+from mutiny.kit.contract import Answered, Checked, Evidence, MakeLive, Model, Seen, StepContext
 from mutiny.model.operation import Kind, Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict, of_step, worst
@@ -28,7 +28,6 @@ from mutiny.seeds import short_tag, stream
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from pathlib import Path
     from random import Random
 
     from mutiny.engine.replay import Replay
@@ -98,7 +97,7 @@ class Engine(Generic[Model, Seen]):
     def __init__(
         self,
         contract: Contract[Model, Seen],
-        make_live: Callable[[Path], Live],
+        make_live: MakeLive,
         directory: RunDirectory,
         *,
         seed: int = 0,
@@ -288,7 +287,7 @@ class Engine(Generic[Model, Seen]):
         began = time.perf_counter()
         timestamp = time.time()
         if self.contract.starts_afresh(operation) or self._live is None:
-            fresh = self._afresh()
+            fresh = self._afresh(str(getattr(operation, "root", "")))
             if self.contract.starts_afresh(operation):
                 return self._reset_step(sequence_id, operation, timestamp, fresh, began)
         before, model = self._seen, self._model
@@ -440,14 +439,14 @@ class Engine(Generic[Model, Seen]):
 
     # --- boxes ---------------------------------------------------------------------------------
 
-    def _afresh(self) -> float:
+    def _afresh(self, root: str) -> float:
         """Throw the box away and make a new one; returns the milliseconds that took."""
         started = time.perf_counter()
         if self._live is not None or self._boxes:
             self.close()
             self.directory.discard_box()
         with storing(self.directory.box_path):
-            self._live = self._make_live(self.directory.box_path)
+            self._live = self._make_live(self.directory.box_path, root)
             self._live.prepare(self._planned)
         self._boxes += 1
         self._model = self.contract.initial()
@@ -466,7 +465,8 @@ class Engine(Generic[Model, Seen]):
         if self._boxes == 1:
             self.directory.add_to_plan({"box": self._live.facts()})
         state = self._seen.as_json()
-        result = OperationResult(0, "a new box", duration_ms=spent_ms)
+        place = self._live.facts().get("inside", "")
+        result = OperationResult(0, f"a new box, {place} inside", duration_ms=spent_ms)
         own_ms = (time.perf_counter() - began) * 1000
         return Step(
             sequence_id, timestamp, operation, {}, result, state, Verdict.SUCCESS, own_ms=own_ms

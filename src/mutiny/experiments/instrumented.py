@@ -7,7 +7,6 @@ experiments add, and leave everything else to whoever knows it. Nothing runs bes
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -526,10 +525,10 @@ class InstrumentedTarget:
         inner = self.inner.healthy()
         return None if inner is None else replace(self, inner=inner, recorder=Recorder())
 
-    def make_live(self, directory: Path) -> Live:
+    def make_live(self, directory: Path, root: str = "") -> Live:
         """The target in a new box, witnessed from the beginning."""
         self.recorder.forget()
-        live: Live = self.inner.make_live(directory)
+        live: Live = self.inner.make_live(directory, root)
         return InstrumentedLive(
             live,
             self.inner.contract(),
@@ -539,6 +538,3 @@ class InstrumentedTarget:
             self.deadline_s,
             adapted=self.adapted,
         )
-
-
-Maker = Callable[[Path], Live]

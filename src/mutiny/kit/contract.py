@@ -152,6 +152,13 @@ class Live(Protocol):
     def close(self) -> None: ...
 
 
+class MakeLive(Protocol):
+    """Brings a target to life in a new box."""
+
+    def __call__(self, directory: Path, root: str = "") -> Live:
+        """`root`: what the directory in which everything lies is called inside; empty: as usual."""
+
+
 class Contract(Protocol[Model, Seen]):
     """One way of working that an orchestrator promises."""
 

@@ -48,6 +48,9 @@ STRANGE_TEXTS = (
 )
 """Texts that a program may refuse, or must take whole."""
 
+ROOTS = ("crew v1.2", "it's here; $HOME")
+"""Names of the directory in which everything lies: they are only awkward for a shell."""
+
 _NAME_ARGUMENTS = ("worker", "task", "node", "name", "key")
 _TEXT_ARGUMENTS = ("prompt", "message", "text")
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")

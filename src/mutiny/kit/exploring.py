@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from mutiny.kit import operations as common
+from mutiny.kit.domains import ROOTS
 from mutiny.model.operation import Kind, Operation
 from mutiny.seeds import stream
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 Value = TypeVar("Value")
 TRIES = 20
 """So often another candidate is drawn when one has nothing to offer."""
+ODD_ROOTS = 0.125
+"""How often everything lies in a directory with an awkward name."""
 EARLY = 0.25
 """How often a command that must be refused is given before what has to come first."""
 REFUSALS, PAIRS, AROUND = 3.0, 1.8, 2.2
@@ -208,7 +211,9 @@ def generate(explored: Explored, walk: Walk, seed: int, length: int) -> tuple[Op
     """`Reset`, an opening, `length` operations in all, then recovery."""
     chance = stream(seed, "explore")
     names = {kind: chance.choice(list(casts)) for kind, casts in explored.names.items()}
-    maker = _Maker(explored, Scene(walk, chance, names))
+    place = stream(seed, "root")
+    root = place.choice(ROOTS) if place.random() < ODD_ROOTS else ""
+    maker = _Maker(explored, Scene(walk, chance, names), common.Reset(root))
     for operation in filter(explored.supported, explored.opening(maker.scene)):
         maker.take(operation)
     while len(maker.sequence) < length + 1 or maker.next:
@@ -221,10 +226,10 @@ def generate(explored: Explored, walk: Walk, seed: int, length: int) -> tuple[Op
 class _Maker:
     """A sequence that grows."""
 
-    def __init__(self, explored: Explored, scene: Scene) -> None:
+    def __init__(self, explored: Explored, scene: Scene, reset: common.Reset) -> None:
         self.explored = explored
         self.scene = scene
-        self.sequence: list[Operation] = [common.Reset()]
+        self.sequence: list[Operation] = [reset]
         self.next: list[Operation] = []
         """What must come next, whatever else would be sensible."""
 

@@ -70,10 +70,17 @@ def worker_of(operation: Operation) -> str | None:
 # --- control -------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
 class Reset(Operation):
     """Throw the box away and make a new one: the only clean-up that cannot miss anything."""
 
+    root: str = ""
+    """The name of the directory in which everything lies: `crew v1.2` breaks whoever does not quote."""
     kind: ClassVar[Kind] = Kind.CONTROL
+
+    def __post_init__(self) -> None:
+        if "/" in self.root or self.root in (".", "..") or not self.root.isprintable():
+            raise ValueError(f"root must be the name of a directory, got {self.root!r}")
 
 
 @dataclass(frozen=True)

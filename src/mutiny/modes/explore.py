@@ -96,7 +96,10 @@ def explore(
     keep_going: bool = False,
     watch: Callable[[Exploration], None] = lambda _: None,
 ) -> Exploration:
-    """Run one sequence a seed, `jobs` at a time; stop at the first failure unless told to go on."""
+    """Run one sequence a seed, `jobs` at a time; stop at the first failure unless told to go on.
+
+    A sequence that shows nothing is no failure: the next seed may show something.
+    """
     contract = bench.target.contract()
     result = Exploration()
     waiting = iter(seeds)
@@ -130,7 +133,8 @@ def explore(
                 result.add(seed, outcome)
                 if outcome.verdict is Verdict.SUCCESS:
                     outcome.directory.discard()
-                over = over or (outcome.verdict.stops_run and not keep_going)
+                failed = outcome.verdict not in (Verdict.SUCCESS, Verdict.INCONCLUSIVE)
+                over = over or (failed and not keep_going)
                 watch(result)
                 submit(pool)
     return result

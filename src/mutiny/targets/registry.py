@@ -45,11 +45,11 @@ class Target:
         """The contract with this target's profile and words."""
         return self.spec.make_contract(self.options.agents)
 
-    def make_live(self, directory: Path) -> Live:
+    def make_live(self, directory: Path, root: str = "") -> Live:
         """Start the target in a new box."""
         live = contract_named(self.spec.contract).live
         assert live is not None, "a contract with target files has a live target"
-        return live.load()(self.spec, directory, self.options)
+        return live.load()(self.spec, directory, replace(self.options, root=root))
 
     def apart(self) -> Target:
         """A target keeps nothing from run to run."""

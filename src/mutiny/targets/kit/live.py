@@ -87,6 +87,7 @@ class LiveTarget(Combinations):
             self._directory,
             technique=options.technique,
             network=options.network,
+            root=options.root,
             read_only=trees_of(options.program, self._file.mounts),
             environment=self.secrets(),
             doubles=self._doubles,

@@ -17,3 +17,5 @@ class LiveOptions:
     agents: str = "double"
     technique: str | None = None
     network: Network = "none"
+    root: str = ""
+    """What the directory in which everything lies is called inside the box; empty: as usual."""

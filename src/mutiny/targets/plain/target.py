@@ -102,7 +102,7 @@ class PlainTarget:
     def healthy(self) -> None:
         """Nothing is planted."""
 
-    def make_live(self, directory: Path) -> PlainLive:
+    def make_live(self, directory: Path, root: str = "") -> PlainLive:
         """The box that was begun already, or a new one."""
         for rising in self.ahead:
             self.ahead.remove(rising)
