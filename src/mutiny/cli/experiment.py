@@ -22,6 +22,7 @@ from mutiny.cli.output import echo
 if TYPE_CHECKING:
     from mutiny.experiments.experiment import Experiment
     from mutiny.model.verdict import Verdict
+    from mutiny.modes.bench import Bench
     from mutiny.modes.experiment import Ran
     from mutiny.report.experiment import ExperimentReport
 
@@ -126,7 +127,7 @@ def _load_all(names: tuple[str, ...], target: str | None) -> list[Experiment]:
     return [load(path, target) for path in paths]
 
 
-def _one(bench: Any, experiment: Experiment, seed: int, *, quiet: bool) -> Ran:
+def _one(bench: Bench, experiment: Experiment, seed: int, *, quiet: bool) -> Ran:
     from mutiny.cli.show import Show
     from mutiny.modes.experiment import run
 

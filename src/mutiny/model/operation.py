@@ -51,6 +51,11 @@ class Operation:
         """Must somebody other than Mutiny answer: the target, or a foreign program?"""
         return self.kind is Kind.COMMAND
 
+    @property
+    def ends_world(self) -> bool:
+        """Does every process of the box die in it, so that the target has to come back from its files?"""
+        return False
+
     def arguments(self) -> dict[str, object]:
         """All arguments that differ from their defaults, in the order of declaration."""
         given = {}

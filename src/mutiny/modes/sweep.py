@@ -114,7 +114,7 @@ class Sweeper:
 
     def sequence(self, point: Operation) -> tuple[Operation, ...]:
         """The whole run that goes through one point."""
-        world = isinstance(point, op.SweepPoint) and point.ends_world
+        world = point.ends_world
         lied = isinstance(point, op.TearAt) and point.mode == "lie"
         return (*self._prefix, point, *self._recovery(self._at, world_ended=world, damaged=lied))
 

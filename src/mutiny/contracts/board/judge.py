@@ -103,7 +103,7 @@ class BoardJudge(Judge[BoardModel, BoardObservation]):
             written = operation.operation
             name = {written.name} if isinstance(written, op.Checkpoint) else set[str]()
             hit = replace(hit, damaged=True, spoiled=hit.spoiled | name)
-        if isinstance(operation, common.SweepPoint | common.KillDuring) and operation.ends_world:
+        if operation.ends_world:
             # All processes are gone, and nobody knows how long that took.
             return replace(hit.all_blurred(), up=frozenset({False}), spawned={}, lasting=())
         return _served_anew(hit) if model.profile.server else hit

@@ -91,8 +91,7 @@ class WorkersContract(ContractBase[WorkersModel, Observation]):
 
     def cannot_be_seen(self, operation: Operation, succeeded: bool) -> bool:
         """Everything is dead: the recovery is what counts."""
-        breaking = common.SweepPoint | common.KillDuring
-        return isinstance(operation, breaking) and operation.ends_world and succeeded
+        return operation.ends_world and succeeded
 
     def check_of(
         self,

@@ -9,7 +9,6 @@ from mutiny.contracts.workers.model import WorkerBelief, WorkersModel
 from mutiny.contracts.workers.outcomes import REJECTIONS
 from mutiny.contracts.workers.profile import Profile
 from mutiny.contracts.workers.supported import supported
-from mutiny.contracts.workers.symbolic import ends_world
 from mutiny.kit import exploring, hazards
 from mutiny.kit import operations as common
 from mutiny.kit.domains import BAD_INPUT, casts, plain_name, strange_names, texts
@@ -309,7 +308,7 @@ def _follows(scene: Scene, operation: Operation) -> Iterable[Operation]:
     """What settles who exists, and that a fault was on while the target was asked something."""
     if isinstance(operation, common.LibraryFault) and operation.lasting:
         yield op.Status()
-    if ends_world(operation):
+    if operation.ends_world:
         yield op.Up()
     if isinstance(operation, op.Add) and not plain_name(operation.worker):
         yield op.Nuke(operation.worker)

@@ -138,7 +138,7 @@ class Walk:
         after = self._told(before, inner)
         after = _both(after, before, _subject(before, inner))
         after = replace(after, daemon=after.daemon | before.daemon)
-        if not ends_world(hazard):
+        if not hazard.ends_world:
             return after
         after = after.disturb(str(hazard), tuple(after.workers), 0.0)
         return replace(after, daemon=frozenset({False}))
@@ -167,8 +167,3 @@ def _subject(model: WorkersModel, operation: Operation) -> str | None:
 
 def _breaks(operation: Operation) -> bool:
     return isinstance(operation, common.SweepPoint | common.KillDuring)
-
-
-def ends_world(operation: Operation) -> bool:
-    """Is every process of the box dead after it?"""
-    return isinstance(operation, common.SweepPoint | common.KillDuring) and operation.ends_world

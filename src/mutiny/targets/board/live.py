@@ -179,10 +179,7 @@ class BoardLive(LiveTarget):
         inner = result.inner if len(result.inner) == len(parts) else ()
         answers = inner or (None,) * len(parts)
         told = [self._finish(*each) for each in zip(parts, begun, answers, strict=True)]
-        ended = (
-            isinstance(operation, common.SweepPoint | common.KillDuring) and operation.ends_world
-        )
-        if serving and not ended and self.server.count() == 0:
+        if serving and not operation.ends_world and self.server.count() == 0:
             self.server.start()
         return replace(result, inner=tuple(one for one in told if one is not None))
 
