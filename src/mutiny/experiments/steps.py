@@ -6,7 +6,6 @@ operation that is added tomorrow is a step tomorrow.
 
 from __future__ import annotations
 
-import re
 import types
 from collections.abc import Mapping
 from dataclasses import fields
@@ -19,17 +18,12 @@ from mutiny.kit.experiment import EXPERIMENT_OPERATIONS, VerifySentence
 from mutiny.kit.language import Language
 from mutiny.kit.operations import Sleep
 from mutiny.model.duration import parse_duration
-from mutiny.model.operation import Operation
+from mutiny.model.operation import Operation, snake_case
 
 _HIDDEN = ("Reset", "Verify", *EXPERIMENT_OPERATIONS)
 """Not steps: the box is thrown away by nobody, and sentences have their own word."""
 _ALIASES = {"behavior": "behaviour"}
 VERIFY_WITHIN_S = 10.0
-
-
-def snake(name: str) -> str:
-    """`KillTmuxServer` as a step's word: `kill_tmux_server`."""
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
 
 class StepReader:
@@ -38,7 +32,7 @@ class StepReader:
     def __init__(self, registry: Registry, language: Language) -> None:
         self.registry = {**registry, **EXPERIMENT_OPERATIONS}
         self.language = language
-        self.words = {snake(name): name for name in registry if name not in _HIDDEN}
+        self.words = {snake_case(name): name for name in registry if name not in _HIDDEN}
         self.mistakes: list[Mistake] = []
 
     @property
@@ -162,7 +156,7 @@ class StepReader:
         for key, key_line, _ in value.entries or ():
             if word in (key, self._field(name, key)):
                 line = key_line
-        return line, f"{snake(name)}{'.' + word if word else ''}: {rest or problem}"
+        return line, f"{snake_case(name)}{'.' + word if word else ''}: {rest or problem}"
 
     def _plain(self, name: str, line: int, value: Node) -> dict[str, object]:
         """`{type, args}` with the file's short forms written out."""
@@ -176,10 +170,10 @@ class StepReader:
         elif known:
             entries = {known[0].name: value}  # `kill_agent: alpha`, `parallel: [...]`
         else:
-            self.fail(line, f"{snake(name)}: takes no arguments, got {value.shown()}")
+            self.fail(line, f"{snake_case(name)}: takes no arguments, got {value.shown()}")
             return {}
         arguments = {
-            key: self._argument(hints.get(key), node, snake(name), key)
+            key: self._argument(hints.get(key), node, snake_case(name), key)
             for key, node in entries.items()
         }
         return {"type": name, "args": arguments}

@@ -7,6 +7,7 @@ journal line and a minimised replay are all the same thing: a list of `{type, ar
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
 from enum import Enum
@@ -114,6 +115,11 @@ def _show(value: object, *, short: bool) -> str:
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     return repr(value)
+
+
+def snake_case(name: str) -> str:
+    """An operation's name as files say it: `KillTmuxServer` is `kill_tmux_server`."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
 
 def walk(operation: Operation) -> Iterator[Operation]:

@@ -13,32 +13,16 @@ from mutiny.contracts.board.profile import BoardProfile
 from mutiny.contracts.board.rules import BINDING, RULES
 from mutiny.errors import nearest
 from mutiny.kit.answer import Words as AnswerWords
-from mutiny.targets.kit.files import TargetFile, Vocabulary, unknown_words
+from mutiny.targets.kit.files import TargetFile, Vocabulary, by_word, unknown_words
 from mutiny.targets.kit.marks import FilledPattern, Inside, Pattern, Words
 from mutiny.targets.kit.state import StateSource
 
 COMMANDS = {
     "init": "Init",
     "add": "AddTask",
-    "add_batch": "AddBatch",
-    "claim": "Claim",
-    "start": "Start",
-    "complete": "Complete",
-    "fail": "Fail",
-    "heartbeat": "Heartbeat",
-    "release": "Release",
-    "cancel": "Cancel",
-    "retry": "Retry",
-    "recover": "Recover",
-    "checkpoint": "Checkpoint",
-    "restore": "Restore",
-    "elect": "Elect",
-    "renew": "Renew",
-    "step_down": "StepDown",
-    "write_as_leader": "WriteAsLeader",
-    "status": "Status",
-    "list": "List",
-    "repair": "Repair",
+    **by_word("AddBatch", "Claim", "Start", "Complete", "Fail", "Heartbeat", "Release", "Cancel"),
+    **by_word("Retry", "Recover", "Checkpoint", "Restore", "Elect", "Renew", "StepDown"),
+    **by_word("WriteAsLeader", "Status", "List", "Repair"),
 }
 """The target file's name of each command, and the operation that it carries out."""
 VOCABULARY = Vocabulary(

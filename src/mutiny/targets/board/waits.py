@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.observation import BoardObservation
@@ -20,7 +19,9 @@ def _settling_s(live: BoardHost) -> float:
     return live.limits.settle_s + live.time_to_pass_s
 
 
-def wait_status(live: BoardHost, operation: Any, context: StepContext) -> OperationResult:
+def wait_status(
+    live: BoardHost, operation: op.WaitForStatus, context: StepContext
+) -> OperationResult:
     """Until a task has a status."""
 
     def missing(seen: BoardObservation) -> str:
@@ -35,7 +36,9 @@ def wait_status(live: BoardHost, operation: Any, context: StepContext) -> Operat
     return until(live, operation.timeout_seconds or limit_s, missing)
 
 
-def wait_settled(live: BoardHost, operation: Any, context: StepContext) -> OperationResult:
+def wait_settled(
+    live: BoardHost, operation: op.WaitForSettled, context: StepContext
+) -> OperationResult:
     """Until every task has come to its end."""
 
     def missing(seen: BoardObservation) -> str:
@@ -48,7 +51,9 @@ def wait_settled(live: BoardHost, operation: Any, context: StepContext) -> Opera
     return _with_history(live, result)
 
 
-def wait_agent(live: BoardHost, operation: Any, context: StepContext) -> OperationResult:
+def wait_agent(
+    live: BoardHost, operation: op.WaitForAgent, context: StepContext
+) -> OperationResult:
     """Until an agent has a task in hand."""
 
     def missing(seen: BoardObservation) -> str:
@@ -61,7 +66,7 @@ def wait_agent(live: BoardHost, operation: Any, context: StepContext) -> Operati
     return until(live, operation.timeout_seconds or limit_s, missing)
 
 
-def settle(live: BoardHost, operation: Any, context: StepContext) -> OperationResult:
+def settle(live: BoardHost, operation: op.Settle, context: StepContext) -> OperationResult:
     """Until nothing is pending any more; then the history must make sense."""
     limit_s = operation.timeout_seconds or _settling_s(live)
     result = until(live, limit_s, lambda seen: "; ".join(context.pending(seen)))
@@ -74,7 +79,9 @@ def _with_history(live: BoardHost, result: OperationResult) -> OperationResult:
     return replace(result, details={**result.details, "history": told})
 
 
-def assert_status(live: BoardHost, operation: Any, context: StepContext) -> OperationResult:
+def assert_status(
+    live: BoardHost, operation: op.AssertStatus, context: StepContext
+) -> OperationResult:
     """A task has this status now."""
     seen = live.observe()
     status = seen.status_of(operation.task)
@@ -84,7 +91,9 @@ def assert_status(live: BoardHost, operation: Any, context: StepContext) -> Oper
     return not_so(f"task {operation.task} is {shown}, not {operation.status}", _unread(seen))
 
 
-def assert_owner(live: BoardHost, operation: Any, context: StepContext) -> OperationResult:
+def assert_owner(
+    live: BoardHost, operation: op.AssertOwner, context: StepContext
+) -> OperationResult:
     """A task belongs to this worker now."""
     seen = live.observe()
     view = (seen.tasks or {}).get(operation.task)
@@ -100,7 +109,7 @@ def _unread(seen: BoardObservation) -> str | None:
     return seen.state_error or "the board could not be looked at"
 
 
-def verify(live: BoardHost, operation: Any, context: StepContext) -> OperationResult:
+def verify(live: BoardHost, operation: op.Verify, context: StepContext) -> OperationResult:
     """A registered sentence holds now."""
     finding = understand(operation.sentence).of(live.observe())
     if finding.so:

@@ -18,6 +18,7 @@ from mutiny import documents
 from mutiny.codec import decode
 from mutiny.errors import FormatError, nearest
 from mutiny.kit.contract import AnyContract
+from mutiny.model.operation import snake_case
 from mutiny.targets.kit.checks import (
     check_excuses,
     check_inside,
@@ -37,6 +38,11 @@ PLACEHOLDERS = (
     *("python", "client", "drivers", "endpoint"),
 )
 """What every target file may say."""
+
+
+def by_word(*operations: str) -> dict[str, str]:
+    """Commands that a target file calls as their operation is called, by their words."""
+    return {snake_case(name): name for name in operations}
 
 
 @dataclass(frozen=True, kw_only=True)

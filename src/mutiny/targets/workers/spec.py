@@ -19,7 +19,7 @@ from mutiny.contracts.workers.profile import LEGAL, Profile
 from mutiny.contracts.workers.rules import BINDING, BY_RECORD, RULES
 from mutiny.errors import nearest
 from mutiny.model.operation import Kind
-from mutiny.targets.kit.files import CommandSpec, TargetFile, Vocabulary, unknown_names
+from mutiny.targets.kit.files import CommandSpec, TargetFile, Vocabulary, by_word, unknown_names
 from mutiny.targets.kit.marks import Inside, Pattern
 from mutiny.targets.kit.state import StateSource
 from mutiny.targets.workers.state_file import StateWords
@@ -27,18 +27,8 @@ from mutiny.targets.workers.state_file import StateWords
 VOCABULARY = Vocabulary(
     contract="workers",
     commands={
-        "init": "Init",
-        "up": "Up",
-        "down": "Down",
-        "add": "Add",
-        "nuke": "Nuke",
-        "start": "Start",
-        "message": "Message",
-        "attach": "Attach",
-        "review": "Review",
-        "accept": "Accept",
-        "reject": "Reject",
-        "rebase": "Rebase",
+        **by_word("Init", "Up", "Down", "Add", "Nuke", "Start", "Message", "Attach", "Review"),
+        **by_word("Accept", "Reject", "Rebase"),
         "reset": "ResetWorker",
         "doctor": "Doctor",
         "repair": "Doctor",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Protocol
 
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.observation import Observation
@@ -17,6 +17,8 @@ from mutiny.targets.kit.waits import Finding, Wait, Waiting, until, until_glance
 from mutiny.targets.workers.observer import Observer
 from mutiny.targets.workers.state_file import StateReading
 
+StatusWait = op.WaitForState | op.WaitForIdle | op.WaitForNeedsReview
+
 
 class WorkersHost(Waiting, Protocol):
     """Live workers, seen from a wait."""
@@ -25,7 +27,7 @@ class WorkersHost(Waiting, Protocol):
     limits: Limits
 
 
-def wait_status(live: WorkersHost, operation: Any, context: StepContext) -> OperationResult:
+def wait_status(live: WorkersHost, operation: StatusWait, context: StepContext) -> OperationResult:
     """Until a worker has a status, or had it since the last step."""
     status, worker, observer = operation.status, operation.worker, live.observer
     if context.before.believable().status_of(worker) == status and status in op.STATUSES:
@@ -61,7 +63,9 @@ def _hopeless(worker: str, status: str) -> OperationResult:
     return OperationResult(1, stderr=f"{worker} is {status}, which nothing explains")
 
 
-def wait_prompt(live: WorkersHost, operation: Any, context: StepContext) -> OperationResult:
+def wait_prompt(
+    live: WorkersHost, operation: op.WaitForPrompt, context: StepContext
+) -> OperationResult:
     """Until an agent of the worker is busy with a prompt."""
     unread = False
 
@@ -78,7 +82,7 @@ def wait_prompt(live: WorkersHost, operation: Any, context: StepContext) -> Oper
     return unable("who the agents are could not be read") if late else ended
 
 
-def settle(live: WorkersHost, operation: Any, context: StepContext) -> OperationResult:
+def settle(live: WorkersHost, operation: common.Settle, context: StepContext) -> OperationResult:
     """Until nothing is pending any more."""
 
     def missing(seen: Observation) -> Finding:
@@ -102,7 +106,9 @@ def _readable(live: WorkersHost) -> StateReading | OperationResult:
     return unable("the state file is what the fault made of it") if as_left else reading
 
 
-def assert_state(live: WorkersHost, operation: Any, context: StepContext) -> OperationResult:
+def assert_state(
+    live: WorkersHost, operation: op.AssertState, context: StepContext
+) -> OperationResult:
     """The worker has this status now."""
     reading = _readable(live)
     if isinstance(reading, OperationResult):
@@ -116,15 +122,21 @@ def assert_state(live: WorkersHost, operation: Any, context: StepContext) -> Ope
     )
 
 
-def assert_exists(live: WorkersHost, operation: Any, context: StepContext) -> OperationResult:
+def assert_exists(
+    live: WorkersHost, operation: op.AssertWorkerExists, context: StepContext
+) -> OperationResult:
     """The target still knows the worker."""
     reading = _readable(live)
-    if isinstance(reading, OperationResult) or operation.worker in reading.workers:
-        return reading if isinstance(reading, OperationResult) else OperationResult()
+    if isinstance(reading, OperationResult):
+        return reading
+    if operation.worker in reading.workers:
+        return OperationResult()
     return OperationResult(1, stderr=f"worker {operation.worker} is not in the state")
 
 
-def assert_session(live: WorkersHost, operation: Any, context: StepContext) -> OperationResult:
+def assert_session(
+    live: WorkersHost, operation: op.AssertSessionAlive, context: StepContext
+) -> OperationResult:
     """The worker's session is there, or comes back in time."""
     unread = False
 
