@@ -91,6 +91,11 @@ class Some:
     values: Values
 
 
+def drawn(*values: Any) -> Some:
+    """An argument that is one of these."""
+    return Some(lambda _scene: values)
+
+
 Arguments = Mapping[str, Each | Some]
 """An operation's arguments with their values, by name."""
 

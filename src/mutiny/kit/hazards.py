@@ -11,7 +11,7 @@ from dataclasses import MISSING, fields
 
 from mutiny.kit import faults
 from mutiny.kit import operations as common
-from mutiny.kit.exploring import Around, Explored, Move, Scene, Some, always
+from mutiny.kit.exploring import Around, Explored, Move, Scene, always, drawn
 from mutiny.model.operation import Kind, Operation
 
 KILL_AFTER_MS = (5.0, 30.0, 60.0, 90.0, 120.0, 180.0, 260.0)
@@ -20,14 +20,6 @@ SPARE = (0, 1, 3)
 DAMAGES = ("append", "flip", "stale", "truncate")
 
 When = Callable[[Scene, Operation], bool]
-
-
-def _drawn(values: Sequence[object]) -> Some:
-    return Some(lambda _scene: values)
-
-
-def _once(value: object) -> Some:
-    return Some(lambda _scene: (value,))
 
 
 def broken(sure_calls: int) -> tuple[Around, ...]:
@@ -94,10 +86,7 @@ def resources() -> tuple[Around, ...]:
     """Too few rights, descriptors and processor time while a command runs, for a target with a daemon."""
     return (
         Around(faults.LowerLimit, lambda s, o: faults.LowerLimit(spare=s.pick(SPARE), during=o)),
-        Around(
-            faults.Forbid,
-            lambda s, o: faults.Forbid(s.pick(("write", "all")), during=o),
-        ),
+        Around(faults.Forbid, lambda s, o: faults.Forbid(s.pick(("write", "all")), during=o)),
         Around(faults.StarveCpu, lambda _s, o: faults.StarveCpu(0.2, during=o)),
     )
 
@@ -109,30 +98,30 @@ def beside(
     a daemon.
     """
     short: tuple[Move, ...] = (
-        Move(faults.SkewClock, {"offset_s": _drawn(OFFSETS_S), "seconds": _once(0.3)}, 0.1, when),
-        Move(faults.StarveCpu, {"share": _once(0.15), "seconds": _once(0.4)}, 0.1, when),
-        Move(faults.Forbid, {"seconds": _once(0.3)}, 0.1, when),
+        Move(faults.SkewClock, {"offset_s": drawn(*OFFSETS_S), "seconds": drawn(0.3)}, 0.1, when),
+        Move(faults.StarveCpu, {"share": drawn(0.15), "seconds": drawn(0.4)}, 0.1, when),
+        Move(faults.Forbid, {"seconds": drawn(0.3)}, 0.1, when),
     )
     lasting: tuple[Move, ...] = (
-        Move(faults.SkewClock, {"offset_s": _drawn(OFFSETS_S), "lasting": _once(True)}, 0.1, when),
-        Move(faults.StarveCpu, {"share": _once(0.3), "lasting": _once(True)}, 0.1, when),
-        Move(faults.Forbid, {"lasting": _once(True)}, 0.1, when),
+        Move(faults.SkewClock, {"offset_s": drawn(*OFFSETS_S), "lasting": drawn(True)}, 0.1, when),
+        Move(faults.StarveCpu, {"share": drawn(0.3), "lasting": drawn(True)}, 0.1, when),
+        Move(faults.Forbid, {"lasting": drawn(True)}, 0.1, when),
     )
     limits: tuple[Move, ...] = (
-        Move(faults.LowerLimit, {"spare": _drawn(SPARE), "seconds": _once(0.4)}, 0.1, when),
-        Move(faults.LowerLimit, {"what": _once("file_size"), "seconds": _once(0.4)}, 0.1, when),
-        Move(faults.LowerLimit, {"spare": _drawn(SPARE), "lasting": _once(True)}, 0.1, when),
+        Move(faults.LowerLimit, {"spare": drawn(*SPARE), "seconds": drawn(0.4)}, 0.1, when),
+        Move(faults.LowerLimit, {"what": drawn("file_size"), "seconds": drawn(0.4)}, 0.1, when),
+        Move(faults.LowerLimit, {"spare": drawn(*SPARE), "lasting": drawn(True)}, 0.1, when),
     )
     damage = tuple(
         Move(
             faults.DamageFile,
-            {"how": _drawn(DAMAGES), "file": _once(file), "seed": _drawn(range(1, 100))},
+            {"how": drawn(*DAMAGES), "file": drawn(file), "seed": drawn(*range(1, 100))},
             0.3,
             when,
         )
         for file in files
     )
-    held = Move(faults.HoldLock, {"seconds": _once(0.4)}, 0.1, when)
+    held = Move(faults.HoldLock, {"seconds": drawn(0.4)}, 0.1, when)
     return (*short, *lasting, *limits, *damage, *((held,) if has_lock else ()))
 
 

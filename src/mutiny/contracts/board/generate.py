@@ -16,7 +16,7 @@ from mutiny.contracts.board.tasks import Task
 from mutiny.kit import faults, hazards
 from mutiny.kit import operations as common
 from mutiny.kit.domains import casts, plain_name, strange_names
-from mutiny.kit.exploring import Arguments, Around, Each, Explored, Move, Scene, Some
+from mutiny.kit.exploring import Arguments, Around, Each, Explored, Move, Scene, Some, drawn
 from mutiny.model.operation import Operation, walk
 
 WORKERS = ("w1", "w2", "w3")
@@ -163,13 +163,13 @@ def _tasks_come(profile: BoardProfile) -> tuple[Move, ...]:
     twice = Each(_fresh_one, _some_known if profile.names_new_tasks else lambda _scene: ())
     adding: Arguments = {
         "task": twice,
-        "priority": Some(lambda _s: (1, 5, 5, 9)),
+        "priority": drawn(1, 5, 5, 9),
         "depends": Some(depends),
-        "max_attempts": Some(lambda _s: (None,) * 6 + (1,)),
-        "size": Some(lambda _s: (0, 0, 0, 5000)),
+        "max_attempts": drawn(*[None] * 6, 1),
+        "size": drawn(0, 0, 0, 5000),
     }
     batch = Move(op.AddBatch, {"tasks": Some(batches)}, lambda s, _o: 1.2 if _room(s) else 0.1)
-    odd: Arguments = {"task": Some(lambda _s: strange)}
+    odd: Arguments = {"task": drawn(*strange)}
     return (
         Move(op.AddTask, adding, lambda s, _o: 4 if _room(s) else 0.2),
         *((batch,) if profile.batches else ()),
@@ -200,8 +200,8 @@ def _of_workers(profile: BoardProfile) -> tuple[Move, ...]:
 
     by_anybody: Arguments = {"worker": Each(_any_worker), "task": Each(_some_known, nobody)}
     some_task = {"task": Each(_some_known, nobody)}
-    stale: Arguments = {**by_anybody, "stale": Some(lambda _s: (True,))}
-    sized: Arguments = {**by_anybody, "size": Some(lambda _s: (0, 0, 0, 3000))}
+    stale: Arguments = {**by_anybody, "stale": drawn(True)}
+    sized: Arguments = {**by_anybody, "size": drawn(0, 0, 0, 3000)}
     return (
         Move(op.Claim, {"worker": Each(worker)}, free),
         Move(op.Claim, {"worker": Each(worker), "task": Each(_some_known, nobody)}, 0.2),
@@ -229,7 +229,7 @@ def _of_leaders() -> tuple[Move, ...]:
     def copied(scene: Scene, _operation: Operation) -> bool:
         return _calm(scene)
 
-    stale: Arguments = {**node, "stale": Some(lambda _s: (True,))}
+    stale: Arguments = {**node, "stale": drawn(True)}
     return (
         Move(op.Elect, node, 0.8),
         Move(op.WriteAsLeader, node, 0.5, led),
@@ -257,13 +257,8 @@ def _looks(profile: BoardProfile) -> tuple[Move, ...]:
         Move(op.List, weight=0.4, writes=False),
         Move(op.Recover, weight=0.8, writes=False),
         Move(op.Settle, weight=0.3),
-        Move(common.Sleep, {"seconds": Some(lambda _s: (0.05, 0.2, 0.5))}, 0.5),
-        Move(
-            common.Sleep,
-            {"seconds": Some(lambda _s: (round(lease_s + 0.5, 3),))},
-            0.5,
-            waits_for_lease,
-        ),
+        Move(common.Sleep, {"seconds": drawn(0.05, 0.2, 0.5)}, 0.5),
+        Move(common.Sleep, {"seconds": drawn(round(lease_s + 0.5, 3))}, 0.5, waits_for_lease),
     )
 
 
@@ -278,7 +273,7 @@ def _faults(profile: BoardProfile) -> tuple[Move, ...]:
             Move(op.StartSecondServer, weight=0.2, when=_calm),
         )
     damages = ("garbage", "truncate", "flip", "empty", "delete")
-    damage = {"how": Some(lambda _s: damages), "seed": Some(lambda _s: range(100))}
+    damage = {"how": drawn(*damages), "seed": drawn(*range(100))}
     return (Move(op.CorruptBoard, damage, 0.6, _calm),)
 
 
@@ -309,10 +304,7 @@ def _background() -> tuple[Move, ...]:
     there = Each(lambda s: sorted(_model(s).spawned)[:1])
     return (
         Move(
-            op.SpawnWorker,
-            {"worker": Each(name), "behaviour": Some(lambda _s: BACKGROUND)},
-            0.7,
-            spawnable,
+            op.SpawnWorker, {"worker": Each(name), "behaviour": drawn(*BACKGROUND)}, 0.7, spawnable
         ),
         Move(op.StopWorker, {"worker": there}, 3),
         Move(op.KillWorker, {"worker": there}, 1),

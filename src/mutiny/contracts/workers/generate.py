@@ -12,7 +12,7 @@ from mutiny.contracts.workers.supported import supported
 from mutiny.kit import exploring, hazards
 from mutiny.kit import operations as common
 from mutiny.kit.domains import BAD_INPUT, casts, plain_name, strange_names, texts
-from mutiny.kit.exploring import Each, Explored, Move, Scene, Some
+from mutiny.kit.exploring import Each, Explored, Move, Scene, Some, drawn
 from mutiny.model.operation import Operation, walk
 
 NAMES = ("alpha", "beta", "gamma")
@@ -174,7 +174,7 @@ def _commands(names: str) -> tuple[Move, ...]:
         return 2.5 if _known(scene) else 12.0
 
     worker = Each(_known, wrong)
-    prompt, message = Some(lambda _s: PROMPTS), Some(lambda _s: MESSAGES)
+    prompt, message = drawn(*PROMPTS), drawn(*MESSAGES)
     reviewed = _review_is("needs_review")
     return (
         Move(op.Init, weight=0, writes=False, settled=False),
@@ -211,7 +211,7 @@ def _commands(names: str) -> tuple[Move, ...]:
             lambda s, o: 1.5 if _unclear(s, o) else 0.3,
             _resettable,
         ),
-        Move(op.Doctor, {"repair": Some(lambda _s: (False, False, True))}, 0.4, writes=False),
+        Move(op.Doctor, {"repair": drawn(False, False, True)}, 0.4, writes=False),
         Move(op.Status, weight=0.4, writes=False),
     )
 
@@ -233,12 +233,12 @@ def _progress() -> tuple[Move, ...]:
         Move(op.WaitForNeedsReview, {"worker": worker}, 4, _works),
         Move(
             op.Behave,
-            {"worker": worker, "turns": Some(lambda _s: TURNS)},
+            {"worker": worker, "turns": drawn(*TURNS)},
             0.7,
             lambda s, o: _running(s) and not _belief(s, o).tokens,
         ),
         Move(common.Settle, weight=0.3),
-        Move(common.Sleep, {"seconds": Some(lambda _s: (0.05, 0.2, 0.5))}, 0.5),
+        Move(common.Sleep, {"seconds": drawn(0.05, 0.2, 0.5)}, 0.5),
     )
 
 
@@ -268,15 +268,10 @@ def _faults(profile: Profile) -> tuple[Move, ...]:
         Move(op.KillTmuxSession, {"worker": worker}, 0.8, bearable),
         Move(op.KillAgent, {"worker": worker}, 0.8, bearable),
         Move(op.KillTmuxServer, weight=0.6, when=lambda s, o: seen(s, o) and not _tired(s)),
-        Move(op.PauseProcess, {"role": _one("daemon"), "seconds": _one(0.4)}, 0.6, manned),
-        Move(
-            op.PauseProcess,
-            {"role": _one("tmux"), "seconds": Some(lambda _s: (0.6, 2.5))},
-            0.6,
-            seen,
-        ),
-        Move(op.CorruptState, {"how": Some(lambda _s: op.CORRUPTIONS)}, 0.5, manned),
-        Move(op.MoveSource, {"path": Some(lambda _s: ("upstream.txt", "shared.txt"))}, 0.5, manned),
+        Move(op.PauseProcess, {"role": drawn("daemon"), "seconds": drawn(0.4)}, 0.6, manned),
+        Move(op.PauseProcess, {"role": drawn("tmux"), "seconds": drawn(0.6, 2.5)}, 0.6, seen),
+        Move(op.CorruptState, {"how": drawn(*op.CORRUPTIONS)}, 0.5, manned),
+        Move(op.MoveSource, {"path": drawn("upstream.txt", "shared.txt")}, 0.5, manned),
         Move(
             op.DirtySource,
             {"undo": undo},
@@ -289,10 +284,6 @@ def _faults(profile: Profile) -> tuple[Move, ...]:
             files=("state", "backup") if profile.has_backup else ("state",),
         ),
     )
-
-
-def _one(value: object) -> Some:
-    return Some(lambda _scene: (value,))
 
 
 def _place(scene: Scene, command: Operation) -> str:
