@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from mutiny.kit.contract import AnyContract
 
 AFTER_WITHIN_S = 30.0
-PHASES = ("setup", "before", "method", "recovery", "after", "rollback")
 
 
 @dataclass(frozen=True)

@@ -231,8 +231,6 @@ class Language:
     behaviours: tuple[str, ...] = ()
     reaches: Mapping[str, str] = field(default_factory=dict)
     """Operation -> blast radius, where it cannot be derived."""
-    disturbing: frozenset[str] = frozenset()
-    """Operations that count as a fault without being of that kind."""
 
     @property
     def vocabulary(self) -> Vocabulary:

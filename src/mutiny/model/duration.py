@@ -16,7 +16,6 @@ _UNITS = {
     "h": 3600.0,
     "hour": 3600.0,
 }
-UNITS = ("ms", "s", "seconds", "minutes", "hours")
 _ONE = r"\d+(?:\.\d+)?\s*(?:milliseconds?|ms|seconds?|sec|s|minutes?|mins?|m|hours?|h)"
 PATTERN = rf"{_ONE}(?:\s*{_ONE})*"
 """A regular expression for one span."""

@@ -12,8 +12,6 @@ from mutiny.kit.beliefs import Span
 from mutiny.model.operation import Operation
 from mutiny.model.violation import Violation
 
-GUARDS = {"rate_limited": "rate_limit_holds", "breaker_open": "breaker_closes"}
-
 
 def explain(
     model: BoardModel,

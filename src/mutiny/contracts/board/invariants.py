@@ -319,12 +319,6 @@ def numbers_are_true(check: Check) -> Iterable[Violation]:
 
 
 Invariant = Callable[[Check], Iterable[Violation]]
-OF_PICTURES: tuple[Invariant, ...] = (
-    *(tokens_grow, no_double_effect, dependencies_respected, cycles_refused, attempts_bounded),
-    *(single_owner, terminal_is_terminal, blocked_for_a_reason, state_readable),
-    *(stop_costs_nothing, no_crash),
-)
-"""Rules about what is seen, and was seen before."""
 OF_BELIEFS: tuple[Invariant, ...] = (
     *(batch_is_atomic, add_kept, nothing_invented, checkpoint_exact, repair_keeps_data),
     *(completion_kept, no_stuck_claim, claim_kept, status_is_honest, numbers_are_true),

@@ -508,8 +508,6 @@ OPERATIONS: dict[str, type[Operation]] = registry(
 
 WORKING = (Claim, Start, Complete, Fail, Release)
 """Commands of a worker that change the board: they count for a rate limit, and show that it lives."""
-READING = (Status, List)
-"""Commands that change nothing."""
 
 
 def task_of(operation: Operation) -> str | None:

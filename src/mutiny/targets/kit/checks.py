@@ -32,11 +32,6 @@ def check_inside(where: str, text: str) -> list[str]:
     ]
 
 
-def check_all_inside(where: str, texts: Iterable[str]) -> list[str]:
-    """The same for several."""
-    return [problem for text in texts for problem in check_inside(where, text)]
-
-
 def check_mounts(mounts: Iterable[str]) -> list[str]:
     """Directories of the machine have one meaning wherever Mutiny is started."""
     return [
