@@ -43,6 +43,7 @@ class BoardContract(ContractBase[BoardModel, BoardObservation]):
     rules = RULES
     judge_class = BoardJudge
     check_class = Check
+    seen_class = BoardObservation
 
     @property
     def scenarios(self) -> Mapping[str, tuple[Operation, ...]]:
@@ -52,10 +53,6 @@ class BoardContract(ContractBase[BoardModel, BoardObservation]):
     def first_model(self) -> BoardModel:
         """No board yet."""
         return BoardModel(self.profile)
-
-    def nothing_seen(self) -> BoardObservation:
-        """The observation before the first look."""
-        return BoardObservation()
 
     def outcomes(
         self, model: BoardModel, operation: Operation, moment: Moment[BoardObservation]

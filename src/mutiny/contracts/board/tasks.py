@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from graphlib import CycleError, TopologicalSorter
 
 from mutiny.contracts.board.operations import HELD, TERMINAL
 from mutiny.contracts.board.profile import BoardProfile
@@ -126,17 +127,10 @@ def attempt_over(task: Task, rest: Span | None) -> Task:
 
 def has_cycle(depends: Mapping[str, Iterable[str]]) -> bool:
     """Do some of these depend on each other in a circle?"""
-    left = {
-        name: {other for other in others if other in depends} for name, others in depends.items()
-    }
-    while left:
-        free = [name for name, needs in left.items() if not needs]
-        if not free:
-            return True
-        for name in free:
-            del left[name]
-        for needs in left.values():
-            needs.difference_update(free)
+    try:
+        TopologicalSorter(depends).prepare()
+    except CycleError:
+        return True
     return False
 
 

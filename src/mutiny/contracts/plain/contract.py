@@ -36,17 +36,10 @@ class PlainContract(ContractBase[ModelBase, Nothing]):
 
     name = "plain"
     lag_s = 0.0
+    seen_class = Nothing
     operations = OPERATIONS
     rules: Mapping[str, Rule] = {}
     scenarios: Mapping[str, tuple[Operation, ...]] = {}
-
-    def first_model(self) -> ModelBase:
-        """Nothing is the case."""
-        return ModelBase()
-
-    def nothing_seen(self) -> Nothing:
-        """The observation before the first look."""
-        return Nothing()
 
     def coverage(
         self, operation: Operation, before: Nothing, verdict: Verdict, model: Beliefs[ModelBase]

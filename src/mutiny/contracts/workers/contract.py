@@ -49,6 +49,7 @@ class WorkersContract(ContractBase[WorkersModel, Observation]):
     operations = operations.OPERATIONS
     rules = RULES
     judge_class = WorkersJudge
+    seen_class = Observation
 
     @property
     def scenarios(self) -> Mapping[str, tuple[Operation, ...]]:
@@ -68,10 +69,6 @@ class WorkersContract(ContractBase[WorkersModel, Observation]):
     def first_model(self) -> WorkersModel:
         """No workspace yet."""
         return WorkersModel(self.profile)
-
-    def nothing_seen(self) -> Observation:
-        """The observation before the first look."""
-        return Observation()
 
     def outcomes(
         self, model: WorkersModel, operation: Operation, moment: Moment[Observation]
