@@ -24,5 +24,8 @@ EQUIVALENT: dict[str, str] = {
     "873cb5f7": "a descriptor of a process that ends at once",
     "59eabd1b": "a descriptor of a process that ends at once",
     "bd5ee5bc": "a task that is always there",
+    "61da549e": "the time in a line of the log",
+    "7a8ddd98": "only a plant gets there",
+    "5e6e8086": "a pause of half a minute may be a second longer",
     "16da4a52": "a random label that is longer",
 }

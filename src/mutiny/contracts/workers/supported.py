@@ -31,7 +31,7 @@ def _has_words(profile: Profile, part: Operation) -> bool:
     if isinstance(part, DamageFile) and part.how == "stale" and part.file == "state":
         return profile.notices_damage  # nobody can say what an old state means that nobody notices
     if isinstance(part, DamageFile) and part.file == "backup":
-        return profile.has_backup
+        return profile.has_backup and part.how != "stale"  # of it nobody keeps old copies
     return part.type not in profile.lacks
 
 
