@@ -18,6 +18,7 @@ from longboat.errors import LongboatError
 from longboat.workers import commands, store
 from longboat.workers.config import Config, render
 from longboat.workers.gitops import Git
+from longboat.workers.opening import opened
 from longboat.workers.proc import Result
 from longboat.workers.state import Task
 from longboat.workers.store import Book, Home
@@ -225,3 +226,26 @@ def test_add(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
         assert Path(place.home.worktree("alpha"), ".claude", "settings.json").exists()
         assert place.git("status", "--porcelain", at=place.home.worktree("alpha")) == ""
         place.check_quiet()
+
+
+def test_start(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tree of an idle worker is never left on its half way to a newer trunk."""
+    commands.add(place.home, place.config, "alpha", "", "true")
+    state = store.read_state(place.home).state
+    idle = state.workers["alpha"]._replace(status="idle")
+    store.write_state(place.home, state.with_worker(idle))
+    place.move_master()
+    place.keep()
+    monkeypatch.setattr(commands, "_need_daemon", lambda home: None)
+    start = partial(commands.start, place.home, place.config, "alpha", "work")
+    heads = set()
+    for _ in killed_before_each_step(place, monkeypatch, start):
+        with opened(place.home, place.config, "the next one"):
+            pass
+        worktree = place.home.worktree("alpha")
+        assert place.git("status", "--porcelain", at=worktree) == ""
+        heads.add(place.git("rev-parse", "HEAD", at=worktree))
+        assert refusal(start) in ("", "Worker 'alpha' is not idle (status: working)")
+        assert place.git("rev-parse", "HEAD", at=worktree) == place.git("rev-parse", "master")
+        place.check_quiet()
+    assert len(heads) == 2, "killed before, and finished after the tree was to be moved"

@@ -219,12 +219,22 @@ def prepare_for_task(transaction: Transaction, worker: Worker) -> None:
     attached = git.checked_out(worker.worktree) == worker.branch
     if clean and attached and git.head(worker.worktree) == trunk:
         return
+    intent = Intent("prepare", worker.name)
+    transaction.begin(intent)
+    finish_prepare(transaction, intent)
+
+
+def finish_prepare(transaction: Transaction, intent: Intent) -> None:
+    """Bring the tree of an idle worker to the newest trunk, however far somebody else came."""
+    git, worker = transaction.git, transaction.book.state.workers[intent.worker]
     label = f"idle-{int(time.time())}-{os.urandom(2).hex()}"
     worktrees.preserve(git, transaction.home, worker.name, worker.branch, label, transaction.trunk)
     if git.in_rebase(worker.worktree):
         worktrees.restore_branch(git, worker.worktree, worker.branch)
-    worktrees.move_to(git, worker.worktree, worker.branch, trunk)
+    worktrees.move_to(git, worker.worktree, worker.branch, transaction.trunk_commit())
     git.change("clean", "-q", "-f", "-d", at=worker.worktree)
+    transaction.end(worker.name)
+    transaction.save()
 
 
 def repair_worktree(transaction: Transaction, worker: Worker) -> None:

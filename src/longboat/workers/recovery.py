@@ -32,6 +32,8 @@ def recover_one(transaction: Transaction, intent: Intent) -> None:
         lifecycle.finish_nuke(transaction, intent)
     elif intent.kind == "reset":
         lifecycle.finish_reset(transaction, intent)
+    elif intent.kind == "prepare":
+        lifecycle.finish_prepare(transaction, intent)
     elif intent.kind == "accept":
         landing.recover(transaction, intent)
     elif intent.kind == "rebase":
