@@ -6,6 +6,7 @@ catches. (Mutiny's own sweep does the same for every system call.)
 
 from __future__ import annotations
 
+import errno
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from longboat.errors import LongboatError
-from longboat.workers import commands, store
+from longboat.workers import commands, store, worktrees
 from longboat.workers.config import Config, render
 from longboat.workers.gitops import Git
 from longboat.workers.opening import opened
@@ -228,24 +229,27 @@ def test_add(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
         place.check_quiet()
 
 
-def test_start(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tree of an idle worker is never left on its half way to a newer trunk."""
+def test_start_that_fails_on_the_way_to_a_newer_trunk(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
     commands.add(place.home, place.config, "alpha", "", "true")
     state = store.read_state(place.home).state
     idle = state.workers["alpha"]._replace(status="idle")
     store.write_state(place.home, state.with_worker(idle))
     place.move_master()
-    place.keep()
     monkeypatch.setattr(commands, "_need_daemon", lambda home: None)
-    start = partial(commands.start, place.home, place.config, "alpha", "work")
-    heads = set()
-    for _ in killed_before_each_step(place, monkeypatch, start):
-        with opened(place.home, place.config, "the next one"):
-            pass
-        worktree = place.home.worktree("alpha")
-        assert place.git("status", "--porcelain", at=worktree) == ""
-        heads.add(place.git("rev-parse", "HEAD", at=worktree))
-        assert refusal(start) in ("", "Worker 'alpha' is not idle (status: working)")
-        assert place.git("rev-parse", "HEAD", at=worktree) == place.git("rev-parse", "master")
-        place.check_quiet()
-    assert len(heads) == 2, "killed before, and finished after the tree was to be moved"
+    worktree = place.home.worktree("alpha")
+
+    def half(*_: object) -> None:
+        Path(worktree, "old.txt").unlink()
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="No space left"):
+        patch.setattr(worktrees, "move_to", half)
+        commands.start(place.home, place.config, "alpha", "work")
+    assert place.git("status", "--porcelain", at=worktree)
+    with opened(place.home, place.config, "whoever comes next"):
+        pass
+    assert place.git("status", "--porcelain", at=worktree) == ""
+    assert place.git("rev-parse", "HEAD", at=worktree) == place.git("rev-parse", "master")
+    place.check_quiet()
