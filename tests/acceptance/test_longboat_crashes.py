@@ -244,9 +244,10 @@ def test_start_that_fails_on_the_way_to_a_newer_trunk(
         Path(worktree, "old.txt").unlink()
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    with monkeypatch.context() as patch, pytest.raises(OSError, match="No space left"):
+    with monkeypatch.context() as patch:
         patch.setattr(worktrees, "move_to", half)
-        commands.start(place.home, place.config, "alpha", "work")
+        with pytest.raises(OSError, match="No space left"):
+            commands.start(place.home, place.config, "alpha", "work")
     assert place.git("status", "--porcelain", at=worktree)
     with opened(place.home, place.config, "whoever comes next"):
         pass
