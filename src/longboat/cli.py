@@ -23,6 +23,10 @@ def main(arguments: list[str] | None = None) -> int:
         from longboat.workers import hook
 
         return hook.main([word for word in given if word != "hook"])
+    if given[:1] == ["batch"]:
+        from longboat.batch import cli as batches
+
+        return batches.main(given[1:])
     if given[:1] in (["board"], ["broker"], ["crew"]):
         from longboat.board import cli as boards
 

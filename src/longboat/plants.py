@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from longboat.batch import plants as batch_plants
 from longboat.board.plants import ROWS
 from longboat.workers import process_plants, sweep_plants, work_plants
 
@@ -15,7 +16,8 @@ from longboat.workers import process_plants, sweep_plants, work_plants
 class Plant(NamedTuple):
     """One bug: what it does and how it is reached, which kind it is, and where it was seen.
 
-    ``boards`` names the task boards (A, B, C) that can have it; none: it is one of the workers'.
+    ``boards`` names the task boards (A, B, C) that can have it; ``part`` is `pipeline` for those of
+    `longboat batch`; neither: it is one of the workers'.
     """
 
     name: str
@@ -25,6 +27,11 @@ class Plant(NamedTuple):
     sweep: str = ""
     """For a bug that only a sweep finds reliably: its kind, scenario and operation."""
     boards: str = ""
+    part: str = ""
+    scenario: str = ""
+    """The scenario that finds it, where its table says one."""
+    rule: str = ""
+    """The rule that it breaks there."""
 
 
 _BY_SCENARIOS = (*work_plants.ROWS, *process_plants.ROWS)
@@ -32,4 +39,15 @@ WORKER_PLANTS: dict[str, Plant] = {
     row[0]: Plant(*row) for row in (*_BY_SCENARIOS, *sweep_plants.ROWS)
 }
 BOARD_PLANTS: dict[str, Plant] = {row[0]: Plant(*row[:4], boards=row[4]) for row in ROWS}
-PLANTS: dict[str, Plant] = {**WORKER_PLANTS, **BOARD_PLANTS}
+
+
+def _of_batches(row: tuple[str, str, str, str, str, str]) -> Plant:
+    name, what, kind, source, found_by, rule = row
+    swept = found_by.startswith("sweep ")
+    sweep = found_by.removeprefix("sweep ") if swept else ""
+    scenario = sweep.split()[1] if swept else found_by
+    return Plant(name, what, kind, source, sweep, part="pipeline", scenario=scenario, rule=rule)
+
+
+BATCH_PLANTS: dict[str, Plant] = {row[0]: _of_batches(row) for row in batch_plants.ROWS}
+PLANTS: dict[str, Plant] = {**WORKER_PLANTS, **BOARD_PLANTS, **BATCH_PLANTS}

@@ -116,7 +116,7 @@ def cases() -> Iterator[Case]:
         length = len(entry.operations)
         yield Case("longboat", name, f"scenario {entry.scenario}", entry.rule, length)
     for plant in PLANTS.values():
-        if plant.sweep and not plant.boards:
+        if plant.sweep and not plant.boards and not plant.part:
             yield Case("longboat", plant.name, f"sweep {plant.sweep}")
     for one in BOARDS:
         finder = f"scenario {one['scenario']}"
@@ -133,7 +133,7 @@ def cases() -> Iterator[Case]:
 
 def _fits(plant: str, target: str) -> bool:
     boards = PLANTS[plant].boards
-    return PARTS[target] in boards if target in PARTS else not boards
+    return PARTS[target] in boards if target in PARTS else not (boards or PLANTS[plant].part)
 
 
 @cache

@@ -30,5 +30,7 @@ def command(as_json: bool) -> int:
         if plant.sweep:
             kind, scenario, at = plant.sweep.split()
             echo(f"    Found by: mutiny sweep {kind} --scenario {scenario} --at {at}")
+        elif plant.scenario:
+            echo(f"    Found by: mutiny run --scenario {plant.scenario} ({plant.rule})")
     echo(f"{len(PLANTS)} plants")
     return 0

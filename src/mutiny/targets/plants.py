@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from mutiny.errors import UsageError, nearest
 from mutiny.kit.descriptor import TargetForm
 
-_BOARDS = {
-    "longboat": "",
+if TYPE_CHECKING:
+    from longboat.plants import Plant
+
+_PARTS = {
+    "longboat": "sessions",
     "longboat-board": "A",
     "longboat-broker": "B",
     "longboat-crew": "C",
+    "longboat-batch": "pipeline",
 }
-"""Which of longboat's boards a target is; empty: none of them, but its workers."""
+"""Which part of longboat a target is: its sessions, one of its boards, or its batches."""
+
+
+def _parts_of(plant: Plant) -> tuple[str, ...]:
+    return (plant.part,) if plant.part else tuple(plant.boards) or ("sessions",)
 
 
 def check_plants(spec: TargetForm, plant: str) -> None:
@@ -21,7 +31,7 @@ def check_plants(spec: TargetForm, plant: str) -> None:
         return
     if not any("{plant}" in value for value in spec.environment.values()):
         raise UsageError(f"target {target!r} has no plants; its file says {{plant}} nowhere")
-    if target not in _BOARDS and spec.program != "longboat":
+    if target not in _PARTS and spec.program != "longboat":
         return  # what it knows is its own matter
     from longboat.plants import PLANTS
 
@@ -30,7 +40,6 @@ def check_plants(spec: TargetForm, plant: str) -> None:
             raise UsageError(
                 f"unknown plant {name!r}{nearest(name, list(PLANTS))}; see `mutiny plants`"
             )
-        board = _BOARDS.get(target)
-        fitting = [one for one, part in _BOARDS.items() if part in (PLANTS[name].boards or [""])]
-        if board is not None and target not in fitting:
+        fitting = [one for one, part in _PARTS.items() if part in _parts_of(PLANTS[name])]
+        if target in _PARTS and target not in fitting:
             raise UsageError(f"plant {name!r} belongs to {', '.join(fitting)}, not to {target!r}")

@@ -1,0 +1,1 @@
+"""`longboat batch`: plan tasks, run them in workspaces, gate them, and merge what passed."""

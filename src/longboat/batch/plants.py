@@ -1,0 +1,226 @@
+"""The bugs that `longboat batch` can be asked to have; `longboat.plants` adds them to its table.
+
+Plain rows: name, what it does, kind, where it was seen, and what finds it: a scenario (or `sweep KIND
+SCENARIO COMMAND`) and the rule that it breaks there.
+"""
+
+from __future__ import annotations
+
+_BLOCKED = "merge while blocked"
+_LOST = "lost work"
+_FLOW = "wrong flow"
+_LEFT = "leftovers"
+_TRUTH = "untrue reports"
+_STATE = "state corruption"
+_KNOWN = "a promise of batch orchestrators"
+
+ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
+    (
+        "budget-checked-after-merge",
+        "The budget is looked at when the batch is merged already.",
+        _BLOCKED,
+        "bernstein#3254",
+        "task_budget",
+        "batch.within_budget",
+    ),
+    (
+        "run-budget-ignored",
+        "Only the budget of a task is looked at, not that of the run.",
+        _BLOCKED,
+        _KNOWN,
+        "run_budget",
+        "batch.within_budget",
+    ),
+    (
+        "validator-error-passes",
+        "A validator that gave no verdict counts as passed.",
+        _BLOCKED,
+        "gastown#4469",
+        "validator_dies",
+        "batch.validated",
+    ),
+    (
+        "manifest-block-warns",
+        "What was not declared is told and merged, although that blocks.",
+        _BLOCKED,
+        "seen in a real batch orchestrator",
+        "manifest_blocks",
+        "batch.declared",
+    ),
+    (
+        "merged-before-doctor",
+        "The whole comes to the branch without the doctor having looked at it.",
+        _BLOCKED,
+        "bernstein PR#4429",
+        "doctor_of_the_whole",
+        "batch.main_is_tested",
+    ),
+    (
+        "doctor-timeout-passes",
+        "A doctor that does not end in time counts as passed.",
+        _BLOCKED,
+        "gastown#4469",
+        "doctor_hangs",
+        "batch.main_is_tested",
+    ),
+    (
+        "main-moved-ignored",
+        "The branch is moved although somebody else moved it meanwhile: that commit is gone.",
+        _LOST,
+        _KNOWN,
+        "main_moves",
+        "batch.only_forward",
+    ),
+    (
+        "resume-trusts-intent",
+        "What was about to land counts as landed after a crash.",
+        _LOST,
+        "taskplane#102",
+        "killed_before_landing",
+        "batch.complete_is_merged",
+    ),
+    (
+        "work-kept-in-workspace-only",
+        "What passed its gates is kept in the workspace alone.",
+        _LOST,
+        "gastown PR#3203",
+        "one_task",
+        "batch.as_due",
+    ),
+    (
+        "dirty-checkout-overwritten",
+        "The branch moves while the user is in the middle of something in the checkout.",
+        _LOST,
+        _KNOWN,
+        "user_edits",
+        "batch.rejects_illegal",
+    ),
+    (
+        "complete-with-failures",
+        "A run is called complete although a task has failed.",
+        _TRUTH,
+        "gascity-packs PR#172",
+        "never_works",
+        "batch.complete_is_merged",
+    ),
+    (
+        "complete-run-again",
+        "Resume runs a task again that is merged.",
+        _FLOW,
+        "AI-Employee#695",
+        "killed_between_batches",
+        "batch.not_run_again",
+    ),
+    (
+        "dependency-before-merge",
+        "A task begins when what it needs has passed its gates, and is not merged yet.",
+        _FLOW,
+        _KNOWN,
+        "dependencies",
+        "batch.dependency_first",
+    ),
+    (
+        "locks-ignored",
+        "Tasks that write the same thing share a batch.",
+        "race conditions",
+        _KNOWN,
+        "locks",
+        "batch.locks_kept",
+    ),
+    (
+        "read-lock-ignored",
+        "A task shares a batch with one that writes what it reads.",
+        "race conditions",
+        _KNOWN,
+        "read_locks",
+        "batch.locks_kept",
+    ),
+    (
+        "retries-without-end",
+        "A task that always fails is tried for ever.",
+        _FLOW,
+        "seen in a real batch orchestrator",
+        "never_works",
+        "batch.attempts_bounded",
+    ),
+    (
+        "second-run-allowed",
+        "A run begins although another one is not finished.",
+        _FLOW,
+        "seen in a real batch orchestrator",
+        "two_runs",
+        "batch.rejects_illegal",
+    ),
+    (
+        "failed-run-exits-zero",
+        "A run that failed ends with exit code 0.",
+        _TRUTH,
+        "seen in a real batch orchestrator",
+        "idle_agent",
+        "batch.exit_agrees",
+    ),
+    (
+        "clean-without-force",
+        "Clean deletes without being told that it is meant.",
+        _LOST,
+        _KNOWN,
+        "clean",
+        "batch.rejects_illegal",
+    ),
+    (
+        "workspaces-left",
+        "Workspaces of merged tasks stay for ever.",
+        _LEFT,
+        "agent-orchestrator#3921",
+        "one_task",
+        "batch.nothing_left",
+    ),
+    (
+        "merge-leftovers",
+        "What only the merge needed stays for ever.",
+        _LEFT,
+        "seen in a real batch orchestrator",
+        "one_task",
+        "batch.nothing_left",
+    ),
+    (
+        "gate-children-left",
+        "What agents and gates leave running is not ended.",
+        _LEFT,
+        "agent-orchestrator#3537",
+        "stray_processes",
+        "batch.processes_end",
+    ),
+    (
+        "checkout-left-behind",
+        "The branch moves, and the user's checkout of it does not.",
+        _STATE,
+        _KNOWN,
+        "one_task",
+        "batch.checkout_follows",
+    ),
+    (
+        "secret-in-log",
+        "What an agent says is kept with the secrets in it.",
+        "unsafe",
+        _KNOWN,
+        "secret",
+        "batch.no_secret",
+    ),
+    (
+        "batch-state-in-place",
+        "The state is written over the old one instead of beside it.",
+        _STATE,
+        "gascity#1933",
+        "sweep crash validator_blocks SetTaskStatus",
+        "batch.state_whole",
+    ),
+    (
+        "batch-state-unsynced",
+        "The state is renamed into its place before it is on the disk.",
+        _STATE,
+        _KNOWN,
+        "sweep fsync validator_blocks SetTaskStatus",
+        "batch.state_whole",
+    ),
+)

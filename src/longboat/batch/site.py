@@ -1,0 +1,138 @@
+"""One command at work: home, settings, git, the run's state and log, and the processes it has started."""
+
+from __future__ import annotations
+
+import os
+import signal
+from types import FrameType, SimpleNamespace
+
+from longboat.batch.config import Config
+from longboat.batch.store import Events, Home
+from longboat.batch.values import Run
+from longboat.planting import planted
+from longboat.workers.gitops import Git
+from longboat.workers.proc import Result
+from longboat.workers.proc import run as run_program
+from longboat.workers.processes import Identity, all_pids, identify, send, wait_dead
+
+MARK = "LONGBOAT_BATCH_RUN"
+"""Everything that a run starts carries this variable, so that nothing of it is ever forgotten."""
+
+
+class Stopped(Exception):
+    """Somebody asked the command to stop; what is under way was broken off."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"stopped by {signal.Signals(number).name}")
+        self.number = number
+
+
+class Site:
+    """What the steps of a run share."""
+
+    def __init__(self, home: Home, config: Config, git: Git, run: Run) -> None:
+        self.home = home
+        self.config = config
+        self.git = git
+        self.state = run
+        self.events = Events(home, run.id)
+        self._signal = 0
+
+    # --- the state ------------------------------------------------------------------------------
+
+    def save(self, run: Run) -> None:
+        """The new state, on the disk before anything follows from it."""
+        self.home.save(run)
+        self.state = run
+
+    # --- references and checkouts -----------------------------------------------------------------
+
+    @property
+    def trunk(self) -> str:
+        """The branch that work lands on."""
+        return f"refs/heads/{self.config.main}"
+
+    def kept(self, name: str) -> str:
+        """The reference that keeps a commit of this run from being lost."""
+        return f"refs/longboat/batch/{self.state.id}/{name}"
+
+    @property
+    def checkout_site(self) -> SimpleNamespace:
+        """As the module that brings the user's checkout along wants it."""
+        return SimpleNamespace(
+            git=self.git,
+            home=self.home,
+            config=SimpleNamespace(default_branch=self.config.main),
+            log=lambda text: self.events.say("checkout.kept", text=text),
+        )
+
+    # --- processes --------------------------------------------------------------------------------
+
+    def program(
+        self,
+        argv: list[str],
+        at: str,
+        timeout_s: float,
+        task: str = "",
+        stdin: bytes = b"",
+        more: dict[str, str] | None = None,
+    ) -> Result:
+        """Run a foreign program in a directory; it is ended with the run, wherever it hides."""
+        self.check()
+        environment = {**os.environ, MARK: self.state.id, **(more or {})}
+        if task:
+            environment["TASK_ID"] = task
+        result = run_program(
+            ["env", "-C", at, *argv], timeout_s=timeout_s, stdin=stdin, environment=environment
+        )
+        if not planted("gate-children-left"):
+            self.reap(task)
+        self.check()
+        return result
+
+    def reap(self, task: str = "") -> None:
+        """End what a task, or the whole run, has left running."""
+        for _ in range(100):
+            living = marked(self.state.id, task)
+            if not living:
+                return
+            for one in living:
+                send(one, signal.SIGKILL)
+            wait_dead(living, 0.5)
+
+    # --- being stopped ------------------------------------------------------------------------------
+
+    def listen(self) -> None:
+        """From now on a signal ends what runs, and the next step does not begin."""
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, self._stop)
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        self._signal = number
+        for one in marked(self.state.id, ""):
+            send(one, signal.SIGKILL)
+
+    def check(self) -> None:
+        """Raise when the command was asked to stop."""
+        if self._signal:
+            raise Stopped(self._signal)
+
+
+def marked(run_id: str, task: str) -> list[Identity]:
+    """Live processes of a run, or of one of its tasks."""
+    marks = {f"{MARK}={run_id}".encode()}
+    if task:
+        marks.add(f"TASK_ID={task}".encode())
+    found = []
+    for pid in all_pids():
+        if pid == os.getpid():
+            continue
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                variables = set(file.read().split(b"\0"))
+        except OSError:
+            continue  # another user's process, or it just ended
+        identity = identify(pid) if marks <= variables else None
+        if identity is not None:
+            found.append(identity)
+    return found
