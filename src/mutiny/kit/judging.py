@@ -17,6 +17,7 @@ from mutiny.kit.answer import Answer
 from mutiny.kit.beliefs import GIVEN_UP, ModelBase, distinct
 from mutiny.kit.crash import how_it_died
 from mutiny.kit.domains import BAD_INPUT, strange
+from mutiny.kit.moments import At, InterruptOrchestrator, KillOrchestrator
 from mutiny.kit.outcome import Outcome, reasons
 from mutiny.kit.questions import CERTAIN, Heard, Judged, Moment, Questions
 from mutiny.model.operation import Kind, Operation
@@ -60,6 +61,8 @@ class Judge(Questions[Model, Seen]):
             return special
         if isinstance(operation, common.Parallel | common.Interleave):
             return self._at_once(model, operation, result)
+        if isinstance(operation, At):
+            return self._at_moment(model, operation, result)
         if isinstance(operation, common.Trace):
             return self._inner(model, operation.operation, result)
         if isinstance(operation, common.SweepPoint | common.KillDuring):
@@ -284,6 +287,34 @@ class Judge(Questions[Model, Seen]):
             return Judged(Verdict.INCONCLUSIVE, (model,), None, GIVEN_UP)
         found = self.unordered(parts, result.inner, deepest)
         return Judged(Verdict.BUG, (model,), found, deepest.reason, followed=False)
+
+    def _at_moment(self, model: Model, operation: At, result: OperationResult) -> Judged[Model]:
+        """A command, and what was done at one of its moments: another command, its end, or a fault."""
+        if len(result.inner) != 2:
+            return Judged(Verdict.INCONCLUSIVE, (model,))
+        answer, command, then = result.inner[0], operation.operation, operation.then
+        if not result.fired:  # the moment never came
+            ran = self.part(model, command, answer)
+            return replace(ran, verdict=Verdict.INCONCLUSIVE, violation=None)
+        if then.kind is Kind.COMMAND:
+            return self._at_once(model, common.Parallel((command, then)), result)
+        moment = self.moment(answer)
+        if isinstance(then, InterruptOrchestrator):
+            trouble = None if answer.signal is not None else self._trouble(command, answer)
+            if trouble is not None:
+                verdict = Verdict.TIMEOUT if answer.timed_out else Verdict.BUG
+                return Judged(verdict, self.stopped(model, command, moment), trouble)
+        if isinstance(then, InterruptOrchestrator | KillOrchestrator):
+            models = self.stopped(model, command, moment)
+            struck = distinct(self.struck(one, operation, moment) for one in models)
+            return Judged(Verdict.SUCCESS, struck, None, "it was ended", half_done=True)
+        hindered = self.excuses(then) is None
+        return any_of(
+            [
+                self.command(one, command, answer, hindered=hindered)
+                for one in self.follows(model, then, moment)
+            ]
+        )
 
     # --- faults ----------------------------------------------------------------------------------------
 

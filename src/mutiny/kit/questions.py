@@ -204,6 +204,12 @@ class Questions(Generic[Model, Seen]):
         right = self.contract.outcomes(model, operation, replace(moment, seen=None))
         return distinct((model, *(one.after for one in right)))
 
+    def stopped(
+        self, model: Model, operation: Operation, moment: Moment[Seen]
+    ) -> tuple[Model, ...]:
+        """What may be the case after a command that was ended at one of its moments."""
+        return self.unknown(model, operation, moment)
+
     def after_wrong_answer(
         self, model: Model, operation: Operation, moment: Moment[Seen]
     ) -> tuple[Model, ...]:
