@@ -1,0 +1,19 @@
+"""The batch contract, described."""
+
+from __future__ import annotations
+
+from mutiny.kit.descriptor import Descriptor, Lazy
+
+DESCRIPTOR = Descriptor(
+    "batch",
+    "a batch orchestrator",
+    Lazy("mutiny.contracts.batch.operations:OPERATIONS"),
+    Lazy("mutiny.contracts.batch.language:LANGUAGE"),
+    Lazy("mutiny.contracts.batch.rules:RULES"),
+    Lazy("mutiny.contracts.batch.about:ABOUT"),
+    Lazy("mutiny.targets.batch.spec:BatchSpec"),
+    Lazy("mutiny.targets.batch.live:BatchLive"),
+    targets=("longboat-batch",),
+    default_for=frozenset({"accept"}),
+    rank=3,
+)

@@ -1,0 +1,141 @@
+"""What exploration may do with a batch orchestrator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+
+from mutiny.contracts.batch import operations as op
+from mutiny.contracts.batch.profile import BatchProfile
+from mutiny.contracts.batch.supported import supported
+from mutiny.kit import hazards
+from mutiny.kit.exploring import Around, Each, Explored, Move, Scene, Some
+from mutiny.kit.moments import At, EndsCommand, InterruptOrchestrator, KillOrchestrator
+from mutiny.kit.operations import KillDuring, Settle, SweepPoint
+from mutiny.model.operation import Operation, walk
+
+PLANS: tuple[tuple[str, ...], ...] = (
+    ("a",),
+    ("a", "b"),
+    ("a", "b needs=a"),
+    ("a", "b needs=a", "c needs=a"),
+    ("a writes=core", "b writes=core", "c reads=core"),
+    ("a does=shares", "b does=shares"),
+    ("a does=fails,works", "b needs=a"),
+    ("a does=fails", "b"),
+    ("a does=strays", "b"),
+    ("a tokens=300", "b tokens=300 needs=a"),
+    ("job", "job-2 needs=job", "job-21"),
+    ("a does=leaves", "b does=tells"),
+)
+KNOBS = (
+    *(("max_parallel", "1"), ("max_parallel", "3"), ("max_retries", "0"), ("max_retries", "2")),
+    *(("test", "block"), ("style", "warn"), ("test", "off")),
+    *(("manifest", "block"), ("manifest", "off"), ("rescope", "off"), ("rescope", "on")),
+    *(("budget", "block"), ("task_tokens", "200"), ("run_tokens", "500"), ("budget", "warn")),
+    *(("canary", "block"), ("cleanup", "never"), ("failure_policy", "stop")),
+)
+SAYS = (
+    *(("test", "fail"), ("test", "pass"), ("test", "crash"), ("test", "garbage")),
+    *(("lint", "fail"), ("lint", "pass"), ("doctor", "fail"), ("doctor", "pass")),
+    ("style", "fail"),
+)
+MOMENTS = ("worker", "task_doctor", "merging", "integration_doctor", "landing", "landed")
+
+
+def explored(profile: BatchProfile) -> Explored:
+    """All of it, for one target."""
+    return Explored(
+        opening=lambda scene: (op.Init(), op.Plan(scene.pick(PLANS))),
+        moves=(
+            Move(op.Init, weight=0.2),
+            Move(op.Plan, {"tasks": Some(lambda _scene: PLANS)}, weight=0.8),
+            Move(op.Run, weight=4.0, when=_may_be_served),
+            Move(op.Resume, weight=3.0, when=_may_be_served),
+            Move(op.Status, weight=0.7, writes=False),
+            Move(op.LogsQuery, weight=0.3, writes=False),
+            Move(op.LogsTimeline, weight=0.2, writes=False),
+            Move(op.Clean, weight=0.5, when=_may_be_served),
+            Move(op.SetTaskStatus, {"task": Each(_tasks), "status": Each(_settable)}, weight=0.6),
+            Move(op.Configure, {"name": Each(lambda _scene: ("max_parallel",)), **_value()}, 0.2),
+            *(
+                Move(op.Configure, {"name": _is(name), "value": _is(value)}, weight=0.25)
+                for name, value in KNOBS
+            ),
+            *(
+                Move(op.GateSays, {"gate": _is(gate), "verdict": _is(verdict)}, weight=0.25)
+                for gate, verdict in SAYS
+            ),
+            Move(op.MoveMain, weight=0.3),
+        ),
+        around=(
+            *(
+                Around(At, partial(_at, moment), certain=True, fits=_drives, weight=1.2)
+                for moment in MOMENTS
+                if not profile.moments or moment in profile.moments
+            ),
+            *hazards.broken(profile.sure_calls),
+            *hazards.disks(lambda _scene, _operation: "state"),
+        ),
+        recovery=lambda _scene: (*_calm(), op.Status(), op.Resume(), op.Status(), Settle()),
+        supported=partial(supported, profile),
+        pairable=_pairable,
+        follows=_follows,
+        refused=lambda operation: operation,
+    )
+
+
+def _calm() -> Iterable[Operation]:
+    return (op.GateSays("test"), op.GateSays("lint"), op.GateSays("doctor"))
+
+
+def _is(value: str) -> Each:
+    return Each(lambda _scene: (value,))
+
+
+def _value() -> dict[str, Each]:
+    return {"value": Each(lambda _scene: ("2",))}
+
+
+def _may_be_served(scene: Scene, operation: Operation) -> bool:
+    return scene.walk.served(operation) is not False
+
+
+def _tasks(scene: Scene) -> tuple[str, ...]:
+    names = {name for one in scene.walk.models if one.run for name in one.run.tasks}
+    return (*sorted(names), "nobody")
+
+
+def _settable(_scene: Scene) -> tuple[str, ...]:
+    return ("pending", "skipped")
+
+
+def _drives(_scene: Scene, operation: Operation) -> bool:
+    """A run that is sure to end well has all moments."""
+    return isinstance(operation, op.Run)
+
+
+def _follows(_scene: Scene, operation: Operation) -> Iterable[Operation]:
+    """Whoever broke a run off goes on with it, so that the beliefs know again what there is."""
+    parts = list(walk(operation))
+    driven = any(isinstance(part, op.LONG) for part in parts)
+    broken = any(isinstance(part, (EndsCommand, SweepPoint, KillDuring)) for part in parts)
+    return (op.Resume(),) if driven and broken else ()
+
+
+def _at(moment: str, scene: Scene, operation: Operation) -> Operation:
+    then = scene.pick(
+        (
+            KillOrchestrator(),
+            KillOrchestrator(alone=True),
+            InterruptOrchestrator("SIGTERM"),
+            InterruptOrchestrator("SIGINT"),
+            op.MoveMain(),
+            op.Status(),
+        )
+    )
+    return At(moment, operation, then)
+
+
+def _pairable(_scene: Scene, one: Operation, other: Operation) -> bool:
+    return not (isinstance(one, op.Init) or isinstance(other, op.Init))

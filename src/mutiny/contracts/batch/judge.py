@@ -1,0 +1,101 @@
+"""What the kit's judge does not know of a batch: what a killed run leaves, and what a lie is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from mutiny.contracts.batch import operations as op
+from mutiny.contracts.batch.forecast import forecast
+from mutiny.contracts.batch.model import BatchModel
+from mutiny.contracts.batch.observation import BatchSeen
+from mutiny.kit.answer import Answer
+from mutiny.kit.beliefs import distinct
+from mutiny.kit.judging import Judge, Moment
+from mutiny.kit.questions import Heard, after_step
+from mutiny.model.operation import Operation
+from mutiny.model.violation import Violation
+
+
+class BatchJudge(Judge[BatchModel, BatchSeen]):
+    """Judges one operation between two looks."""
+
+    def unknown(
+        self, model: BatchModel, operation: Operation, moment: Moment[BatchSeen]
+    ) -> tuple[BatchModel, ...]:
+        """A run that was broken off may be anywhere on its way."""
+        if not isinstance(operation, op.LONG) or not model.home or model.damaged:
+            return super().unknown(model, operation, moment)
+        right = self.contract.outcomes(model, operation, replace(moment, seen=None))
+        driven = [one.after for one in right if one.after.run is not model.run]
+        if not driven or all(one.run is None for one in driven):
+            return distinct((model, *(one.after for one in right)))
+        begun = model
+        if isinstance(operation, op.Run):
+            begun = model.begun(operation.name, moment.before)
+        end = forecast(begun, moment.before)
+        return distinct(
+            (begun.broken_off(end.tasks, end.run), *(one.after for one in right), model)
+        )
+
+    def excuses(self, fault: Operation) -> frozenset[str] | None:
+        """Somebody else's commit, or a dead agent, is no reason to fail."""
+        if isinstance(fault, op.MoveMain | op.KillWorker):
+            return frozenset()
+        return super().excuses(fault)
+
+    def follows(
+        self, model: BatchModel, operation: Operation, moment: Moment[BatchSeen]
+    ) -> Sequence[BatchModel]:
+        """The beliefs after a step that is not said to the target."""
+        if isinstance(operation, op.Configure):
+            return (replace(model, knobs=model.knobs.set(operation.name, operation.value)),)
+        if isinstance(operation, op.GateSays):
+            return (replace(model, gates={**model.gates, operation.gate: operation.verdict}),)
+        if isinstance(operation, op.EditSource):
+            return (replace(model, edited=not operation.undo),)
+        if isinstance(operation, op.KillWorker):
+            return (replace(model.fault(str(operation)), lost=model.lost | {operation.task}),)
+        if isinstance(operation, op.TruncateState):
+            return (replace(model.fault(str(operation)), damaged=not operation.back),)
+        if isinstance(operation, op.MoveMain):
+            return (model,)
+        return (after_step(model, operation),)
+
+    def dishonest(self, model: BatchModel, heard: Heard) -> Violation | None:
+        """Exit code and status agree, and what is printed of a run is what is so."""
+        operation, result, answer = heard.operation, heard.result, heard.answer
+        status = answer.said.get("status")
+        ends = status if isinstance(operation, op.LONG) and isinstance(status, str) else None
+        if ends is not None and (ends == "complete") != (result.exit_code == 0):
+            text = f"{operation} says {ends}, but ends with exit code {result.exit_code}."
+            return self.violation("exit_agrees", text)
+        if not heard.alone or self.seen.error is not None:
+            return None
+        shown = None if self.seen.run is None else self.seen.run.status
+        word = self.contract.word(ends)  # type: ignore[attr-defined]
+        if ends is not None and shown is not None and word != shown:
+            text = f"{operation} says that the run is {ends}; it is {shown}."
+            return self.violation("status_true", text)
+        if not isinstance(operation, op.Status):
+            return None
+        return self._untrue(answer)
+
+    def _untrue(self, answer: Answer) -> Violation | None:
+        """What a status says that is not so."""
+        run, said = self.seen.run, answer.said
+        if run is None:
+            told = said.get("id")
+            return self.violation("status_true", f"It names a run {told}.") if told else None
+        tasks = said.get("tasks")
+        shown = tasks if isinstance(tasks, dict) else {}
+        for name, one in run.tasks.items():
+            row = shown.get(name)
+            status = row.get("status") if isinstance(row, dict) else None
+            status = self.contract.word(status)  # type: ignore[attr-defined]
+            if status != one.status or (status == "complete") > (self.seen.landed(name) > 0):
+                text = f"It says that {name} is {status}; it is {one.status}, and has come to the "
+                return self.violation(
+                    "status_true", f"{text}branch {self.seen.landed(name)} times.", name
+                )
+        return None

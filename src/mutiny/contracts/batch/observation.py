@@ -1,0 +1,166 @@
+"""What is seen of a batch orchestrator at one moment: its state, git, its log, and what the doubles did."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mutiny.kit.contract import SeenBase
+
+TASK_STATUSES = ("pending", "running", "validated", "complete", "skipped", "failed", "review")
+RUN_STATUSES = ("running", "paused", "failed", "complete")
+DONE = ("complete", "skipped")
+UNFINISHED = ("running", "paused")
+MOST_SHOWN = 20
+
+
+@dataclass(frozen=True)
+class TaskSeen:
+    """A task in the target's state."""
+
+    status: str
+    attempts: int | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class RunSeen:
+    """A run in the target's state."""
+
+    name: str
+    status: str
+    reason: str = ""
+    tasks: Mapping[str, TaskSeen] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """An agent that was started for a task, as the agent itself wrote it down."""
+
+    task: str
+    number: int
+    present: frozenset[str]
+    """Tasks whose work lay in the workspace when it began."""
+    ended: bool = False
+    code: int | None = None
+    tokens: int = 0
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A gate that was asked, as the gate itself wrote it down."""
+
+    gate: str
+    task: str
+    tree: str
+    passed: bool
+    canary: bool = False
+
+
+@dataclass(frozen=True)
+class Head:
+    """A commit that the branch was at."""
+
+    sha: str
+    tree: str
+    foreign: bool = False
+    """Somebody else brought it there."""
+
+
+@dataclass(frozen=True)
+class GitSeen:
+    """The user's repository."""
+
+    head: str | None = None
+    commits: frozenset[str] = frozenset()
+    heads: tuple[Head, ...] = ()
+    """Where the branch has been, the newest first."""
+    landed: Mapping[str, int] = field(default_factory=dict)
+    """Task -> how often its work came to the branch."""
+    files: frozenset[str] = frozenset()
+    shared: tuple[str, ...] = ()
+    """The lines of the file that several tasks write."""
+    lost: tuple[str, ...] = ()
+    """Commits of others that are no longer on the branch."""
+    dirty: tuple[str, ...] = ()
+    edit_kept: bool = True
+    """The user's own edit, if there is one, is still there."""
+    left: tuple[str, ...] = ()
+    """References, remotes, worktrees and half merges that are not the user's."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchSeen(SeenBase):
+    """Everything that one look tells."""
+
+    home: bool = False
+    """There is a home for batches."""
+    plan: str | None = None
+    """The bytes of the plan, as a hash."""
+    runs: Mapping[str, RunSeen] = field(default_factory=dict)
+    git: GitSeen | None = None
+    attempts: tuple[Attempt, ...] = ()
+    asked: tuple[Asked, ...] = ()
+    bad_events: tuple[str, ...] = ()
+    """Lines of the log that are not as they should be, each with the reason."""
+    events: int = 0
+    """Lines of the log."""
+    event_types: frozenset[str] = frozenset()
+    processes: tuple[str, ...] = ()
+    """What runs in the box and was not asked for."""
+    workspaces: tuple[str, ...] = ()
+    """Directories in which tasks were worked on, or batches put together."""
+    told: tuple[str, ...] = ()
+    """Files in which the secret stands."""
+    outside: tuple[str, ...] = ()
+    """Files that appeared where nobody may write."""
+    digest: str = ""
+    """All bytes of the home."""
+
+    @property
+    def run(self) -> RunSeen | None:
+        """The newest run."""
+        return self.runs[max(self.runs, key=_order)] if self.runs else None
+
+    def attempts_of(self, task: str) -> list[Attempt]:
+        """All agents that were started for a task."""
+        return [one for one in self.attempts if one.task == task]
+
+    def tokens_of(self, task: str) -> int:
+        """What its agents say that they have used."""
+        return sum(one.tokens for one in self.attempts_of(task))
+
+    def landed(self, task: str) -> int:
+        """How often its work came to the branch."""
+        return 0 if self.git is None else self.git.landed.get(task, 0)
+
+    def as_json(self) -> dict[str, object]:
+        """The journal's form: short, because there are many."""
+        run, git = self.run, self.git
+        return {
+            "home": self.home,
+            "error": self.error,
+            "runs": {name: one.status for name, one in self.runs.items()},
+            "tasks": {} if run is None else {name: one.status for name, one in run.tasks.items()},
+            "landed": {} if git is None else dict(git.landed),
+            "head": None if git is None or git.head is None else git.head[:12],
+            "dirty": [] if git is None else list(git.dirty),
+            "left": [] if git is None else list(git.left),
+            "attempts": len(self.attempts),
+            "asked": len(self.asked),
+            "bad_events": list(self.bad_events),
+            "processes": list(self.processes),
+            "workspaces": list(self.workspaces[:MOST_SHOWN]),
+            "told": list(self.told),
+            "outside": list(self.outside),
+        }
+
+    def standing(self) -> Hashable:
+        """How things stand, without times."""
+        return repr((self.as_json(), self.events))
+
+
+def _order(name: str) -> tuple[int, Any]:
+    digits = "".join(one for one in name if one.isdigit())
+    return (int(digits) if digits else 0, name)

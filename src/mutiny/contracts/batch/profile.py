@@ -1,0 +1,27 @@
+"""How a batch orchestrator differs from the contract's ideal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from mutiny.kit.profile import Limits, TargetProfile
+
+
+@dataclass(frozen=True)
+class BatchLimits(Limits):
+    """Seconds that a correct target may take."""
+
+    command_s: float = 30.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchProfile(TargetProfile):
+    """What one target promises."""
+
+    limits: BatchLimits = field(default_factory=BatchLimits)
+    cost_per_1k: float = 0.002
+    """What 1000 tokens cost."""
+    settable: tuple[str, ...] | None = None
+    """Knobs that can be set; None: all."""
+    moments: tuple[str, ...] = ()
+    """Moments of a run that can be told; the target's file fills it in."""

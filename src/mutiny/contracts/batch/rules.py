@@ -1,0 +1,60 @@
+"""The promises of a batch orchestrator: id, class of failure, sentence."""
+
+from __future__ import annotations
+
+from mutiny.kit.rules import rules_of
+
+_BLOCKED = "Merge while blocked"
+_LOST = "Lost work"
+_STATE = "Corrupted state"
+_FLOW = "Wrong flow"
+_LEFT = "Leftovers"
+_TRUTH = "Untrue reports"
+_SAFE = "Unsafe"
+
+TIER_0 = (
+    ("within_budget", _BLOCKED, "Nothing is merged that a budget blocks."),
+    (
+        "validated",
+        _BLOCKED,
+        "Nothing is merged that a blocking validator has not passed, also when it could not run.",
+    ),
+    ("declared", _BLOCKED, "Nothing is merged that a task had not declared, where that blocks."),
+    ("no_text_lost", _BLOCKED, "Work that does not merge is never merged over somebody else's."),
+    (
+        "main_is_tested",
+        _BLOCKED,
+        "The branch is never at a commit that its doctor has not passed.",
+    ),
+    ("state_whole", _STATE, "The state can be read at any time: it is whole, or the one before."),
+    ("only_forward", _LOST, "The branch only moves forward: nobody's commit leaves it."),
+)
+TIER_1 = (
+    ("complete_is_merged", _LOST, "What is complete is merged, and a complete run has no rest."),
+    ("merged_once", _FLOW, "A task is merged at most once in a run."),
+    ("merged_is_complete", _TRUTH, "What is merged is called complete when a command has ended."),
+    ("dependency_first", _FLOW, "A task begins when everything that it needs is merged."),
+    ("not_run_again", _FLOW, "What is complete is not run again."),
+    ("as_due", _FLOW, "Runs and tasks end as plan, settings and gates say."),
+    ("locks_kept", "Race conditions", "Tasks with conflicting locks never share a batch."),
+    ("attempts_bounded", _FLOW, "A task is not tried for ever."),
+    ("status_true", _TRUTH, "Status tells what is so."),
+    ("looks_only", _TRUTH, "Status and logs change no byte."),
+    ("exit_agrees", _TRUTH, "Exit code and status agree."),
+    ("resume_repeats", _FLOW, "To resume a complete run changes nothing."),
+)
+TIER_2 = (
+    ("stop_costs_nothing", _FLOW, "An attempt that was broken off from outside is not counted."),
+    ("nothing_left", _LEFT, "No workspace, branch, remote or half merge outlives its use."),
+    ("processes_end", _LEFT, "Nothing that a command has started outlives it."),
+    ("failure_has_text", _TRUTH, "What failed, or waits for somebody, says why."),
+    ("events_whole", _STATE, "Every line of the log parses, and says when, what and in which run."),
+    ("no_secret", _SAFE, "No secret stands in any file that is kept."),
+    ("own_files_out", _SAFE, "Only what tasks have written gets into their commits."),
+    ("stays_inside", _SAFE, "No name leads out of the run's directory."),
+    ("clean_as_named", _LOST, "Clean deletes what it names, and nothing else."),
+    ("checkout_follows", _STATE, "A checkout that nobody edited is clean at the new tip."),
+    ("edit_kept", _LOST, "An edit that the user has not committed is never lost."),
+    ("plan_repeats", _FLOW, "The same plan gives the same bytes."),
+)
+RULES = rules_of("batch", *TIER_0, *TIER_1, *TIER_2)

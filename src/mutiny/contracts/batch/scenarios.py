@@ -1,0 +1,295 @@
+"""Ready sequences: what a batch orchestrator must do, and what must never happen to it."""
+
+from __future__ import annotations
+
+from mutiny.contracts.batch.operations import (
+    Clean,
+    Configure,
+    EditSource,
+    GateSays,
+    Init,
+    KillWorker,
+    LogsQuery,
+    LogsTimeline,
+    MoveMain,
+    Plan,
+    Resume,
+    Run,
+    SetTaskStatus,
+    Status,
+    TruncateState,
+)
+from mutiny.contracts.batch.profile import BatchProfile
+from mutiny.kit.moments import At, InterruptOrchestrator, KillOrchestrator
+from mutiny.kit.operations import ExpectError, Parallel, Reset, Settle
+from mutiny.model.operation import Operation
+
+Steps = tuple[Operation, ...]
+_END: Steps = (Status(), Settle())
+
+
+def _planned(*tasks: str) -> Steps:
+    return (Reset(), Init(), Plan(tasks))
+
+
+def _run_to_end(*tasks: str) -> Steps:
+    return (*_planned(*tasks), Run(), *_END)
+
+
+def _blocked(*tasks: str, knobs: dict[str, str], gates: dict[str, str] | None = None) -> Steps:
+    """A run that something must stop; afterwards its way out."""
+    settings = tuple(Configure(name, value) for name, value in knobs.items())
+    said = tuple(GateSays(name, verdict) for name, verdict in (gates or {}).items())
+    return (*_planned(*tasks), *settings, *said, Run(), Status())
+
+
+def _killed(moment: str, *tasks: str, alone: bool = False) -> Steps:
+    """A run that dies at a moment, and two resumes: the second has nothing to do."""
+    died = At(moment, Run(), KillOrchestrator(alone=alone))
+    return (*_planned(*tasks), died, Status(), Resume(), Resume(), *_END)
+
+
+def _interrupted(moment: str, signal: str, *tasks: str) -> Steps:
+    stopped = At(moment, Run(), InterruptOrchestrator(signal))
+    return (*_planned(*tasks), stopped, Status(), Resume(), *_END)
+
+
+TWO = ("a", "b needs=a")
+FLOW: dict[str, Steps] = {
+    "one_task": (*_run_to_end("a"), LogsQuery(), LogsQuery(task="a"), LogsTimeline(), Resume()),
+    "dependencies": _run_to_end("a", "b needs=a", "c needs=a,b", "d"),
+    "dependency_of_a_batch": (
+        *_planned("a", "b", "c needs=a"),
+        Configure("max_parallel", "4"),
+        Run(),
+        *_END,
+    ),
+    "locks": _run_to_end("a writes=core", "b writes=core", "c writes=docs"),
+    "read_locks": _run_to_end("a writes=core", "b reads=core"),
+    "conflict": _run_to_end("a does=shares", "b does=shares", "c does=shares"),
+    "second_try": _run_to_end("a does=fails,works", "b needs=a"),
+    "never_works": (
+        *_planned("a does=fails", "b", "c needs=a"),
+        Run(),
+        Status(),
+        ExpectError(Resume()),
+        ExpectError(SetTaskStatus("b", "pending")),
+        SetTaskStatus("a", "skipped"),
+        Resume(),
+        *_END,
+    ),
+    "idle_agent": (*_planned("a does=idle"), ExpectError(Run()), Status()),
+    "stop_at_failure": (
+        *_planned("a does=fails", "b", "c"),
+        Configure("failure_policy", "stop"),
+        Configure("max_parallel", "1"),
+        ExpectError(Run()),
+        Status(),
+    ),
+    "workspaces_kept": (*_planned("a"), Configure("cleanup", "never"), Run(), *_END),
+    "plan_twice": (*_planned(*TWO), Plan(TWO), Run(), *_END),
+    "wrong_plans": (
+        Reset(),
+        ExpectError(Plan(("a",))),
+        Init(),
+        ExpectError(Init()),
+        ExpectError(Run()),
+        ExpectError(Resume()),
+        ExpectError(Plan(())),
+        ExpectError(Plan(("a", "a"))),
+        ExpectError(Plan(("a needs=z",))),
+        ExpectError(Plan(("a needs=b", "b needs=a"))),
+        ExpectError(Plan(("../up",))),
+        ExpectError(Plan(("/abs",))),
+        Plan(("a",)),
+        ExpectError(Run("../../up")),
+        Run("r7"),
+        ExpectError(Run("r7")),
+        *_END,
+    ),
+    "clean": (
+        *_planned("a"),
+        ExpectError(Clean()),
+        Run(),
+        ExpectError(Clean(force=False)),
+        Clean(),
+        ExpectError(Clean(name="r1")),
+        Run(),
+        *_END,
+    ),
+    "two_runs": (
+        *_planned("a does=fails,fails,works", "b"),
+        Run("r1"),
+        SetTaskStatus("a"),
+        ExpectError(Run("r2")),
+        Resume(),
+        Plan(("c",)),
+        Run("r2"),
+        Clean(name="r1"),
+        *_END,
+    ),
+    "secret": _run_to_end("a does=tells"),
+    "stray_processes": _run_to_end("a does=leaves", "b"),
+}
+BLOCKED: dict[str, Steps] = {
+    "task_budget": _blocked("a tokens=500", "b", knobs={"budget": "block", "task_tokens": "100"}),
+    "run_budget": _blocked(
+        "a tokens=300",
+        "b tokens=300 needs=a",
+        "c tokens=300 needs=b",
+        knobs={"budget": "block", "run_tokens": "500"},
+    ),
+    "task_cost": _blocked("a tokens=5000", knobs={"budget": "block", "task_cost": "0.005"}),
+    "run_cost": _blocked(
+        "a tokens=3000",
+        "b tokens=3000 needs=a",
+        knobs={"budget": "block", "run_cost": "0.01"},
+    ),
+    "budget_warns": (
+        *_planned("a tokens=500"),
+        Configure("budget", "warn"),
+        Configure("task_tokens", "100"),
+        Run(),
+        *_END,
+    ),
+    "budget_of_retries": _blocked(
+        "a tokens=80 does=fails,works", knobs={"budget": "block", "task_tokens": "100"}
+    ),
+    "validator_blocks": (
+        *_blocked("a", "b", knobs={"test": "block"}, gates={"test": "fail"}),
+        SetTaskStatus("a"),
+        SetTaskStatus("b"),
+        GateSays("test"),
+        Resume(),
+        *_END,
+    ),
+    "validator_dies": _blocked("a", knobs={"style": "block"}, gates={"style": "crash"}),
+    "validator_babbles": _blocked(
+        "a", knobs={"architecture": "block"}, gates={"architecture": "garbage"}
+    ),
+    "validator_hangs": _blocked(
+        "a", knobs={"review": "block", "gate_timeout_s": "1"}, gates={"review": "hang"}
+    ),
+    "validator_warns": (
+        *_planned("a"),
+        Configure("test", "warn"),
+        GateSays("test", "fail"),
+        Run(),
+        *_END,
+    ),
+    "manifest_blocks": _blocked(
+        "a does=strays", "b", knobs={"manifest": "block", "rescope": "off"}
+    ),
+    "manifest_rescope": (
+        *_planned("a does=strays"),
+        Configure("manifest", "block"),
+        Run(),
+        *_END,
+    ),
+    "manifest_warns": (
+        *_planned("a does=strays"),
+        Configure("rescope", "off"),
+        Run(),
+        *_END,
+    ),
+    "lint_fails": _blocked("a", knobs={}, gates={"lint": "fail"}),
+    "doctor_fails": _blocked("a", knobs={}, gates={"doctor": "fail"}),
+    "doctor_dies": _blocked("a", knobs={}, gates={"doctor": "crash"}),
+    "doctor_hangs": _blocked(
+        "a", knobs={"gate_timeout_s": "1", "max_retries": "0"}, gates={"doctor": "hang"}
+    ),
+    "doctor_of_the_whole": (
+        *_blocked("a", "b", knobs={}, gates={"doctor": "apart"}),
+        GateSays("doctor"),
+        SetTaskStatus("a"),
+        SetTaskStatus("b"),
+        Resume(),
+        *_END,
+    ),
+    "canary": (*_planned("a"), Configure("canary", "block"), Run(), *_END),
+    "blind_doctor": _blocked("a", knobs={"canary": "block"}, gates={"doctor": "blind"}),
+    "blocked_after_crash": (
+        *_planned("a", "b needs=a"),
+        Configure("test", "block"),
+        At("worker", Run(), KillOrchestrator()),
+        GateSays("test", "fail"),
+        ExpectError(Resume()),
+        Status(),
+    ),
+    "budget_after_crash": (
+        *_planned("a tokens=80", "b tokens=80"),
+        Configure("budget", "block"),
+        Configure("run_tokens", "100"),
+        At("task_doctor", Run(), KillOrchestrator()),
+        ExpectError(Resume()),
+        Status(),
+    ),
+}
+CHAOS: dict[str, Steps] = {
+    "killed_in_work": _killed("worker", *TWO),
+    "killed_alone": _killed("worker", "a", "b", alone=True),
+    "killed_in_task_doctor": _killed("task_doctor", "a", "b"),
+    "killed_merging": _killed("merging", "a", "b"),
+    "killed_in_doctor": _killed("integration_doctor", "a", "b"),
+    "killed_before_landing": _killed("landing", "a", "b needs=a"),
+    "killed_after_landing": _killed("landed", "a", "b needs=a"),
+    "killed_between_batches": _killed("between_batches", *TWO),
+    "killed_while_saving": _killed("saving", "a"),
+    "killed_twice": (
+        *_planned(*TWO),
+        At("landed", Run(), KillOrchestrator()),
+        At("worker", Resume(), KillOrchestrator()),
+        Resume(),
+        *_END,
+    ),
+    "interrupted": _interrupted("worker", "SIGINT", "a", "b"),
+    "terminated": _interrupted("integration_doctor", "SIGTERM", *TWO),
+    "terminated_landing": _interrupted("landing", "SIGTERM", "a"),
+    "worker_killed": (*_planned("a", "b"), At("worker", Run(), KillWorker("a")), *_END),
+    "worker_killed_too_often": (
+        *_planned("a"),
+        Configure("max_retries", "0"),
+        At("worker", Run(), KillWorker("a")),
+        SetTaskStatus("a"),
+        Resume(),
+        *_END,
+    ),
+    "main_moves": (*_planned("a", "b"), At("landing", Run(), MoveMain()), *_END),
+    "main_moves_early": (*_planned("a"), At("worker", Run(), MoveMain()), MoveMain(), *_END),
+    "user_edits": (
+        *_planned("a"),
+        EditSource(),
+        ExpectError(Run()),
+        Status(),
+        EditSource(undo=True),
+        Resume(),
+        *_END,
+    ),
+    "run_against_run": (*_planned("a"), Parallel((Run(), Run())), *_END),
+    "resume_against_resume": (
+        *_planned(*TWO),
+        At("worker", Run(), KillOrchestrator()),
+        Parallel((Resume(), Resume())),
+        *_END,
+    ),
+    "status_against_run": (*_planned("a"), At("worker", Run(), Status()), *_END),
+    "resume_against_run": (*_planned("a"), At("integration_doctor", Run(), Resume()), *_END),
+    "clean_against_run": (*_planned("a"), At("worker", Run(), Clean()), *_END),
+    "state_cut_off": (
+        *_planned(*TWO),
+        At("between_batches", Run(), KillOrchestrator()),
+        TruncateState(),
+        ExpectError(Status()),
+        ExpectError(Resume()),
+        ExpectError(Run()),
+        TruncateState(back=True),
+        Resume(),
+        *_END,
+    ),
+}
+SCENARIOS: dict[str, Steps] = {**FLOW, **BLOCKED, **CHAOS}
+
+
+def scenarios_of(profile: BatchProfile) -> dict[str, Steps]:
+    """Those that make sense for this target."""
+    return {name: steps for name, steps in SCENARIOS.items() if name not in profile.skips}

@@ -1,0 +1,85 @@
+"""A task of a plan in one line: `b needs=a writes=core does=fails,works tokens=500`.
+
+What the agent does with it is part of the line, so that a sequence says everything that happens in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+
+BEHAVIOURS = ("works", "fails", "idle", "strays", "shares", "tells", "leaves", "waits")
+"""What an agent may do at an attempt: its work; nothing but fail; change nothing; also write a file that it
+has not declared; also add a line to a file that others write; print a secret; leave a process running; wait
+until it is killed.
+"""
+LISTS = ("needs", "reads", "writes", "does")
+SHARED_FILE = "shared.txt"
+
+
+@dataclass(frozen=True)
+class Task:
+    """One task as it is planned."""
+
+    id: str
+    needs: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    does: tuple[str, ...] = ("works",)
+    """At each attempt; the last one for all that follow."""
+    tokens: int = 0
+    """What the agent says that each attempt used."""
+
+    @property
+    def file(self) -> str:
+        """The file that only this task writes."""
+        return f"work/{self.id}.txt"
+
+    @property
+    def stray(self) -> str:
+        """The file that it has not declared."""
+        return f"extra/{self.id}.txt"
+
+    @property
+    def declared(self) -> tuple[str, ...]:
+        """The files that its plan names."""
+        return (self.file, SHARED_FILE) if "shares" in self.does else (self.file,)
+
+    def behaviour(self, attempt: int) -> str:
+        """What the agent does at an attempt, counted from 1."""
+        return self.does[min(attempt, len(self.does)) - 1]
+
+    def conflicts(self, other: Task) -> bool:
+        """May they not share a batch?"""
+        mine, others = set(self.writes), set(other.writes)
+        return bool(mine & (others | set(other.reads)) or others & set(self.reads))
+
+
+@cache
+def read_task(line: str) -> Task:
+    """A task from its line; ValueError says what is wrong with it."""
+    name, *words = line.split(" ")
+    values: dict[str, object] = {}
+    for word in words:
+        key, _, value = word.partition("=")
+        if key in LISTS and value:
+            values[key] = tuple(value.split(","))
+        elif key == "tokens" and value.isdigit():
+            values[key] = int(value)
+        else:
+            raise ValueError(f"task {line!r}: {word!r} is none of needs=, reads=, writes=, does=")
+    task = Task(name, **values)  # type: ignore[arg-type]
+    unknown = [word for word in task.does if word not in BEHAVIOURS]
+    if unknown:
+        raise ValueError(f"task {line!r}: {unknown[0]!r} is none of {', '.join(BEHAVIOURS)}")
+    return task
+
+
+def in_circle(tasks: Iterable[Task]) -> bool:
+    """Do tasks depend on each other in a circle?"""
+    left = {task.id: set(task.needs) for task in tasks}
+    while free := [name for name, needs in left.items() if not needs & left.keys()]:
+        for name in free:
+            del left[name]
+    return bool(left)

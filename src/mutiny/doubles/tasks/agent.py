@@ -1,0 +1,79 @@
+"""A coding agent for one task, without a model: `agent ... PROMPT`, in the task's workspace.
+
+The prompt names the task; what is done at this attempt stands in the script.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+
+from mutiny.doubles.tasks.records import Desk
+
+TASK = re.compile(r"Do task (\S+)")
+
+
+def main(desk: Desk, arguments: list[str]) -> int:
+    """Work on the task as the script says."""
+    named = TASK.search(arguments[-1])
+    if named is None:
+        sys.stderr.write("agent: the prompt names no task\n")
+        return 70
+    task = named[1]
+    mine = desk.script().get("tasks", {}).get(task, {})
+    does = mine.get("does", ["works"])
+    present = sorted(os.listdir("work")) if os.path.isdir("work") else []
+    number = desk.write("agent", task, present=present, pid=os.getpid())
+    desk.hold("agent")
+    desk.hold(f"agent-{task}")
+    behaviour = does[min(number, len(does)) - 1]
+    code = act(task, number, behaviour, mine.get("secret", ""))
+    tokens = mine.get("tokens", 0)
+    desk.write("agent_end", task, tokens=tokens, code=code, attempt=number)
+    usage = {"input_tokens": tokens, "output_tokens": 0}
+    print(json.dumps({"type": "result", "is_error": code != 0, "usage": usage}))
+    return code
+
+
+def act(task: str, number: int, behaviour: str, secret: str) -> int:
+    """One attempt; its exit code."""
+    if behaviour == "fails":
+        sys.stderr.write("agent: this attempt was meant to fail\n")
+        return 1
+    if behaviour == "waits":
+        time.sleep(3600)
+    if behaviour == "idle":
+        return 0
+    write(f"work/{task}.txt", f"{task} attempt {number}\n")
+    if behaviour == "strays":
+        write(f"extra/{task}.txt", f"{task} attempt {number}\n")
+    if behaviour == "shares":
+        with open("shared.txt", "a", encoding="utf-8") as file:
+            file.write(f"line of {task}\n")
+    if behaviour == "tells":
+        print(f"my key is {secret}")
+    if behaviour == "leaves":
+        leave()
+    return 0
+
+
+def leave() -> None:
+    """A process of its own session that nobody waits for."""
+    subprocess.Popen(
+        ["sleep", "3600"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+def write(path: str, text: str) -> None:
+    """A file with this text."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)

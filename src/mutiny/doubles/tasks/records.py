@@ -1,0 +1,62 @@
+"""What the doubles of a batch read and write, lean by intention: they start thousands of times.
+
+script.json  what each task's agent does, and what each gate says
+record.jsonl  what they did, a line each
+holds/WORD  whoever comes there waits as long as the file is there, and says so in holds/WORD.reached
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+LONGEST_WAIT_S = 60.0
+"""Nobody waits for ever."""
+
+
+class Desk:
+    """The directory in which the doubles find their script."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def script(self) -> dict[str, Any]:
+        """What is to be done."""
+        try:
+            with open(os.path.join(self.path, "script.json"), encoding="utf-8") as file:
+                found: dict[str, Any] = json.load(file)
+        except FileNotFoundError:
+            return {}
+        return found
+
+    def write(self, what: str, subject: str, **more: object) -> int:
+        """One line of the record; returns how many of its kind and subject there are now."""
+        path = os.path.join(self.path, "record.jsonl")
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            mark = f'"what": "{what}", "of": {json.dumps(subject)}'
+            with open(path, encoding="utf-8") as file:
+                number = sum(mark in line for line in file) + 1
+            fields = json.dumps({"number": number, "at": time.monotonic(), **more})[1:]
+            os.write(descriptor, f"{{{mark}, {fields}\n".encode())
+        finally:
+            os.close(descriptor)
+        return number
+
+    def hold(self, word: str) -> None:
+        """Wait here as long as somebody wants it."""
+        place = os.path.join(self.path, "holds", word)
+        if not os.path.exists(place):
+            return
+        with open(place + ".reached", "w", encoding="utf-8"):
+            pass
+        until = time.monotonic() + LONGEST_WAIT_S
+        while os.path.exists(place) and time.monotonic() < until:
+            time.sleep(0.01)

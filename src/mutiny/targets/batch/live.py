@@ -1,0 +1,210 @@
+"""A batch orchestrator live in one box: its plan, its settings, and the doubles that it works with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, ClassVar
+
+from mutiny.box.results import Command
+from mutiny.contracts.batch import operations as op
+from mutiny.contracts.batch.observation import BatchSeen
+from mutiny.faults import content
+from mutiny.faults import files as file_faults
+from mutiny.faults import process as process_faults
+from mutiny.kit.contract import Evidence, StepContext
+from mutiny.kit.operations import Settle
+from mutiny.kit.views import ProcessView
+from mutiny.model.operation import Operation
+from mutiny.model.result import OperationResult
+from mutiny.system.files import BoxPath
+from mutiny.targets.batch.desk import SECRET, Desk
+from mutiny.targets.batch.observer import Observer
+from mutiny.targets.batch.spec import BatchSpec
+from mutiny.targets.kit.commands import settle
+from mutiny.targets.kit.live import Handler, LiveTarget
+from mutiny.targets.kit.moments import at_moment, matching, ready_for_moments
+from mutiny.targets.kit.options import LiveOptions
+from mutiny.targets.kit.waits import Wait
+from mutiny.targets.kit.watching import Changes
+
+PATIENCE_S = 10.0
+
+
+class BatchLive(LiveTarget):
+    """One batch orchestrator in one box."""
+
+    settling = Settle
+    waits: ClassVar[Mapping[type[Operation], Wait]] = {Settle: settle}
+
+    def __init__(self, spec: BatchSpec, directory: Path, options: LiveOptions) -> None:
+        super().__init__(spec, directory, options, doubles=False)
+        self.spec = spec
+        self._word_of = {operation: word for word, operation in spec.vocabulary.commands.items()}
+        self._plans = 0
+        self._kept_state: tuple[BoxPath, bytes] | None = None
+        self.values["desk"] = f"{self.box.inside_root}/desk"
+        self.desk = Desk(self.box.files / "desk")
+        self.changes = Changes(self.roots)
+        self.observer = Observer(self)
+
+    @property
+    def moments(self) -> Mapping[str, Any]:
+        """The moments that the target's file names."""
+        return self.spec.moments
+
+    @property
+    def holds(self) -> BoxPath:
+        """Where the doubles are told to wait."""
+        return self.desk.holds
+
+    def environment(self, worker: str | None = None) -> dict[str, str]:
+        """What the target's commands get: its settings, and a secret."""
+        set_to = {self.spec.knobs[name]: value for name, value in self.desk.knobs.items()}
+        return {self.spec.secret: SECRET, **super().environment(worker), **set_to}
+
+    def logs(self) -> list[BoxPath]:
+        """The event logs that there are."""
+        return list(matching(self, self.filled(self.spec.events)))
+
+    # --- the engine's side -----------------------------------------------------------------------
+
+    def prepare(self, operations: Sequence[Operation]) -> None:
+        """Make what must be there from the beginning, for what is planned."""
+        super().prepare(operations)
+        ready_for_moments(self, operations)
+
+    def reopen(self) -> None:
+        """The world has ended; a new box goes on from the files that it left."""
+        super().reopen()
+        self.changes = Changes(self.roots)
+
+    def observe(self) -> BatchSeen:
+        """One complete look."""
+        return self.observer.observe()
+
+    def evidence(self) -> Evidence:
+        """What is kept of the target when something went wrong."""
+        logs = [*self.logs(), self.desk.record]
+        log = "\n".join(one.read_said() for one in logs if one.exists())
+        return self.told(log, self.kept(self.spec.logs))
+
+    def roots(self) -> tuple[BoxPath, ...]:
+        """The directories whose changes count: the target's state and the user's repository."""
+        return (self.outside(self.state_directory()), self.box.files / "source")
+
+    def bystanders(self, operation: Operation) -> Sequence[ProcessView]:
+        """Nobody else runs."""
+        return ()
+
+    @property
+    def patience_s(self) -> float:
+        """How long an agent that is just being started is waited for."""
+        return PATIENCE_S
+
+    # --- commands ----------------------------------------------------------------------------------
+
+    def command(self, operation: Operation, context: StepContext) -> OperationResult:
+        """Say one command and hear its answer."""
+        ready = self.sweepable(operation, context)
+        return ready if isinstance(ready, OperationResult) else self.run(ready[0])
+
+    def sweepable(
+        self, operation: Operation, context: StepContext
+    ) -> tuple[Command, tuple[str, ...]] | OperationResult:
+        """The command that an operation means."""
+        word = self._word_of.get(operation.type, "")
+        spec = self.spec.commands.get(word)
+        if spec is None:
+            return self.lacking(operation)
+        given = {item.name: getattr(operation, item.name) for item in fields(operation)}
+        if isinstance(operation, op.Plan):
+            given["plan"] = self._write_plan(operation)
+        if isinstance(operation, op.Clean):
+            run = self.observer.newest(context.before)
+            given["force"] = "yes" if operation.force else ""
+            given["run"] = operation.name or run
+        if isinstance(operation, op.Run):
+            given["run"] = operation.name
+        return self.spoken(self.worded(spec, {**self.values, **given}), spec.timeout_s), ()
+
+    def _write_plan(self, operation: op.Plan) -> str:
+        """The plan as a file, and what the agents will do with it."""
+        tasks = operation.parsed()
+        self.desk.plan(tasks)
+        rows = [
+            {
+                "id": task.id,
+                "name": f"Task {task.id}",
+                "prompt": f"Do task {task.id} and nothing else.",
+                "depends": list(task.needs),
+                "reads": list(task.reads),
+                "writes": list(task.writes),
+                "files": list(task.declared),
+            }
+            for task in tasks
+        ]
+        self._plans += 1
+        place = self.box.files / "tmp" / f"plan-{self._plans}.json"
+        place.replace_bytes(json.dumps({"tasks": rows}).encode())
+        return self.box.inside(place)
+
+    # --- the user's side, and faults ---------------------------------------------------------------
+
+    def _configure(self, operation: Any, context: StepContext) -> OperationResult:
+        if operation.name not in self.spec.knobs:
+            return self.lacking(operation)
+        value = {"on": "true", "off": "false"}.get(operation.value, operation.value)
+        self.desk.configure(
+            operation.name, value if operation.name == "rescope" else operation.value
+        )
+        return OperationResult()
+
+    def _gate_says(self, operation: Any, context: StepContext) -> OperationResult:
+        self.desk.gate_says(operation.gate, operation.verdict)
+        return OperationResult()
+
+    def _edit_source(self, operation: Any, context: StepContext) -> OperationResult:
+        if operation.undo:
+            self.desk.note_edit(is_there=False)
+            return file_faults.clean_source(self.box, self.values["source"])
+        self.desk.note_edit(is_there=True)
+        return file_faults.dirty_source(self.box.files / "source")[0]
+
+    def _kill_worker(self, operation: Any, context: StepContext) -> OperationResult:
+        found = self.awaited(lambda: self._agents_of(operation.task))
+        return process_faults.kill(self.box, found, f"agent of {operation.task}")
+
+    def _agents_of(self, task: str) -> tuple[ProcessView, ...]:
+        pids = self.desk.agents_of(task)
+        return tuple(one for one in process_faults.views(self.box) if one.pid in pids)
+
+    def _move_main(self, operation: Any, context: StepContext) -> OperationResult:
+        result = file_faults.move_source(self.box, self.values["source"], operation.path)
+        self.observer.note_foreign()
+        return result
+
+    def _truncate_state(self, operation: Any, context: StepContext) -> OperationResult:
+        if operation.back:
+            if self._kept_state is None:
+                return OperationResult(1, stderr="no state was cut off", fired=False)
+            path, whole = self._kept_state
+            path.replace_bytes(whole)
+            return OperationResult(fired=True, technique="file put back")
+        found = self.observer.state_path(context.before)
+        if found is None or not found.exists():
+            return OperationResult(1, stderr="there is no state to cut off", fired=False)
+        self._kept_state = (found, found.read_bytes())
+        return content.damage(found, "truncate").inject()
+
+    handlers: ClassVar[Mapping[type[Operation], Handler]] = {
+        op.At: at_moment,
+        op.Configure: _configure,
+        op.GateSays: _gate_says,
+        op.EditSource: _edit_source,
+        op.KillWorker: _kill_worker,
+        op.MoveMain: _move_main,
+        op.TruncateState: _truncate_state,
+    }

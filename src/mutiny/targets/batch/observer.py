@@ -1,0 +1,352 @@
+"""Look at a live batch orchestrator: its state and log, git, processes, and what the doubles wrote down."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatch
+from typing import Any, Protocol
+
+from mutiny.box.box import Box
+from mutiny.box.results import Command, CommandResult
+from mutiny.contracts.batch.observation import (
+    Asked,
+    Attempt,
+    BatchSeen,
+    GitSeen,
+    Head,
+    RunSeen,
+    TaskSeen,
+)
+from mutiny.contracts.batch.tasks import SHARED_FILE
+from mutiny.faults.files import EDIT_MARKER, EDITED_FILE
+from mutiny.probes import git
+from mutiny.probes.sources import json_file, settled
+from mutiny.system.files import BoxPath
+from mutiny.targets.batch.desk import SECRET, Desk
+from mutiny.targets.batch.spec import BatchSpec, EventFields
+from mutiny.targets.kit.moments import matching
+from mutiny.targets.kit.pacing import Pacing
+
+PROBE_S = 20.0
+MOST_BYTES = 4 << 20
+WORK = "work/"
+
+
+class Looked(Protocol):
+    """What is looked at."""
+
+    box: Box
+    spec: BatchSpec
+    desk: Desk
+    pacing: Pacing
+    values: dict[str, Any]
+
+    def outside(self, inside: str) -> BoxPath: ...
+
+    def filled(self, text: str) -> str: ...
+
+    def state_directory(self) -> str: ...
+
+    def logs(self) -> list[BoxPath]: ...
+
+
+class Observer:
+    """Looks at one live target in one box."""
+
+    def __init__(self, live: Looked) -> None:
+        self._live = live
+        self._spec = live.spec
+        self._known: tuple[str, GitSeen] | None = None
+        """The repository's references, and what was seen with them."""
+        self._at_home: frozenset[str] | None = None
+
+    def observe(self) -> BatchSeen:
+        """One complete look."""
+        runs, error = self._runs()
+        records = self._live.desk.records()
+        bad, events, kinds = self._events()
+        digest, told = self._home()
+        return BatchSeen(
+            at=time.time(),
+            error=error,
+            pace=self._live.pacing.now(),
+            home=self._live.outside(self._live.state_directory()).is_dir(),
+            plan=self._plan(),
+            runs=runs,
+            git=self._git(),
+            attempts=_attempts(records),
+            asked=tuple(
+                Asked(one["what"], one["of"], one["tree"], one["passed"], one["canary"])
+                for one in records
+                if "tree" in one
+            ),
+            bad_events=bad,
+            events=events,
+            event_types=kinds,
+            processes=self._processes(),
+            workspaces=self._workspaces(),
+            told=told,
+            outside=self._outside(),
+            digest=digest,
+        )
+
+    # --- the target's files --------------------------------------------------------------------------
+
+    def _runs(self) -> tuple[dict[str, RunSeen], str | None]:
+        found: dict[str, RunSeen] = {}
+        words = self._spec.fields
+        for path in self._state_files():
+            raw = settled(lambda path=path: json_file(path))  # type: ignore[misc]
+            if not raw.exists:
+                continue
+            if raw.error is not None:
+                return found, f"{path.parent.name}: {raw.error}"
+            try:
+                found[str(raw.data[words.name])] = self._run(raw.data)
+            except (KeyError, TypeError, AttributeError, ValueError) as error:
+                return found, f"{path.parent.name}: it is no state of a run: {error!r}"
+        return found, None
+
+    def _run(self, data: Mapping[str, Any]) -> RunSeen:
+        words, mapped = self._spec.fields, self._spec.statuses
+        rows = data[words.tasks]
+        tasks = {
+            str(name): TaskSeen(
+                mapped.get(row[words.task_status], row[words.task_status]),
+                row.get(words.task_attempts),
+                str(row.get(words.task_error) or ""),
+            )
+            for name, row in rows.items()
+        }
+        status = mapped.get(data[words.status], data[words.status])
+        return RunSeen(str(data[words.name]), status, str(data.get(words.reason) or ""), tasks)
+
+    def _state_files(self) -> Iterator[BoxPath]:
+        pattern = self._live.filled(self._spec.state.glob)
+        return (path for path in matching(self._live, pattern) if "/." not in str(path))
+
+    def state_path(self, seen: BatchSeen) -> BoxPath | None:
+        """The state of the newest run."""
+        name = self.newest(seen)
+        files = list(self._state_files())
+        mine = [path for path in files if name and name in str(path.parent)]
+        found = mine or files
+        return found[-1] if found else None
+
+    def newest(self, seen: BatchSeen) -> str:
+        """The name of the newest run."""
+        run = seen.run
+        if run is not None:
+            return run.name
+        names = [path.parent.name for path in self._state_files()]
+        return names[-1] if names else ""
+
+    def _plan(self) -> str | None:
+        path = self._live.outside(self._live.filled(self._spec.plan))
+        return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
+
+    def _events(self) -> tuple[tuple[str, ...], int, frozenset[str]]:
+        """Bad lines of the logs, how many there are, and their types."""
+        bad: list[str] = []
+        kinds: set[str] = set()
+        count = 0
+        wanted = self._spec.event_fields
+        for log in self._live.logs():
+            text = log.read_bytes(MOST_BYTES).decode(errors="replace")
+            whole = text[: text.rfind("\n") + 1]  # the last line may just be written
+            for line in whole.splitlines():
+                count += 1
+                kind, problem = _event(line, wanted)
+                kinds.add(kind)
+                if problem:
+                    bad.append(f"{problem}: {line[:120]}")
+        return tuple(bad[:3]), count, frozenset(kinds)
+
+    def _home(self) -> tuple[str, tuple[str, ...]]:
+        """All bytes of the home outside of workspaces, and the files in which the secret stands."""
+        root = self._live.outside(self._live.state_directory())
+        if not root.is_dir():
+            return "", ()
+        quiet = [self._live.filled(one) for one in (*self._spec.quiet, *self._spec.workspaces)]
+        digest, told = hashlib.sha256(), []
+        for path in sorted(root.files(), key=str):
+            inside = self._live.box.inside(path)
+            if any(fnmatch(inside, f"{one}*") for one in quiet):
+                continue
+            try:
+                data = path.read_bytes(MOST_BYTES)
+            except OSError:
+                continue  # just removed, or not ours to read
+            digest.update(f"{inside}\0{len(data)}\0".encode() + data)
+            if SECRET.encode() in data:
+                told.append(inside.removeprefix(self._live.filled("{home}/")))
+        return digest.hexdigest(), tuple(told)
+
+    def _workspaces(self) -> tuple[str, ...]:
+        home = self._live.filled("{home}/")
+        return tuple(
+            self._live.box.inside(path).removeprefix(home)
+            for text in self._spec.workspaces
+            for path in matching(self._live, self._live.filled(text))
+        )
+
+    def _outside(self) -> tuple[str, ...]:
+        """Names beside the home, and in the box, that were not there at the first look."""
+        places = {
+            name: self._live.outside(self._live.filled(name))
+            for name in ("{home}", "{box}", "{tmp}")
+        }
+        own = self._live.outside(self._live.state_directory()).name
+        known = frozenset(
+            f"{word}/{name}"
+            for word, place in places.items()
+            for name in place.names()
+            if not (word == "{home}" and (name == own or name.startswith("."))) and word != "{tmp}"
+        )
+        if self._at_home is None:
+            self._at_home = known | {"{box}/bin", "{box}/doubles"}
+        return tuple(sorted(known - self._at_home))
+
+    # --- what the doubles wrote down -----------------------------------------------------------------
+
+    def _processes(self) -> tuple[str, ...]:
+        return tuple(
+            " ".join(one.argv)[:120] or one.name
+            for one in self._live.box.processes()
+            if one.state != "Z" and not one.asked_for
+        )
+
+    # --- git -----------------------------------------------------------------------------------------
+
+    def note_foreign(self) -> None:
+        """Somebody else has just moved the branch."""
+        head = git.resolve(self._git_dir(), f"refs/heads/{self._spec.branch}")
+        if head is not None:
+            self._live.desk.note_foreign(head)
+
+    def _git_dir(self) -> BoxPath:
+        return git.repository_dir(self._live.box.files / "source")
+
+    def _git(self) -> GitSeen | None:
+        now = git.fingerprint(self._git_dir(), index=True)
+        if self._known is None or self._known[0] != now:
+            seen = self._asked()
+            if seen is None:
+                return None
+            self._known = (now, seen)
+        dirty = self._run_git(
+            "--no-optional-locks", "status", "--porcelain", "--untracked-files=no"
+        )
+        if dirty.exit_code != 0:
+            return None
+        changed = tuple(line[3:] for line in dirty.stdout.splitlines())
+        edited = self._live.box.files / "source" / EDITED_FILE
+        kept = not self._live.desk.edited or EDIT_MARKER in edited.read_text(errors="replace")
+        return replace(self._known[1], dirty=changed, edit_kept=kept)
+
+    def _asked(self) -> GitSeen | None:
+        """Everything that only changes with a reference."""
+        branch = f"refs/heads/{self._spec.branch}"
+        step = "--format=%x1e%H%x1f%T"
+        asked = (
+            ("log", "--first-parent", "-m", "--name-only", step, branch),
+            ("rev-list", branch),
+            ("log", "-g", "--format=%H %T", branch),
+            ("ls-tree", "-r", "--name-only", branch),
+            ("show", f"{branch}:{SHARED_FILE}"),
+            ("for-each-ref", "--format=%(refname)"),
+            ("remote",),
+            ("worktree", "list", "--porcelain"),
+        )
+        answers = self._live.box.run_many([self._git_command(*words) for words in asked])
+        steps, commits, heads, files, shared, references, remotes, trees = answers
+        if any(one.exit_code != 0 for one in (steps, commits, heads, files, references)):
+            return None
+        listed, others = commits.stdout.split(), self._live.desk.foreign
+        history = [line.split() for line in heads.stdout.splitlines()]
+        foreign = {*others, history[-1][0]} if history else others
+        return GitSeen(
+            head=listed[0] if listed else None,
+            commits=frozenset(listed),
+            heads=tuple(Head(sha, tree, sha in foreign) for sha, tree in history),
+            landed=_landed(steps.stdout, others),
+            lost=tuple(sorted(others - set(listed))),
+            files=frozenset(files.stdout.splitlines()),
+            shared=tuple(shared.stdout.splitlines()) if shared.exit_code == 0 else (),
+            left=tuple(self._left(references.stdout, remotes.stdout, trees.stdout, branch)),
+        )
+
+    def _left(self, references: str, remotes: str, trees: str, branch: str) -> Iterator[str]:
+        yield from (f"the reference {name}" for name in references.split() if name != branch)
+        yield from (f"the remote {name}" for name in remotes.split())
+        places = [line for line in trees.splitlines() if line.startswith("worktree ")]
+        yield from (f"the {line}" for line in places[1:])
+        for name in ("MERGE_HEAD", "rebase-merge", "CHERRY_PICK_HEAD", "index.lock"):
+            if (self._git_dir() / name).exists():
+                yield f"a half-done {name}"
+
+    def _git_command(self, *words: str) -> Command:
+        source = str(self._live.values["source"])
+        return Command(
+            ("/usr/bin/env", "git", "-C", source, *words), PROBE_S, source, {"PATH": PATH}
+        )
+
+    def _run_git(self, *words: str) -> CommandResult:
+        return self._live.box.run_many([self._git_command(*words)])[0]
+
+
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""Without what waits in front of git."""
+
+
+def _event(line: str, wanted: EventFields) -> tuple[str, str]:
+    """The type of an event, and what is wrong with its line; empty when nothing is."""
+    try:
+        event = json.loads(line)
+    except ValueError:
+        return "", "it is no JSON"
+    if not isinstance(event, dict):
+        return "", "it is no object"
+    kind = str(event.get("type"))
+    missing = [name for name in wanted.required if not event.get(name)]
+    if kind.startswith(wanted.of_tasks) and not event.get(wanted.task):
+        missing.append(wanted.task)
+    return kind, f"it has no {missing[0]}" if missing else ""
+
+
+def _attempts(records: Sequence[Mapping[str, Any]]) -> tuple[Attempt, ...]:
+    ends = {(one["of"], one["attempt"]): one for one in records if one["what"] == "agent_end"}
+    found = []
+    for one in records:
+        if one["what"] == "agent":
+            end = ends.get((one["of"], one["number"]))
+            present = frozenset(name.removesuffix(".txt") for name in one["present"])
+            found.append(
+                Attempt(
+                    one["of"],
+                    one["number"],
+                    present,
+                    end is not None,
+                    None if end is None else end["code"],
+                    0 if end is None else end["tokens"],
+                )
+            )
+    return tuple(found)
+
+
+def _landed(text: str, foreign: Collection[str]) -> dict[str, int]:
+    """Task -> in how many steps of the branch its own file changed."""
+    found: dict[str, int] = {}
+    for block in text.split("\x1e"):
+        first, _, names = block.strip().partition("\n")
+        if first.partition("\x1f")[0] in foreign:
+            continue
+        for name in set(names.split("\n")):
+            if name.startswith(WORK):
+                task = name.removeprefix(WORK).removesuffix(".txt")
+                found[task] = found.get(task, 0) + 1
+    return found

@@ -1,0 +1,116 @@
+"""A batch orchestrator as one TOML file: what it says beyond what every target file says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+from mutiny.contracts.batch.contract import BatchContract
+from mutiny.contracts.batch.knobs import NAMES
+from mutiny.contracts.batch.observation import RUN_STATUSES, TASK_STATUSES
+from mutiny.contracts.batch.operations import OPERATIONS
+from mutiny.contracts.batch.profile import BatchProfile
+from mutiny.contracts.batch.refusals import REFUSALS
+from mutiny.contracts.batch.rules import RULES, TIER_0
+from mutiny.kit.answer import Words as AnswerWords
+from mutiny.kit.rules import binding
+from mutiny.targets.kit.files import TargetFile, Vocabulary, unknown_names
+from mutiny.targets.kit.marks import Inside
+from mutiny.targets.kit.moments import MomentSpec
+from mutiny.targets.kit.state import StateSource
+
+COMMANDS = {
+    "init": "Init",
+    "plan": "Plan",
+    "run": "Run",
+    "resume": "Resume",
+    "status": "Status",
+    "logs": "LogsQuery",
+    "timeline": "LogsTimeline",
+    "clean": "Clean",
+    "set_status": "SetTaskStatus",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFields:
+    """How the target's state calls what the contract knows."""
+
+    name: str = "run_id"
+    status: str = "status"
+    reason: str = "reason"
+    tasks: str = "tasks"
+    task_status: str = "status"
+    task_attempts: str = "attempts"
+    task_error: str = "error"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EventFields:
+    """What every line of the event log has."""
+
+    required: tuple[str, ...] = ("ts", "type", "run_id")
+    task: str = "task_id"
+    of_tasks: tuple[str, ...] = ()
+    """Types of events (how they begin) that name their task."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchSpec(TargetFile):
+    """A target file of a batch orchestrator."""
+
+    state: StateSource
+    branch: str = "master"
+    """Where finished work lands."""
+    plan: Inside
+    """Where the plan is kept."""
+    events: Inside
+    """The event logs; `*` stands for the run."""
+    event_fields: EventFields = field(default_factory=EventFields)
+    workspaces: tuple[Inside, ...] = ()
+    """Directories in which tasks are worked on, and batches put together."""
+    logs: tuple[Inside, ...] = ()
+    """Files that are kept with a bug."""
+    quiet: tuple[Inside, ...] = ()
+    """Files of the home that a command which only looks may change: a lock."""
+    knobs: Mapping[str, str] = field(default_factory=dict)
+    """The contract's setting -> the target's environment variable."""
+    fields: RunFields = field(default_factory=RunFields)
+    moments: Mapping[str, MomentSpec] = field(default_factory=dict)
+    secret: str = "AGENT_API_KEY"
+    """The variable that holds a secret which nobody may write down."""
+    references: str = ""
+    """Where the target keeps references of its own while it works."""
+    profile: BatchProfile = field(default_factory=BatchProfile)
+
+    vocabulary: ClassVar[Vocabulary] = Vocabulary(
+        contract="batch",
+        commands=COMMANDS,
+        required=("plan", "run", "resume", "status"),
+        placeholders=("desk", "plan", "run", "task", "status", "force"),
+        statuses=(*TASK_STATUSES, *RUN_STATUSES),
+        refusals=REFUSALS,
+        operations=OPERATIONS,
+        rules=RULES,
+        binding=binding("batch", *(row[0] for row in TIER_0)),
+    )
+
+    def own_problems(self) -> Iterator[str]:
+        """What is wrong beyond what files of all contracts are checked for."""
+        yield from unknown_names("knobs", "knob", self.knobs, NAMES)
+        for name, moment in self.moments.items():
+            if not moment.told:
+                yield f"moments.{name}: say event, file, hold or git"
+
+    def make_profile(self) -> BatchProfile:
+        """With the knobs and moments that the rest of the file names."""
+        settable = tuple(self.knobs)
+        moments = tuple(self.moments)
+        made: BatchProfile = super().make_profile()
+        return replace(made, settable=settable, moments=moments)
+
+    def make_contract(self, agents: str) -> BatchContract:
+        """The contract with this target's profile and words."""
+        words = AnswerWords(rejections=self.rejections)
+        return BatchContract(self.profile, words, self.statuses)

@@ -1,0 +1,326 @@
+"""The batch contract without a target: tasks, knobs, forecasts, outcomes, and every rule with its case."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from mutiny.contracts.batch import operations as op
+from mutiny.contracts.batch.about import ABOUT
+from mutiny.contracts.batch.contract import BatchContract
+from mutiny.contracts.batch.forecast import forecast
+from mutiny.contracts.batch.invariants import RULES as STATE_RULES
+from mutiny.contracts.batch.model import BatchModel
+from mutiny.contracts.batch.observation import (
+    Asked,
+    Attempt,
+    BatchSeen,
+    GitSeen,
+    Head,
+    RunSeen,
+    TaskSeen,
+)
+from mutiny.contracts.batch.rules import RULES
+from mutiny.contracts.batch.scenarios import SCENARIOS
+from mutiny.contracts.batch.tasks import in_circle, read_task
+from mutiny.kit.checking import Check
+from mutiny.kit.judging import Moment
+from mutiny.kit.moments import At, InterruptOrchestrator, KillOrchestrator
+from mutiny.kit.operations import Reset
+from mutiny.model.operation import Operation
+from mutiny.model.result import OperationResult
+from mutiny.model.verdict import Verdict
+
+CONTRACT = BatchContract()
+
+
+def begun(*tasks: str, knobs: Mapping[str, str] = {}, gates: Mapping[str, str] = {}) -> BatchModel:
+    model = BatchModel(home=True, plan=op.Plan(tasks).parsed(), gates=dict(gates))
+    for name, value in knobs.items():
+        model = replace(model, knobs=model.knobs.set(name, value))
+    return model.begun("", None)
+
+
+# --- tasks and knobs ---------------------------------------------------------------------------------
+
+
+def test_a_task_in_one_line() -> None:
+    task = read_task("b needs=a,c writes=core does=fails,works tokens=500")
+    assert (task.id, task.needs, task.writes, task.tokens) == ("b", ("a", "c"), ("core",), 500)
+    assert [task.behaviour(number) for number in (1, 2, 3)] == ["fails", "works", "works"]
+
+
+@pytest.mark.parametrize("line", ["a does=dances", "a needs", "a tokens=many", "a wants=b"])
+def test_a_wrong_line_is_refused(line: str) -> None:
+    with pytest.raises(ValueError, match="is none of"):
+        op.Plan((line,))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("budget", "maybe"), ("bugdet", "block"), ("max_retries", "few")]
+)
+def test_a_wrong_knob_is_refused(name: str, value: str) -> None:
+    with pytest.raises(ValueError, match=name):
+        op.Configure(name, value)
+
+
+def test_circles() -> None:
+    assert in_circle([read_task("a needs=b"), read_task("b needs=a"), read_task("c")])
+    assert not in_circle([read_task("a"), read_task("b needs=a")])
+
+
+# --- forecasts ---------------------------------------------------------------------------------------
+
+FORECASTS = [
+    (("a", "b needs=a"), {}, {}, {"a": "complete", "b": "complete"}, "complete"),
+    (("a does=fails", "b needs=a"), {}, {}, {"a": "failed", "b": "pending"}, "failed"),
+    (("a does=fails,works",), {}, {}, {"a": "complete"}, "complete"),
+    (("a does=fails,works",), {"max_retries": "0"}, {}, {"a": "failed"}, "failed"),
+    (("a",), {"test": "block"}, {"test": "crash"}, {"a": "review"}, "paused"),
+    (("a",), {"test": "warn"}, {"test": "fail"}, {"a": "complete"}, "complete"),
+    (("a does=strays",), {"manifest": "block", "rescope": "off"}, {}, {"a": "review"}, "paused"),
+    (("a does=strays",), {"manifest": "block"}, {}, {"a": "complete"}, "complete"),
+    (("a",), {}, {"lint": "fail"}, {"a": "failed"}, "failed"),
+    (("a",), {}, {"doctor": "hang"}, {"a": "failed"}, "failed"),
+]
+
+
+@pytest.mark.parametrize(("tasks", "knobs", "gates", "ends", "run"), FORECASTS)
+def test_forecasts(
+    tasks: tuple[str, ...],
+    knobs: dict[str, str],
+    gates: dict[str, str],
+    ends: dict[str, str],
+    run: str,
+) -> None:
+    found = forecast(begun(*tasks, knobs=knobs, gates=gates), None)
+    assert found.tasks == {name: frozenset({word}) for name, word in ends.items()}
+    assert found.run == {run}
+
+
+def test_over_a_budget_the_run_fails_and_the_task_is_not_merged() -> None:
+    model = begun("a tokens=500", "b", knobs={"budget": "block", "task_tokens": "100"})
+    found = forecast(model, None)
+    assert found.run == {"failed"}
+    assert "complete" not in found.tasks["a"]
+    assert "complete" in found.tasks["b"]  # it may have landed before
+
+
+def test_a_budget_that_warns_stops_nothing() -> None:
+    model = begun("a tokens=500", knobs={"budget": "warn", "task_tokens": "100"})
+    assert forecast(model, None).run == {"complete"}
+
+
+# --- outcomes ----------------------------------------------------------------------------------------
+
+
+def served(model: BatchModel, operation: Operation) -> bool:
+    return any(one.success for one in CONTRACT.outcomes(model, operation, Moment()))
+
+
+def test_what_is_refused() -> None:
+    empty, home = BatchModel(), BatchModel(home=True)
+    assert not served(empty, op.Plan(("a",)))
+    assert not served(home, op.Init())
+    assert not served(home, op.Run())
+    assert not served(home, op.Resume())
+    assert not served(home, op.Plan(("../up",)))
+    assert not served(home, op.Plan(("a needs=b", "b needs=a")))
+    running = begun("a")
+    assert not served(running, op.Run())
+    assert not served(running, op.Clean(force=False))
+    assert not served(running, op.SetTaskStatus("nobody"))
+    assert served(running, op.SetTaskStatus("a"))
+    assert served(running, op.Resume())
+    assert not served(replace(running, damaged=True), op.Resume())
+
+
+# --- rules -------------------------------------------------------------------------------------------
+
+LANDED = Head("c1", "t1")
+
+
+def seen(**changes: object) -> BatchSeen:
+    """After a run of one task that went well."""
+    git = GitSeen(
+        head="c1",
+        commits=frozenset({"c0", "c1"}),
+        heads=(LANDED, Head("c0", "t0", True)),
+        landed={"a": 1},
+        files=frozenset({"work/a.txt", "README.md"}),
+    )
+    whole = BatchSeen(
+        home=True,
+        plan="p",
+        runs={"r1": RunSeen("r1", "complete", "", {"a": TaskSeen("complete", 0)})},
+        git=git,
+        attempts=(Attempt("a", 1, frozenset(), True, 0, 50),),
+        asked=(Asked("doctor", "", "t1", True),),
+        digest="d",
+    )
+    of_git = {key: value for key, value in changes.items() if key in vars(git)}
+    others = {key: value for key, value in changes.items() if key not in of_git}
+    return replace(whole, git=replace(git, **of_git), **others)  # type: ignore[arg-type]
+
+
+BEFORE = BatchSeen(
+    home=True,
+    plan="p",
+    git=GitSeen(head="c0", commits=frozenset({"c0"}), heads=(Head("c0", "t0", True),)),
+    digest="d",
+)
+
+
+def broken(
+    after: BatchSeen,
+    operation: Operation = op.Run(),  # noqa: B008  a value
+    before: BatchSeen = BEFORE,
+    **changes: Any,
+) -> set[str]:
+    model = begun("a")
+    ended = model.ended({"a": frozenset({"complete"})}, frozenset({"complete"}))
+    knobs = changes.pop("knobs", {})
+    for name, value in knobs.items():
+        ended = replace(ended, knobs=ended.knobs.set(name, value))
+    check = Check(replace(ended, **changes), after, before, operation)
+    return {found.rule.removeprefix("batch.") for rule in STATE_RULES for found in rule(check)}
+
+
+def test_a_good_run_breaks_nothing() -> None:
+    assert broken(seen()) == set()
+
+
+def run_with(status: str, task: TaskSeen, reason: str = "why") -> dict[str, RunSeen]:
+    return {"r1": RunSeen("r1", status, reason, {"a": task})}
+
+
+CASES = [
+    ("within_budget", seen(), {"knobs": {"budget": "block", "task_tokens": "49"}}),
+    ("within_budget", seen(), {"knobs": {"budget": "block", "run_tokens": "49"}}),
+    ("within_budget", seen(), {"knobs": {"budget": "block", "run_cost": "0.00001"}}),
+    ("validated", seen(), {"knobs": {"test": "block"}}),
+    (
+        "declared",
+        seen(files=frozenset({"work/a.txt", "extra/a.txt"})),
+        {"knobs": {"manifest": "block", "rescope": "off"}},
+    ),
+    ("no_text_lost", seen(shared=("<<<<<<< ours",)), {}),
+    ("main_is_tested", seen(asked=()), {}),
+    ("main_is_tested", seen(asked=(Asked("doctor", "", "t1", True, canary=True),)), {}),
+    ("state_whole", seen(error="cut off"), {}),
+    ("only_forward", seen(commits=frozenset({"c1"})), {}),
+    ("complete_is_merged", seen(landed={}), {}),
+    ("merged_once", seen(landed={"a": 2}), {}),
+    ("merged_is_complete", seen(runs=run_with("paused", TaskSeen("pending"))), {}),
+    ("as_due", seen(runs=run_with("failed", TaskSeen("failed", 1, "x"))), {}),
+    ("attempts_bounded", seen(attempts=tuple(Attempt("a", n, frozenset()) for n in range(9))), {}),
+    ("nothing_left", seen(left=("the remote x",)), {}),
+    ("nothing_left", seen(workspaces=("runs/r1/workspaces/a-1",)), {}),
+    ("processes_end", seen(processes=("sleep 3600",)), {}),
+    ("failure_has_text", seen(runs=run_with("failed", TaskSeen("failed"), "")), {}),
+    ("events_whole", seen(bad_events=("it is no JSON",)), {}),
+    ("no_secret", seen(told=("a.log",)), {}),
+    ("own_files_out", seen(files=frozenset({".agent/state.json"})), {}),
+    ("stays_inside", seen(outside=("{home}/up",)), {}),
+    ("checkout_follows", seen(dirty=("work/a.txt",)), {}),
+    ("edit_kept", seen(edit_kept=False), {"edited": True}),
+]
+
+
+@pytest.mark.parametrize(("rule", "after", "changes"), CASES)
+def test_each_rule_finds_its_case(rule: str, after: BatchSeen, changes: dict[str, Any]) -> None:
+    assert rule in broken(after, **changes)
+
+
+def test_looking_changes_nothing() -> None:
+    assert broken(seen(digest="other"), op.Status(), seen()) == {"looks_only"}
+    assert broken(seen(digest="other"), op.Resume(), seen()) == set()
+
+
+def test_to_resume_a_complete_run_changes_nothing() -> None:
+    again = (*seen().attempts, Attempt("a", 2, frozenset({"a"})))
+    assert broken(seen(attempts=again), op.Resume(), seen()) == {"not_run_again"}
+    assert "resume_repeats" in broken(
+        seen(head="c2", commits=frozenset({"c0", "c1", "c2"})), op.Resume(), seen()
+    )
+
+
+def test_clean_deletes_what_it_names() -> None:
+    gone = seen(runs={}, plan=None)
+    assert "clean_as_named" in broken(gone, op.Clean(), seen(), run=None)
+    assert "clean_as_named" in broken(seen(runs={}), op.Clean(force=False), seen(), run=None)
+    assert broken(seen(runs={}), op.Clean(), seen(), run=None) == set()
+
+
+# --- a run that is ended at a moment ------------------------------------------------------------------
+
+
+def ended_at(then: Operation, answer: OperationResult, after: BatchSeen) -> Verdict:
+    planned = BatchModel(home=True, plan=op.Plan(("a",)).parsed())
+    beliefs = replace(CONTRACT.initial(), alternatives=(planned,))
+    operation = At("worker", op.Run(), then)
+    result = OperationResult(fired=True, inner=(answer, OperationResult(fired=True)))
+    judged = CONTRACT.judge(beliefs, operation, result, BEFORE, after, 1.0)
+    if judged.verdict.stops_run:
+        return judged.verdict
+    checked = CONTRACT.check(judged.model, operation, True, BEFORE, after)
+    return Verdict.BUG if checked.broken else judged.verdict
+
+
+HALF = replace(BEFORE, runs=run_with("running", TaskSeen("running", 0), ""))
+STOPPED = replace(BEFORE, runs=run_with("paused", TaskSeen("pending", 0)))
+
+
+def test_a_killed_run_may_be_anywhere_on_its_way() -> None:
+    dead = OperationResult(None, signal=9)
+    for after in (BEFORE, HALF, STOPPED, seen()):
+        assert ended_at(KillOrchestrator(), dead, after) is Verdict.SUCCESS
+    wrong = replace(BEFORE, runs=run_with("complete", TaskSeen("complete", 0), ""))
+    assert ended_at(KillOrchestrator(), dead, wrong) is Verdict.BUG
+
+
+def test_an_orderly_stop_costs_no_attempt() -> None:
+    stopped = OperationResult(143, '{"status": "paused"}')
+    then = InterruptOrchestrator("SIGTERM")
+    assert ended_at(then, stopped, STOPPED) is Verdict.SUCCESS
+    counted = replace(BEFORE, runs=run_with("paused", TaskSeen("pending", 1, "x")))
+    assert ended_at(then, stopped, counted) is Verdict.BUG
+    hangs = OperationResult(None, timed_out=True)
+    assert ended_at(then, hangs, STOPPED) is Verdict.TIMEOUT
+
+
+def test_a_moment_that_never_came_shows_nothing() -> None:
+    beliefs = replace(
+        CONTRACT.initial(), alternatives=(BatchModel(home=True, plan=op.Plan(("a",)).parsed()),)
+    )
+    result = OperationResult(1, fired=False, inner=(OperationResult(0), OperationResult(1)))
+    operation = At("worker", op.Run(), KillOrchestrator())
+    judged = CONTRACT.judge(beliefs, operation, result, BEFORE, seen(), 1.0)
+    assert judged.verdict is Verdict.INCONCLUSIVE
+
+
+def test_at_takes_commands_and_faults_only() -> None:
+    with pytest.raises(ValueError, match="only a command"):
+        At("worker", op.MoveMain(), op.Status())
+    with pytest.raises(ValueError, match="neither"):
+        At("worker", op.Run(), op.Configure("budget", "off"))
+
+
+# --- scenarios ---------------------------------------------------------------------------------------
+
+
+def test_every_scenario_is_explained_and_begins_afresh() -> None:
+    assert list(ABOUT) == list(SCENARIOS)
+    assert all(isinstance(steps[0], Reset) for steps in SCENARIOS.values())
+
+
+def test_every_rule_about_state_has_a_row() -> None:
+    assert {f"batch.{rule.__name__}" for rule in STATE_RULES} <= set(RULES)
+
+
+def test_exploration_is_a_pure_function_of_its_seed() -> None:
+    assert CONTRACT.generate(5, 20) == CONTRACT.generate(5, 20)
+    assert len({CONTRACT.generate(seed, 12) for seed in range(6)}) == 6
