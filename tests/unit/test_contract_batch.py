@@ -135,7 +135,7 @@ def test_what_is_refused() -> None:
     assert not served(running, op.SetTaskStatus("nobody"))
     assert served(running, op.SetTaskStatus("a"))
     assert served(running, op.Resume())
-    assert not served(replace(running, damaged=True), op.Resume())
+    assert not served(replace(running, doubted=True), op.Resume())
 
 
 # --- rules -------------------------------------------------------------------------------------------

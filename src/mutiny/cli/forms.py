@@ -24,7 +24,7 @@ class Envelope(TypedDict):
     format: Format
     verb: Annotated[str, Says(description="Empty when the command line names none.")]
     verdict: Annotated[RunVerdict | None, Says(description="Null where nothing was judged.")]
-    exit_code: Literal[0, 1, 2, 3, 4, 70, 129, 130, 141, 143]
+    exit_code: Literal[0, 1, 2, 3, 4, 5, 70, 129, 130, 141, 143]
     target: Annotated[str | None, Says(description="Null where there is none, or several.")]
     plant: str | None
     seed: Annotated[int | None, Says(description="The first seed of all random choices.")]
@@ -206,7 +206,17 @@ class DoctorOutput(TypedDict):
     faults_known: Count
 
 
+class AcceptOutput(TypedDict):
+    """Of `mutiny accept`."""
+
+    passed: bool
+    gates: list[Row]
+    goals: list[Row]
+    directory: Text
+
+
 OUTPUTS: dict[str, Any] = {
+    "accept": AcceptOutput,
     "run": RunOutput,
     "explore": ExploreOutput,
     "sweep": SweepOutput,

@@ -24,6 +24,7 @@ COMMANDS = {
         "race": "Let commands compete: every order, then many rounds.",
         "load": "Many commands: cost, growth, graphs, payloads, bursts.",
         "experiment": "Run experiments in YAML: steady state, method, rollback.",
+        "accept": "Run acceptance goals: matrix, gates, quarantine.",
         "replay": "Repeat a journal or a minimal replay step by step.",
         "minimise": "Find the shortest sequence that breaks the same rule.",
         "report": "Show the report of a run again.",
@@ -45,6 +46,7 @@ Exit codes:
   1  bug found                70  Mutiny itself failed
   2  usage                   130  interrupted (143: terminated)
   3  inconclusive            141  nobody reads the output any more
+  5  a gate of `mutiny accept` failed
 
 \b
 Begin with:

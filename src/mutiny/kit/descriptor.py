@@ -105,8 +105,8 @@ class Descriptor:
     targets: tuple[str, ...] = ()
     """Targets that ship with Mutiny as references; the first is used when nobody names one."""
     default_for: frozenset[str] = frozenset()
-    """Modes (`run`, `experiment`, `foreign experiment`, `race`, `load`) that take this contract when
-    neither a target nor a contract is named.
+    """Modes (`run`, `experiment`, `foreign experiment`, `race`, `load`, `accept`) that take this contract
+    when neither a target nor a contract is named.
     """
     abilities: Mapping[str, Lazy[Callable[[Any], Any]]] = field(default_factory=dict)
     """What only some contracts can do, `race` and `load`: from a target's form to the values of

@@ -142,7 +142,7 @@ def main_is_tested(check: BatchCheck) -> Iterator[Violation]:
 
 def state_whole(check: BatchCheck) -> Iterator[Violation]:
     """The state can be read."""
-    if check.seen.error is not None and not check.model.damaged:
+    if check.seen.error is not None and not check.model.doubted:
         yield found("state_whole", f"The state cannot be read: {check.seen.error}")
 
 
@@ -165,7 +165,7 @@ def only_forward(check: BatchCheck) -> Iterator[Violation]:
 def complete_is_merged(check: BatchCheck) -> Iterator[Violation]:
     """A task that is called complete lies on the branch."""
     run, shown = run_of(check), check.seen.run
-    if run is None or shown is None or check.model.damaged:
+    if run is None or shown is None or check.model.doubted:
         return
     for name, one in shown.tasks.items():
         if one.status == "complete" and name in run.tasks and landed(check, run, name) < 1:
@@ -227,7 +227,7 @@ def not_run_again(check: BatchCheck) -> Iterator[Violation]:
 def as_due(check: BatchCheck) -> Iterator[Violation]:
     """Runs and tasks are what plan, settings and gates make of them."""
     run, shown = run_of(check), check.seen.run
-    if check.seen.error is not None or check.model.damaged:
+    if check.seen.error is not None or check.model.doubted:
         return
     if run is None or shown is None:
         if (run is None) != (shown is None):
@@ -369,7 +369,7 @@ def _was_stopped(check: BatchCheck) -> bool:
 def failure_has_text(check: BatchCheck) -> Iterator[Violation]:
     """Whoever failed says why."""
     shown = check.seen.run
-    if shown is None or check.model.damaged:
+    if shown is None or check.model.doubted:
         return
     if shown.status in ("failed", "paused") and not shown.reason:
         yield found("failure_has_text", f"The run is {shown.status} and does not say why.")

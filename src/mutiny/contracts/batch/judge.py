@@ -24,7 +24,7 @@ class BatchJudge(Judge[BatchModel, BatchSeen]):
         self, model: BatchModel, operation: Operation, moment: Moment[BatchSeen]
     ) -> tuple[BatchModel, ...]:
         """A run that was broken off may be anywhere on its way."""
-        if not isinstance(operation, op.LONG) or not model.home or model.damaged:
+        if not isinstance(operation, op.LONG) or not model.home or model.doubted:
             return super().unknown(model, operation, moment)
         right = self.contract.outcomes(model, operation, replace(moment, seen=None))
         driven = [one.after for one in right if one.after.run is not model.run]
@@ -57,7 +57,7 @@ class BatchJudge(Judge[BatchModel, BatchSeen]):
         if isinstance(operation, op.KillWorker):
             return (replace(model.fault(str(operation)), lost=model.lost | {operation.task}),)
         if isinstance(operation, op.TruncateState):
-            return (replace(model.fault(str(operation)), damaged=not operation.back),)
+            return (replace(model.fault(str(operation)), doubted=not operation.back),)
         if isinstance(operation, op.MoveMain):
             return (model,)
         return (after_step(model, operation),)

@@ -76,18 +76,11 @@ class BatchModel(ModelBase):
     """Runs before it that nobody has cleaned."""
     edited: bool = False
     """The user has an edit in the checkout that nobody committed."""
-    damaged: bool = False
-    """The state of the run was cut off."""
     same_plan: bool = False
     """The last plan was the one before it."""
     cost_per_1k: float = 0.002
     lost: frozenset[str] = frozenset()
     """Tasks whose agent was killed, so that an attempt more has failed."""
-
-    @property
-    def doubted(self) -> bool:
-        """A state that was cut off is nobody's promise."""
-        return self.damaged
 
     def gate(self, name: str) -> str:
         """What a gate says."""

@@ -31,7 +31,7 @@ def outcomes(
         return (no(model, "there is no home", "no_home"),)
     if isinstance(operation, op.Plan):
         return _plan(model, operation)
-    if model.damaged and not isinstance(operation, op.Plan):
+    if model.doubted and not isinstance(operation, op.Plan):
         return _damaged(model, operation)
     if isinstance(operation, op.Run):
         return _run(model, operation, moment)
@@ -93,7 +93,7 @@ def _damaged(model: BatchModel, operation: Operation) -> tuple[BatchOutcome, ...
     """
     refused = no(model, "the state was cut off", "unreadable")
     if isinstance(operation, op.Clean) and operation.force:
-        gone = replace(model, run=None, damaged=False)
+        gone = replace(model, run=None, doubted=False)
         return (refused, ok(gone, "it is to be thrown away"))
     return (refused,)
 

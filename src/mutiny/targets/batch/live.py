@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -45,7 +46,7 @@ class BatchLive(LiveTarget):
         self._word_of = {operation: word for word, operation in spec.vocabulary.commands.items()}
         self._plans = 0
         self._kept_state: tuple[BoxPath, bytes] | None = None
-        self.values["desk"] = f"{self.box.inside_root}/desk"
+        self.values["desk"] = shlex.quote(f"{self.box.inside_root}/desk")  # in command lines only
         self.desk = Desk(self.box.files / "desk")
         self.changes = Changes(self.roots)
         self.observer = Observer(self)

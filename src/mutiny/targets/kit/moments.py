@@ -7,6 +7,7 @@ was done at it. For git, a small program in front of the real one waits before o
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 import signal
 import threading
@@ -82,7 +83,7 @@ def ready_for_moments(live: Any, operations: Sequence[Operation]) -> None:
     for name, spec in specs.items():
         if spec.git:
             text = _AFTER if spec.after else _BEFORE
-            hold = live.box.inside(live.holds / name)
+            hold = shlex.quote(live.box.inside(live.holds / name))
             parts["after" if spec.after else "before"] += text.format(
                 pattern=spec.git, hold=hold, git=git
             )

@@ -1,0 +1,98 @@
+"""`mutiny accept`: the acceptance programme, its matrix and its gates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mutiny.cli import values
+from mutiny.cli.options import Chosen, bench_options, choose_seed, json_option
+from mutiny.cli.output import echo
+from mutiny.contracts.catalogue import default_for
+
+if TYPE_CHECKING:
+    from mutiny.kit.goals import Goal, Tried
+
+
+@click.group("accept", invoke_without_command=True)
+@click.option(
+    "--target",
+    type=values.TARGET,
+    default=default_for("accept").default_target,
+    show_default=True,
+    help="A target's name, or a TOML file.",
+)
+@bench_options
+@click.option("--goals", type=values.PATH, help="A folder of goals; default: those that ship.")
+@click.option("--goal", "ids", multiple=True, help="Only this goal; may be repeated.")
+@click.option("--layer", "layers", multiple=True, help="Only goals of this layer.")
+@click.option(
+    "--flake-runs",
+    type=values.COUNT,
+    default=1,
+    show_default=True,
+    help="How often each goal of tier 0 runs.",
+)
+@click.option("--quarantine", type=values.PATH, help="A TOML file of excused goals.")
+@click.option("--baseline", type=values.PATH, help="A gates.json to compare times with.")
+@click.option(
+    "--slower",
+    type=click.FloatRange(1, 1000),
+    default=50.0,
+    show_default=True,
+    help="So many percent slower than the baseline is a regression.",
+)
+@click.option("--jobs", type=values.JOBS, help="Goals side by side; default: one a core.")
+@click.option("--seed", type=values.SEED, help="Seed of all choices; printed when not given.")
+@json_option
+def command(chosen: Chosen, as_json: bool, **wished: Any) -> int:
+    """Run acceptance goals, write the traceability matrix, and fail at a gate (exit code 5).
+
+    Every goal is a YAML file: what an operator expects, how it is tried, what must be so and what
+    must not have happened. The run directory gets matrix.md, matrix.html and gates.json.
+
+    \b
+    Examples:
+      mutiny accept
+      mutiny accept --layer smoke
+      mutiny accept --goal G0.1 --flake-runs 50
+      mutiny accept --goals ./goals --quarantine quarantine.toml
+      mutiny accept init my_goal.yaml
+    """
+    if click.get_current_context().invoked_subcommand is not None:
+        return 0
+    from mutiny.cli.envelope import tell
+    from mutiny.modes.accept import EXIT_CODE, Wish, programme
+
+    def show(goal: Goal, tried: Tried) -> None:
+        told = f"{tried.rule} {tried.message}".strip()
+        echo(f"{goal.id:<8} {tried.verdict:<13} {tried.seconds:6.1f}s  {told}".rstrip())
+
+    bench = chosen.bench()
+    wish = Wish(**{**wished, "seed": choose_seed(wished["seed"])})
+    done = programme(bench, wish, (lambda _goal, _tried: None) if as_json else show)
+    code = 0 if done.passed else EXIT_CODE
+    if as_json:
+        own = {**done.found, "directory": str(done.directory)}
+        tell("accept", code, own, target=bench.target.name, plant=chosen.plant, seed=wish.seed)
+        return code
+    for gate in done.gates:
+        echo(f"{'passed' if gate.passed else 'FAILED'}  {gate.name}: {gate.text}")
+    echo(f"matrix: {done.directory}/matrix.md, matrix.html, gates.json")
+    return code
+
+
+@command.command("init")
+@click.argument("file", type=values.PATH)
+def init_command(file: Path) -> int:
+    """Write a commented goal to begin with."""
+    from mutiny.errors import UsageError
+    from mutiny.experiments.goals import TEMPLATE
+
+    if file.exists():
+        raise UsageError(f"{file} is there already")
+    file.write_text(TEMPLATE, encoding="utf-8")
+    echo(f"wrote {file}")
+    return 0

@@ -1,0 +1,336 @@
+"""The acceptance programme: run goals side by side, and hold what came of them against the gates."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from mutiny import documents, stopping
+from mutiny.engine.loop import Outcome
+from mutiny.engine.rundir import RunDirectory
+from mutiny.errors import FormatError, UsageError
+from mutiny.experiments.goals import load_goals, shipped
+from mutiny.kit.experiment import VerifySentence
+from mutiny.kit.goals import Gate, Goal, Row, Tried
+from mutiny.kit.operations import Reset
+from mutiny.model.verdict import Verdict
+from mutiny.modes.bench import Assignment, Bench
+from mutiny.modes.experiment import instrumented
+from mutiny.report import matrix
+
+WITHIN_S = 3.0
+TIER_1_SHARE = 0.8
+LONGEST_QUARANTINE = datetime.timedelta(days=7)
+FILED_WITHIN = datetime.timedelta(hours=24)
+EXIT_CODE = 5
+
+
+@dataclass(frozen=True)
+class Quarantine:
+    """A goal whose failures are not counted until a day."""
+
+    goal: str
+    owner: str
+    reason: str
+    hypothesis: str
+    seen: datetime.date
+    filed: datetime.date
+    expires: datetime.date
+
+    def problem(self, today: datetime.date) -> str:
+        """Why it does not count; empty when it does."""
+        if self.filed - self.seen > FILED_WITHIN:
+            return f"it was filed later than 24 h after it was seen ({self.seen})"
+        if self.expires - self.filed > LONGEST_QUARANTINE:
+            return f"it lasts longer than 7 days (until {self.expires})"
+        return f"it has expired on {self.expires}" if today > self.expires else ""
+
+
+def load_quarantine(
+    path: Path | None, known: Iterable[str], today: datetime.date
+) -> list[Quarantine]:
+    """The entries `[[quarantine]]` of a TOML file; one that is wrong, or has expired, is refused."""
+    if path is None:
+        return []
+    data, text = documents.read_toml(path, "quarantine file")
+    goals, found, problems = set(known), [], []
+    lines = [number for number, line in enumerate(text.splitlines(), 1) if "[[quarantine]]" in line]
+    for line, row in zip(lines, data.get("quarantine", []), strict=False):
+        try:
+            entry = Quarantine(**row)
+        except TypeError as error:
+            problems.append(f"line {line}: quarantine: {str(error).partition(') ')[2]}")
+            continue
+        days = (entry.seen, entry.filed, entry.expires)
+        if not all(isinstance(day, datetime.date) for day in days):
+            problems.append(f"line {line}: seen, filed and expires are dates: 2026-01-31")
+        elif entry.goal not in goals:
+            problems.append(f"line {line}: there is no goal {entry.goal!r}")
+        elif entry.problem(today):
+            problems.append(f"line {line}: the quarantine of {entry.goal}: {entry.problem(today)}")
+        found.append(entry)
+    if problems:
+        raise FormatError(str(path), problems)
+    return found
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is asked of the programme."""
+
+    seed: int = 0
+    goals: Path | None = None
+    ids: tuple[str, ...] = ()
+    layers: tuple[str, ...] = ()
+    flake_runs: int = 1
+    quarantine: Path | None = None
+    baseline: Path | None = None
+    slower: float = 50.0
+    jobs: int | None = None
+
+
+@dataclass(frozen=True)
+class Done:
+    """What became of it."""
+
+    rows: tuple[Row, ...]
+    gates: tuple[Gate, ...]
+    found: Mapping[str, Any]
+    directory: Path
+
+    @property
+    def passed(self) -> bool:
+        """Did all gates pass?"""
+        return all(gate.passed for gate in self.gates)
+
+
+def programme(
+    bench: Bench, wish: Wish, watch: Callable[[Goal, Tried], None] = lambda _goal, _tried: None
+) -> Done:
+    """Run the goals, and write the matrix and what became of the gates."""
+    contract = bench.target.spec.contract
+    known = load_goals(wish.goals or shipped() / contract, contract)
+    picked = chosen(known, wish.ids, wish.layers)
+    today = datetime.datetime.now(datetime.UTC).date()
+    entries = load_quarantine(wish.quarantine, [goal.id for goal in known], today)
+    before = (
+        None if wish.baseline is None else _seconds(documents.read_json(wish.baseline, "baseline"))
+    )
+    directory = RunDirectory.create(bench.root)
+    inner = _below(bench, directory)
+    jobs = wish.jobs or os.cpu_count() or 1
+    tried = try_goals(inner, picked, wish.seed, jobs=jobs, flake_runs=wish.flake_runs, watch=watch)
+    rows = with_quarantine(tried, entries)
+    late = None if before is None else regressions(rows, before, wish.slower)
+    held = gates(rows, wish.flake_runs, late, selected=bool(wish.ids or wish.layers))
+    facts = {"target": bench.target.name, "seed": wish.seed, "goals": len(rows)}
+    found = matrix.as_json(rows, held)
+    directory.write_json(directory.path / "gates.json", found)
+    for name, text in (
+        ("matrix.md", matrix.markdown(rows, held, facts)),
+        ("matrix.html", matrix.html(rows, held, facts)),
+    ):
+        (directory.path / name).write_text(text, encoding="utf-8")
+    return Done(tuple(rows), tuple(held), found, directory.path)
+
+
+def chosen(goals: Sequence[Goal], ids: Sequence[str], layers: Sequence[str]) -> list[Goal]:
+    """The goals that were asked for."""
+    unknown = [name for name in ids if name not in {goal.id for goal in goals}]
+    if unknown:
+        known = ", ".join(goal.id for goal in goals)
+        raise UsageError(f"there is no goal {unknown[0]!r}; known: {known}")
+    found = [
+        goal
+        for goal in goals
+        if (not ids or goal.id in ids) and (not layers or set(goal.layers) & set(layers))
+    ]
+    if not found:
+        raise UsageError(f"no goal is in the layer {' or '.join(layers)}")
+    return found
+
+
+# --- running --------------------------------------------------------------------------------------------
+
+
+def try_goals(
+    bench: Bench,
+    goals: Sequence[Goal],
+    seed: int,
+    *,
+    jobs: int = 1,
+    flake_runs: int = 1,
+    watch: Callable[[Goal, Tried], None] = lambda _goal, _tried: None,
+) -> list[Row]:
+    """Run every goal; those of tier 0 as often as the flake gate wants, in boxes side by side."""
+    work = [
+        (goal, seed + number)
+        for goal in goals
+        for number in range(flake_runs if goal.tier == 0 else 1)
+    ]
+    found: dict[str, list[Tried]] = {goal.id: [] for goal in goals}
+
+    def one(item: tuple[Goal, int]) -> None:
+        if stopping.asked():
+            return
+        goal, its_seed = item
+        tried = try_goal(bench, goal, its_seed)
+        found[goal.id].append(tried)
+        watch(goal, tried)
+
+    with ThreadPoolExecutor(max_workers=jobs) as pool:
+        for _ in pool.map(one, work):
+            pass
+    return [Row(goal, tuple(found[goal.id])) for goal in goals]
+
+
+def try_goal(bench: Bench, goal: Goal, seed: int) -> Tried:
+    """One run of a goal in a box of its own."""
+    asked = [VerifySentence(one.sentence, WITHIN_S) for one in goal.assertions]
+    operations = (Reset(), *goal.steps, *asked)
+    fitted = bench.target.contract().fit(operations)
+    if fitted.changes:
+        return Tried("inconclusive", 0, "", f"the target lacks a word: {fitted.changes[0]}")
+    seeing = instrumented(bench)
+    outcome = seeing.run(Assignment(operations, goal.id, seed, "accept"))
+    evaluated = sum(
+        isinstance(step.operation, VerifySentence) and step.verdict is Verdict.SUCCESS
+        for step in outcome.steps
+    )
+    if outcome.verdict is Verdict.SUCCESS:
+        outcome.directory.discard()
+        return Tried("success", evaluated, seconds=outcome.duration_s)
+    return Tried(
+        outcome.verdict.value,
+        evaluated,
+        outcome.rule or "",
+        _message(outcome),
+        str(outcome.directory.path),
+        outcome.duration_s,
+    )
+
+
+def _message(outcome: Outcome) -> str:
+    step = outcome.failed_step
+    if step is None:
+        return outcome.reason
+    return step.violations[0].message if step.violations else outcome.reason
+
+
+def with_quarantine(rows: Sequence[Row], entries: Sequence[Quarantine]) -> list[Row]:
+    """Rows whose failures are excused for now say so."""
+    reasons = {one.goal: one for one in entries}
+    return [
+        replace(row, quarantined=f"{reasons[row.goal.id].reason} ({reasons[row.goal.id].owner})")
+        if row.goal.id in reasons
+        else row
+        for row in rows
+    ]
+
+
+def _below(bench: Bench, directory: RunDirectory) -> Bench:
+    """The same bench; its runs lie in the directory of the programme."""
+    root = directory.path / "goals"
+    root.mkdir()
+    return replace(bench, root=root)
+
+
+def _seconds(data: Any) -> dict[str, float]:
+    """Seconds by goal, from an earlier `gates.json`."""
+    try:
+        return {str(one["id"]): float(one["seconds"]) for one in data["goals"]}
+    except (KeyError, TypeError, ValueError) as error:
+        raise UsageError(f"the baseline is no gates.json: {error!r}") from None
+
+
+# --- gates ----------------------------------------------------------------------------------------------
+
+
+def gates(
+    rows: Sequence[Row],
+    flake_runs: int,
+    slower: Mapping[str, float] | None = None,
+    *,
+    selected: bool = False,
+) -> list[Gate]:
+    """Every gate with what stands in its way; `selected`: only those that the chosen goals are about."""
+    counted = [row for row in rows if not row.quarantined]
+    safety = [row for row in counted if row.goal.tier == 0]
+    core = [row for row in counted if row.goal.tier == 1]
+    found = [
+        gate
+        for gate, asked in (
+            (_all_green("no-merge safety", safety), safety),
+            (_tier_1(core), core),
+            (_all_green("resume correctness", _of(counted, "resume")), _of(counted, "resume")),
+            (_all_green("artefact schema", _of(counted, "logs")), _of(counted, "logs")),
+            (_flakes(safety, flake_runs), safety),
+            (_all_green("clean-up and idempotency", _of(counted, "clean")), _of(counted, "clean")),
+        )
+        if asked or not selected
+    ]
+    others = [row for row in counted if row.goal.tier == 2]
+    if selected and others and not found:
+        found.append(_all_green("chosen goals", others))
+    if slower is not None:
+        late = [f"{name} ({ratio:.2f} times)" for name, ratio in slower.items()]
+        text = (
+            f"slower than the baseline allows: {', '.join(late)}" if late else "as fast as before"
+        )
+        found.append(Gate("performance", not late, text, tuple(slower)))
+    return found
+
+
+def _of(rows: Sequence[Row], scope: str) -> list[Row]:
+    return [row for row in rows if scope in row.goal.scope]
+
+
+def _all_green(name: str, rows: Sequence[Row]) -> Gate:
+    wrong = [row for row in rows if row.status != "green"]
+    if not rows:
+        return Gate(name, False, "no goal of this gate was run")
+    if wrong:
+        first = wrong[0]
+        told = f"{len(wrong)} of {len(rows)} are not green; {first.goal.id} is {first.status}"
+        return Gate(name, False, told, tuple(row.goal.id for row in wrong))
+    return Gate(name, True, f"{len(rows)} goals are covered and green")
+
+
+def _tier_1(rows: Sequence[Row]) -> Gate:
+    green = sum(row.status == "green" for row in rows)
+    share = green / len(rows) if rows else 0.0
+    wrong = tuple(row.goal.id for row in rows if row.status != "green")
+    text = f"{green} of {len(rows)} goals of tier 1 are green; {TIER_1_SHARE:.0%} are wanted"
+    return Gate("tier 1", bool(rows) and share >= TIER_1_SHARE, text, wrong)
+
+
+def _flakes(rows: Sequence[Row], flake_runs: int) -> Gate:
+    wrong = tuple(row.goal.id for row in rows if row.failures)
+    runs = sum(len(row.runs) for row in rows)
+    bound = max((row.flake_bound for row in rows), default=1.0)
+    text = (
+        f"{len(wrong)} goals of tier 0 have failed in {runs} runs ({flake_runs} each); "
+        f"with 95 % confidence each fails less often than {bound:.1%}"
+    )
+    return Gate("flakes", bool(rows) and not wrong, text, wrong)
+
+
+def regressions(
+    rows: Sequence[Row], baseline: Mapping[str, Any], most_percent: float
+) -> dict[str, float]:
+    """Goals that take longer than their share of the whole did, by more than so many percent.
+
+    Shares, not seconds: the same baseline holds on a slow machine.
+    """
+    now = {row.goal.id: min(one.seconds for one in row.runs) for row in rows if row.runs}
+    both = {name: float(baseline[name]) for name in now if name in baseline}
+    if not both or not sum(both.values()):
+        return {}
+    pace = sum(now[name] for name in both) / sum(both.values())
+    ratios = {name: now[name] / (was * pace) for name, was in both.items() if was}
+    return {name: ratio for name, ratio in ratios.items() if ratio > 1 + most_percent / 100}

@@ -1,0 +1,62 @@
+"""The batch contract live: longboat's pipeline keeps its promises, plants break them, gates tell it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from longboat.plants import BATCH_PLANTS
+from mutiny.contracts.batch.scenarios import SCENARIOS
+from mutiny_command import run_mutiny
+from sampling import sampled
+from schemas import validate_run
+
+TARGET = ("--target", "longboat-batch")
+ALWAYS = ("one_task", "validator_dies", "killed_after_landing", "main_moves")
+OTHERS = [name for name in SCENARIOS if name not in ALWAYS]
+BY_SCENARIOS = [name for name, plant in BATCH_PLANTS.items() if not plant.sweep]
+
+
+@pytest.mark.parametrize("name", [*ALWAYS, *sampled(OTHERS, every=12)])
+def test_healthy_longboat_gives_no_alarm(tmp_path: Path, name: str) -> None:
+    ran = run_mutiny(tmp_path, "run", *TARGET, "--scenario", name, "--no-minimise")
+    assert ran.code == 0, ran.stdout + ran.stderr
+    validate_run(tmp_path / "chaos_runs" / "latest")
+
+
+@pytest.mark.parametrize("name", sampled(BY_SCENARIOS, every=6))
+def test_a_plant_is_found_by_its_rule(tmp_path: Path, name: str) -> None:
+    plant = BATCH_PLANTS[name]
+    ran = run_mutiny(
+        tmp_path,
+        *("run", *TARGET, "--plant", name, "--scenario", plant.scenario, "--no-minimise"),
+    )
+    assert ran.code in (1, 4), ran.stdout + ran.stderr
+    assert f"Rule: {plant.rule}" in ran.stdout
+
+
+def test_a_goal_and_its_gates(tmp_path: Path) -> None:
+    healthy = run_mutiny(tmp_path, "accept", "--goal", "G0.2b")
+    assert healthy.code == 0, healthy.stdout + healthy.stderr
+    planted = run_mutiny(tmp_path, "accept", "--goal", "G0.2b", "--plant", "validator-error-passes")
+    assert planted.code == 5, planted.stdout + planted.stderr
+    latest = tmp_path / "chaos_runs" / "latest"
+    told = json.loads((latest / "gates.json").read_text(encoding="utf-8"))
+    assert told["passed"] is False
+    assert told["goals"][0]["rules"] == ["batch.validated"]
+    assert "G0.2b" in (latest / "matrix.md").read_text(encoding="utf-8")
+    assert "G0.2b" in (latest / "matrix.html").read_text(encoding="utf-8")
+
+
+def test_a_wrong_goal_touches_nothing(tmp_path: Path) -> None:
+    written = run_mutiny(tmp_path, "accept", "init", "mine.yaml")
+    assert written.code == 0
+    goal = tmp_path / "mine.yaml"
+    text = goal.read_text(encoding="utf-8")
+    goal.write_text(text.replace("test: block", "tset: block"), encoding="utf-8")
+    ran = run_mutiny(tmp_path, "accept", "--goals", "mine.yaml")
+    assert ran.code == 2
+    assert "mine.yaml:9:" in ran.stderr
+    assert not (tmp_path / "chaos_runs").exists()
