@@ -27,5 +27,7 @@ EQUIVALENT: dict[str, str] = {
     "61da549e": "the time in a line of the log",
     "7a8ddd98": "only a plant gets there",
     "5e6e8086": "a pause of half a minute may be a second longer",
+    "35465681": "nothing follows in the loop",
+    "63950fd4": "two statements that do not depend on each other change places",
     "16da4a52": "a random label that is longer",
 }
