@@ -21,7 +21,7 @@ from mutiny.box.connection import AgentConnection, socket_pair
 from mutiny.box.errors import BoxDied, BoxError, CommandNotStarted
 from mutiny.box.isolation import Running, Walls
 from mutiny.box.launch import start_lasting
-from mutiny.box.mounts import SOURCE_ROOT, is_below
+from mutiny.box.mounts import INSIDE, SOURCE_ROOT, is_below
 from mutiny.box.results import (
     Command,
     CommandResult,
@@ -170,14 +170,18 @@ class Box:
             "box_id": self.box_id,
         }
 
-    def inside(self, path: Path | BoxPath) -> str:
-        """Translate a host path below the box directory to the path that the box sees."""
+    def inside(self, path: Path | BoxPath, *, plain: bool = False) -> str:
+        """Translate a host path below the box directory to the path that the box sees.
+
+        ``plain``: by a name without blanks, for what cannot be quoted.
+        """
+        root = INSIDE if plain and self._technique.walls_off_files else self._inside_root
         if isinstance(path, BoxPath):
             path = path.host
         absolute = path.absolute()
         for form in (absolute, absolute.resolve()):
             if is_below(form, self.directory):
-                return str(PurePosixPath(self._inside_root) / form.relative_to(self.directory))
+                return str(PurePosixPath(root) / form.relative_to(self.directory))
         raise ValueError(f"{path} is not in the box {self.directory}")
 
     def outside(self, path: str) -> BoxPath:
@@ -185,7 +189,11 @@ class Box:
         pure = PurePosixPath(os.path.normpath(path))
         roots = {self._inside_root: self.files, str(self.directory): self.files}
         if self._technique.walls_off_files:
-            roots |= {"/tmp": self.files / "tmp", "/var/tmp": self.files / "tmp"}
+            roots |= {
+                "/tmp": self.files / "tmp",
+                "/var/tmp": self.files / "tmp",
+                INSIDE: self.files,
+            }
             del roots[str(self.directory)]  # hidden in there
         for root, place in roots.items():
             if pure.is_relative_to(root):

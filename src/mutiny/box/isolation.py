@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from mutiny.box.errors import SurvivorsLeft, TechniqueUnavailable
-from mutiny.box.mounts import INSIDE, mount_arguments
+from mutiny.box.mounts import INSIDE, NAMED, mount_arguments
 from mutiny.system import procfs
 from mutiny.system.processes import handle_ended
 
@@ -124,7 +124,7 @@ class Bubblewrap:
         return _try_out(["bwrap", *arguments, _true()])
 
     def inside_root(self, walls: Walls) -> str:
-        return f"{INSIDE}/{walls.root}" if walls.root else INSIDE
+        return f"{NAMED}/{walls.root}" if walls.root else INSIDE
 
     def prepare(self, walls: Walls) -> None:
         """Nothing to do: the mounts belong to the box and go with it."""
@@ -138,7 +138,7 @@ class Bubblewrap:
             arguments += ["--cap-drop", "ALL"]  # root inside must not be able to open the walls
         mounts = mount_arguments(
             walls.directory,
-            self.inside_root(walls),
+            inside=self.inside_root(walls),
             read_only=walls.read_only,
             hidden=walls.hidden,
         )

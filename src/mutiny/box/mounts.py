@@ -17,10 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 INSIDE = "/box"
+"""What a box's directory is called inside."""
+NAMED = "/boxes"
+"""Where it is found a second time when it was given a name of its own."""
 SOURCE_ROOT = Path(__file__).resolve().parents[2]
 """The directory that holds the ``mutiny`` package: the agent is imported from it."""
 
-_REPLACED = ("/proc", "/dev", "/tmp", "/run", INSIDE)
+_REPLACED = ("/proc", "/dev", "/tmp", "/run", INSIDE, NAMED)
 _NOT_NEEDED = ("/lost+found",)
 _TEMPORARY = ("/tmp", "/var/tmp")
 
@@ -32,13 +35,14 @@ def is_below(path: Path, ancestor: Path) -> bool:
 
 def mount_arguments(
     directory: Path,
-    inside: str = INSIDE,
     *,
+    inside: str = INSIDE,
     read_only: Sequence[Path] = (),
     hidden: Sequence[Path] = (),
 ) -> list[str]:
-    """Return the ``bwrap`` arguments for the file system of a box that lives in ``directory``, and is
-    called ``inside`` there.
+    """Return the ``bwrap`` arguments for the file system of a box that lives in ``directory``.
+
+    ``inside``: another name for it in there, beside the usual one.
 
     ``read_only``: paths that must stay visible, even below a directory that is hidden. ``hidden``:
     directories that become empty. The parent of the box is always hidden, because other boxes may
@@ -61,7 +65,9 @@ def mount_arguments(
             arguments += ["--ro-bind", str(path), str(path)]
     for path in covered:
         arguments += ["--remount-ro", str(path)]
-    return [*arguments, "--bind", str(directory), inside, "--chdir", inside, "--remount-ro", "/"]
+    for name in dict.fromkeys((INSIDE, inside)):
+        arguments += ["--bind", str(directory), name]
+    return [*arguments, "--chdir", inside, "--remount-ro", "/"]
 
 
 def _homes() -> list[Path]:

@@ -331,17 +331,17 @@ class BoxClocks:
         it starts.
         """
         earlier = self._box.environment.get("LD_PRELOAD")
-        library = self._box.inside(self._shim)
+        library = self._box.inside(self._shim, plain=True)
         return {
             "LD_PRELOAD": f"{library}:{earlier}" if earlier else library,
-            PAGE_VARIABLE: self._box.inside(self._directory),
+            PAGE_VARIABLE: self._box.inside(self._directory, plain=True),
         }
 
     def seen_s(self, worker: str = DEFAULT_PAGE) -> float:
         """What time it is for a process of the box (Unix seconds); raises unless it really looks at
         this page.
         """
-        page = self._box.inside(self._pages[worker].path)
+        page = self._box.inside(self._pages[worker].path, plain=True)
         done = self._box.run(
             ["sh", "-c", _LOOK_AT_CLOCK, "sh", page],
             env={**self.environment, "MUTINY_WORKER": worker},

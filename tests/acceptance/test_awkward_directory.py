@@ -1,0 +1,43 @@
+"""Everything lies in a directory with blanks, dots and quotes in its name, and all of it still works."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mutiny.box.isolation import why_not
+from mutiny.engine.rundir import RunDirectory
+from mutiny.kit import faults
+from mutiny.kit.domains import ROOTS
+from mutiny.kit.operations import Reset
+from mutiny.model.verdict import Verdict
+from mutiny.modes.bench import Bench
+from mutiny.targets.registry import find_target
+
+LONGBOAT = Path(sys.executable).with_name("longboat")
+
+
+@pytest.mark.skipif(why_not("bwrap") is not None, reason="only bubblewrap gives a box another name")
+@pytest.mark.parametrize("root", ROOTS)
+@pytest.mark.parametrize(
+    ("target", "scenario"), [("longboat", "basic_lifecycle"), ("longboat-broker", "ready_tasks")]
+)
+def test_a_scenario_passes_there(tmp_path: Path, root: str, target: str, scenario: str) -> None:
+    bench = Bench(find_target(target, program=str(LONGBOAT)), tmp_path)
+    first, *rest = bench.target.contract().scenarios[scenario]
+    assert isinstance(first, Reset)
+    # A clock is bent by a library whose name nobody can quote.
+    clock = faults.SkewClock(offset_s=100.0, lasting=True)
+    sequence = (replace(first, root=root), *rest[:1], clock, faults.Heal(), *rest[1:])
+    outcome = bench.try_once(sequence, 1, RunDirectory.create(tmp_path, latest=False))
+    assert outcome.verdict is Verdict.SUCCESS, outcome.steps[-1]
+    assert outcome.steps[0].result.stdout == f"a new box, /boxes/{root} inside"
+
+
+@pytest.mark.parametrize("root", ["a/b", "..", "a\nb"])
+def test_what_is_no_name_of_a_directory_is_refused(root: str) -> None:
+    with pytest.raises(ValueError, match="root must be the name of a directory"):
+        Reset(root)
