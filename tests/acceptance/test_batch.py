@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -60,3 +61,27 @@ def test_a_wrong_goal_touches_nothing(tmp_path: Path) -> None:
     assert ran.code == 2
     assert "mine.yaml:9:" in ran.stderr
     assert not (tmp_path / "chaos_runs").exists()
+
+
+def test_the_runbook_names_what_is_there(tmp_path: Path) -> None:
+    """Every file and every event of its tables is there after a run that failed."""
+    page = (Path(__file__).parents[2] / "docs" / "runbook.md").read_text(encoding="utf-8")
+    names = re.findall(r"^\| `([^`]+)` \|", page, re.MULTILINE)
+    files = [name for name in names if name.endswith((".json", ".jsonl", ".log", ".toml"))]
+    events = [name for name in names if name not in files]
+    assert len(files) >= 5
+    assert len(events) >= 7
+    ran = run_mutiny(
+        tmp_path,
+        *("run", *TARGET, "--plant", "failed-run-exits-zero", "--scenario", "idle_agent"),
+        "--no-minimise",
+    )
+    assert ran.code == 1, ran.stdout + ran.stderr
+    latest = tmp_path / "chaos_runs" / "latest"
+    home = latest / "box" / "home" / "batch"
+    assert [name for name in files if not (home / name).is_file()] == []
+    log = (home / "runs" / "r1" / "events.jsonl").read_text(encoding="utf-8")
+    kinds = {json.loads(line)["type"] for line in log.splitlines()}
+    assert set(events) <= kinds
+    for name in ("error_report.md", "operations.jsonl", "minimal_replay.json"):
+        assert (latest / name).is_file()

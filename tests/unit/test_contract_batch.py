@@ -248,6 +248,15 @@ def test_to_resume_a_complete_run_changes_nothing() -> None:
     )
 
 
+def test_a_refused_run_is_not_held_to_what_one_before_it_left() -> None:
+    """The disk was full when it was to be written down; whoever resumes it finishes it."""
+    left = seen(runs=run_with("paused", TaskSeen("validated", 0)))
+    assert "merged_is_complete" in broken(left, op.Run())
+    may = {"a": frozenset({"validated"})}
+    paused = begun("a").ended(may, frozenset({"paused"})).run
+    assert broken(left, op.Run(), left, run=paused) == set()
+
+
 def test_clean_deletes_what_it_names() -> None:
     gone = seen(runs={}, plan=None)
     assert "clean_as_named" in broken(gone, op.Clean(), seen(), run=None)

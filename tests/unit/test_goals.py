@@ -12,9 +12,12 @@ from mutiny.contracts.catalogue import default_for
 from mutiny.errors import UsageError
 from mutiny.experiments.document import Mistakes
 from mutiny.experiments.goals import TEMPLATE, load_goals, read_goal, shipped
+from mutiny.kit.abilities import Drill, Drilled
 from mutiny.kit.goals import Gate, Goal, Row, Tried, upper_bound
 from mutiny.modes import accept
-from mutiny.report import matrix
+from mutiny.modes.subject import ability
+from mutiny.report import drill_page, matrix
+from mutiny.targets.registry import find_target
 
 CONTRACT = default_for("accept").name
 TODAY = datetime.date(2026, 1, 12)
@@ -225,3 +228,21 @@ def test_the_matrix_is_made_from_what_ran() -> None:
     told = matrix.as_json(found, held)
     assert told["passed"] is False
     assert {one["id"] for one in told["goals"] if one["status"] == "red"} == {"G0.2"}
+
+
+# --- resume drills ---------------------------------------------------------------------------------------
+
+
+def test_drills_are_every_moment_in_every_way() -> None:
+    target = find_target(default_for("accept").default_target)
+    found: tuple[Drill, ...] = ability(target, "drill")
+    moments = {one.moment for one in found}
+    assert len(moments) >= 8
+    assert len(found) == 4 * len(moments)
+    done = [Drilled(one, "success") for one in found]
+    assert "ALL GREEN" in drill_page.html(done, "t")
+    bad = [replace(done[0], verdict="bug", rule="batch.merged_once", reason="twice"), *done[1:]]
+    text = drill_page.markdown(bad, "t")
+    assert "bug batch.merged_once" in text
+    assert text.count("kept") == len(found) - 1
+    assert "NOT ALL GREEN" in drill_page.html(bad, "t")

@@ -96,3 +96,33 @@ def init_command(file: Path) -> int:
     file.write_text(TEMPLATE, encoding="utf-8")
     echo(f"wrote {file}")
     return 0
+
+
+@command.command("drill")
+@click.option(
+    "--target",
+    type=values.TARGET,
+    default=default_for("accept").default_target,
+    show_default=True,
+    help="A target's name, or a TOML file.",
+)
+@bench_options
+@click.option("--jobs", type=values.JOBS, help="Drills side by side; default: one a core.")
+@click.option("--seed", type=values.SEED, help="Seed of all choices; printed when not given.")
+def drill_command(chosen: Chosen, jobs: int | None, seed: int | None) -> int:
+    """Kill a run at every named moment, resume it in every way, and show moment against outcome."""
+    import os
+
+    from mutiny.model.verdict import Verdict, worst
+    from mutiny.modes.drill import run_drills
+
+    found, directory = run_drills(
+        chosen.bench(),
+        choose_seed(seed),
+        jobs or os.cpu_count() or 1,
+        lambda one: echo(
+            f"{one.drill.moment:<20} {one.drill.way:<22} {one.verdict} {one.rule}".rstrip()
+        ),
+    )
+    echo(f"{len(found)} drills: {directory}/drill.md, drill.html")
+    return worst(Verdict(one.verdict) for one in found).exit_code

@@ -1,4 +1,4 @@
-"""What only some contracts can do, as values: let commands compete (`race`), and carry a load (`load`).
+"""What only some contracts can do, as values: compete (`race`), carry loads (`load`), resume (`drill`).
 
 The modes ask a contract's descriptor for the ability and know nothing else of the contract.
 """
@@ -37,6 +37,25 @@ class Races:
     """How many changes that are."""
     left_out: Mapping[str, str] = field(default_factory=dict)
     """Kinds, and `exhaustive`, that cannot be tried on this target, each with the reason."""
+
+
+@dataclass(frozen=True)
+class Drill:
+    """A long command that dies at a moment, and how it is gone on with."""
+
+    moment: str
+    way: str
+    operations: tuple[Operation, ...]
+
+
+@dataclass(frozen=True)
+class Drilled:
+    """A drill, and what became of it."""
+
+    drill: Drill
+    verdict: str
+    rule: str = ""
+    reason: str = ""
 
 
 @dataclass(frozen=True)

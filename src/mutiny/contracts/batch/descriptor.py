@@ -15,5 +15,6 @@ DESCRIPTOR = Descriptor(
     Lazy("mutiny.targets.batch.live:BatchLive"),
     targets=("longboat-batch",),
     default_for=frozenset({"accept"}),
+    abilities={"drill": Lazy("mutiny.contracts.batch.drills:drills")},
     rank=3,
 )

@@ -312,7 +312,10 @@ def resume_repeats(check: BatchCheck) -> Iterator[Violation]:
 
 
 def ended_by_itself(check: BatchCheck) -> bool:
-    """Was a run driven to an end that nobody forced?"""
+    """Was a run driven to an end that nobody forced? One that was refused has done nothing."""
+    before, seen = check.before, check.seen
+    if before.events == seen.events and before.run == seen.run:
+        return False
     forced = (EndsCommand, common.SweepPoint, common.KillDuring, common.LibraryFault)
     return (
         check.gave(op.LONG)
