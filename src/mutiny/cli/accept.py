@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 @click.option("--baseline", type=values.PATH, help="A gates.json to compare times with.")
 @click.option(
     "--slower",
-    type=click.FloatRange(1, 1000),
+    type=values.NumberRange(1, 1000),
     default=50.0,
     show_default=True,
     help="So many percent slower than the baseline is a regression.",
