@@ -12,7 +12,7 @@ from mutiny.box.isolation import why_not
 from mutiny.engine.rundir import RunDirectory
 from mutiny.kit import faults
 from mutiny.kit.domains import ROOTS
-from mutiny.kit.operations import Reset
+from mutiny.kit.operations import Heal, Reset
 from mutiny.model.verdict import Verdict
 from mutiny.modes.bench import Bench
 from mutiny.targets.registry import find_target
@@ -31,7 +31,7 @@ def test_a_scenario_passes_there(tmp_path: Path, root: str, target: str, scenari
     assert isinstance(first, Reset)
     # A clock is bent by a library whose name nobody can quote.
     clock = faults.SkewClock(offset_s=100.0, lasting=True)
-    sequence = (replace(first, root=root), *rest[:1], clock, faults.Heal(), *rest[1:])
+    sequence = (replace(first, root=root), *rest[:1], clock, Heal(), *rest[1:])
     outcome = bench.try_once(sequence, 1, RunDirectory.create(tmp_path, latest=False))
     assert outcome.verdict is Verdict.SUCCESS, outcome.steps[-1]
     assert outcome.steps[0].result.stdout == f"a new box, /boxes/{root} inside"
