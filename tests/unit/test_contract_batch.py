@@ -26,6 +26,7 @@ from mutiny.contracts.batch.observation import (
 from mutiny.contracts.batch.rules import RULES
 from mutiny.contracts.batch.scenarios import SCENARIOS
 from mutiny.contracts.batch.tasks import in_circle, read_task
+from mutiny.kit.answer import Words
 from mutiny.kit.checking import Check
 from mutiny.kit.judging import Moment
 from mutiny.kit.moments import At, InterruptOrchestrator, KillOrchestrator
@@ -299,6 +300,18 @@ def test_an_orderly_stop_costs_no_attempt() -> None:
     assert ended_at(then, stopped, counted) is Verdict.BUG
     hangs = OperationResult(None, timed_out=True)
     assert ended_at(then, hangs, STOPPED) is Verdict.TIMEOUT
+
+
+def test_a_state_that_cannot_be_read_is_told_as_such() -> None:
+    contract = BatchContract(words=Words(rejections={"unreadable": ("cannot be read",)}))
+    beliefs = replace(contract.initial(), alternatives=(begun("a"),))
+    answer = OperationResult(1, stderr="state.json cannot be read: it ends too early")
+    told = contract.judge(beliefs, op.Status(), answer, BEFORE, seen(), 1.0)
+    assert told.violation is not None
+    assert told.violation.rule == "batch.state_whole"
+    cut = replace(beliefs, alternatives=(replace(begun("a"), doubted=True),))
+    told = contract.judge(cut, op.Status(), answer, BEFORE, seen(), 1.0)
+    assert told.verdict is Verdict.EXPECTED
 
 
 def test_a_moment_that_never_came_shows_nothing() -> None:

@@ -12,8 +12,10 @@ from mutiny.contracts.batch.observation import BatchSeen
 from mutiny.kit.answer import Answer
 from mutiny.kit.beliefs import distinct
 from mutiny.kit.judging import Judge, Moment
+from mutiny.kit.outcome import Outcome
 from mutiny.kit.questions import Heard, after_step
 from mutiny.model.operation import Operation
+from mutiny.model.result import OperationResult
 from mutiny.model.violation import Violation
 
 
@@ -61,6 +63,21 @@ class BatchJudge(Judge[BatchModel, BatchSeen]):
         if isinstance(operation, op.MoveMain):
             return (model,)
         return (after_step(model, operation),)
+
+    def explain(
+        self,
+        model: BatchModel,
+        operation: Operation,
+        result: OperationResult,
+        right: Sequence[Outcome[BatchModel]],
+        moment: Moment[BatchSeen],
+    ) -> Violation:
+        """A state that nobody has cut off can be read."""
+        answer = self.contract.read(result)
+        if "unreadable" in answer.classes and not model.doubted:
+            text = f"{operation} says that the state cannot be read: {answer.message}"
+            return self.violation("state_whole", text)
+        return super().explain(model, operation, result, right, moment)
 
     def dishonest(self, model: BatchModel, heard: Heard) -> Violation | None:
         """Exit code and status agree, and what is printed of a run is what is so."""
