@@ -228,6 +228,8 @@ class Observer:
             text = path.read_text(errors="replace")
         except FileNotFoundError:
             text = ""
+        except OSError:  # it is no file that ends, or may not be read: it tells nothing now
+            return None
         start, self._log_read = self._log_read, len(text)
         crash = crash_in(text[start if start <= len(text) else 0 :])
         return None if crash is None else crash.line
