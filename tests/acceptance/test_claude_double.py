@@ -396,7 +396,7 @@ def test_crash_in_commit_leaves_the_lock_and_loses_the_commit(box: Box, alpha: P
     assert (alpha / "one.txt").exists()
     assert [
         record.event for record in read_received(BoxPath(box.doubles, "received.jsonl"), 0)[0]
-    ] == [*("start", "prompt")]
+    ] == ["start", "ready", "prompt"]
     # The lock stays in the way of the next agent, which says so and ends its turn.
     write_script(BoxPath(box.doubles), {})
     result = box.print_mode("Create one.txt MT-1-1", cwd=alpha)

@@ -25,6 +25,7 @@ QUICK = {
     "target list": ("target", "list"),
     "target check": ("target", "check", "llmc"),
     "target init": ("target", "init", "mine.toml"),
+    "accept init": ("accept", "init", "goal.yaml"),
     "experiment list": ("experiment", "list", "--contract", "board"),
     "experiment check": ("experiment", "check", "killed-agent", EXPERIMENT),
     "experiment run": ("experiment", "run", EXPERIMENT),
@@ -78,6 +79,16 @@ def test_a_finished_experiment_is_reported_again(tmp_path: Path) -> None:
     assert again["experiments"] == ran["experiments"]
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("verb", ["accept", "accept drill"])
+def test_goals_and_drills_have_the_one_form(verb: str, tmp_path: Path) -> None:
+    document = told(tmp_path, *verb.split())
+    assert (document["verb"], document["exit_code"]) == (verb, 0), document
+    rows = document["goals"] if verb == "accept" else document["drills"]
+    assert len(rows) > 30
+
+
 def test_every_verb_is_covered_here() -> None:
     verbs = set()
     for words, command in mutiny.walk():
@@ -86,6 +97,7 @@ def test_every_verb_is_covered_here() -> None:
             assert any("--json" in parameter.opts for parameter in command.params), verbs
     assert set(schema("output")["properties"]["verb"]["enum"]) == verbs | {""}
     here = {"replay", "minimise", "report", "experiment report"}
+    here |= {"accept drill"}
     assert verbs == {*QUICK, *REAL, *here}
 
 

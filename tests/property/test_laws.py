@@ -406,5 +406,5 @@ def test_generated_sequences_survive_being_written_down(
     text = json.dumps([item.as_json() for item in sequence])
     again = tuple(decode_operation(item, OPERATIONS, where="law") for item in json.loads(text))
     assert again == sequence == contract.generate(seed, length)
-    assert sequence[0] == common.Reset()
+    assert isinstance(sequence[0], common.Reset)
     assert sequence[-4:] == (common.Settle(), op.Doctor(), op.Status(), op.Down())

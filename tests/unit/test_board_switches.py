@@ -148,6 +148,9 @@ SWITCHES: dict[str, dict[str, tuple[object, Allowed]]] = {
         "wait": (True, lambda one: not waiting_for(one, FAILED, BEHIND)[0]),
         "exploration": (True, lambda one: "all tasks are settled" not in explored(one)),
     },
+    "notices_damage": {
+        "sweep": (True, lambda one: BoardContract(one).notices_damage),
+    },
     "restore_keeps_claims": {
         "step": (True, lambda one: _restored(one) == "claimed"),
     },

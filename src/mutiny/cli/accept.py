@@ -13,6 +13,7 @@ from mutiny.cli.output import echo
 from mutiny.contracts.catalogue import default_for
 
 if TYPE_CHECKING:
+    from mutiny.kit.abilities import Drilled
     from mutiny.kit.goals import Goal, Tried
 
 
@@ -85,17 +86,16 @@ def command(chosen: Chosen, as_json: bool, **wished: Any) -> int:
 
 
 @command.command("init")
-@click.argument("file", type=values.PATH)
-def init_command(file: Path) -> int:
+@click.argument("file", type=values.FILE, default=Path("goal.yaml"))
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
+@json_option
+def init_command(file: Path, force: bool, as_json: bool) -> int:
     """Write a commented goal to begin with."""
-    from mutiny.errors import UsageError
+    from mutiny.cli.templates import write_template
     from mutiny.experiments.goals import TEMPLATE
 
-    if file.exists():
-        raise UsageError(f"{file} is there already")
-    file.write_text(TEMPLATE, encoding="utf-8")
-    echo(f"wrote {file}")
-    return 0
+    then = f"mutiny accept --goals {file.parent}"
+    return write_template("accept init", file, TEMPLATE, then, force=force, as_json=as_json)
 
 
 @command.command("drill")
@@ -109,20 +109,34 @@ def init_command(file: Path) -> int:
 @bench_options
 @click.option("--jobs", type=values.JOBS, help="Drills side by side; default: one a core.")
 @click.option("--seed", type=values.SEED, help="Seed of all choices; printed when not given.")
-def drill_command(chosen: Chosen, jobs: int | None, seed: int | None) -> int:
+@json_option
+def drill_command(chosen: Chosen, jobs: int | None, seed: int | None, as_json: bool) -> int:
     """Kill a run at every named moment, resume it in every way, and show moment against outcome."""
     import os
 
+    from mutiny.cli.envelope import tell
     from mutiny.model.verdict import Verdict, worst
     from mutiny.modes.drill import run_drills
 
-    found, directory = run_drills(
-        chosen.bench(),
-        choose_seed(seed),
-        jobs or os.cpu_count() or 1,
-        lambda one: echo(
-            f"{one.drill.moment:<20} {one.drill.way:<22} {one.verdict} {one.rule}".rstrip()
-        ),
-    )
-    echo(f"{len(found)} drills: {directory}/drill.md, drill.html")
-    return worst(Verdict(one.verdict) for one in found).exit_code
+    def show(one: Drilled) -> None:
+        echo(f"{one.drill.moment:<20} {one.drill.way:<22} {one.verdict} {one.rule}".rstrip())
+
+    bench, seed = chosen.bench(), choose_seed(seed)
+    slots = jobs or os.cpu_count() or 1
+    found, directory = run_drills(bench, seed, slots, (lambda _: None) if as_json else show)
+    code = worst(Verdict(one.verdict) for one in found).exit_code
+    if as_json:
+        rows = [
+            {
+                "moment": one.drill.moment,
+                "way": one.drill.way,
+                "verdict": one.verdict,
+                "rule": one.rule,
+            }
+            for one in found
+        ]
+        own = {"drills": rows, "directory": str(directory)}
+        tell("accept drill", code, own, target=bench.target.name, plant=chosen.plant, seed=seed)
+    else:
+        echo(f"{len(found)} drills: {directory}/drill.md, drill.html")
+    return code

@@ -163,8 +163,8 @@ class TargetCheckOutput(TypedDict):
     not_applicable: dict[str, str]
 
 
-class TargetInitOutput(TypedDict):
-    """Of `mutiny target init`."""
+class InitOutput(TypedDict):
+    """Of `mutiny target init` and `mutiny accept init`."""
 
     file: str
 
@@ -215,8 +215,17 @@ class AcceptOutput(TypedDict):
     directory: Text
 
 
+class AcceptDrillOutput(TypedDict):
+    """Of `mutiny accept drill`."""
+
+    drills: list[Row]
+    directory: Text
+
+
 OUTPUTS: dict[str, Any] = {
     "accept": AcceptOutput,
+    "accept init": InitOutput,
+    "accept drill": AcceptDrillOutput,
     "run": RunOutput,
     "explore": ExploreOutput,
     "sweep": SweepOutput,
@@ -231,7 +240,7 @@ OUTPUTS: dict[str, Any] = {
     "report": ReportOutput,
     "target list": TargetListOutput,
     "target check": TargetCheckOutput,
-    "target init": TargetInitOutput,
+    "target init": InitOutput,
     "scenarios": ScenariosOutput,
     "plants": PlantsOutput,
     "rules": RulesOutput,

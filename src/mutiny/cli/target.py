@@ -116,19 +116,8 @@ def init_target(file: Path, force: bool, as_json: bool) -> int:
     """Write a commented target file to start from."""
     from importlib.resources import files
 
-    from mutiny.errors import StoreError, UsageError
+    from mutiny.cli.templates import write_template
 
-    if file.exists() and not force:
-        raise UsageError(f"{file}: exists already; --force overwrites it")
     text = files("mutiny.targets.files").joinpath("template.toml.txt").read_text(encoding="utf-8")
-    try:
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise StoreError(f"cannot write {file}: {error.strerror}") from error
-    if as_json:
-        from mutiny.cli.envelope import tell
-
-        tell("target init", 0, {"file": str(file)})
-    else:
-        echo(f"wrote {file}; fill it in, then: mutiny target check {file}")
-    return 0
+    then = f"mutiny target check {file}"
+    return write_template("target init", file, text, then, force=force, as_json=as_json)

@@ -1,33 +1,43 @@
 """Named moments of a long command on a live target: seen in its own log, in its files, or held by a double.
 
 A double that comes to a place at which it shall wait says so and waits: the moment lasts until something
-was done at it. For git, a small program in front of the real one waits before or after a command.
+was done at it. For git, a small program in front of the real one waits before or after a command; at a file
+the command stands still before one of its system calls.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
 import signal
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from fnmatch import fnmatch
+from functools import partial
 from typing import Any
 
 from mutiny import stopping
+from mutiny.box.errors import BoxDied
 from mutiny.faults.process import TECHNIQUE, views
 from mutiny.kit.contract import StepContext
 from mutiny.kit.moments import At, InterruptOrchestrator, KillOrchestrator
 from mutiny.kit.views import ProcessView
 from mutiny.model.operation import Operation, walk
 from mutiny.model.result import OperationResult
+from mutiny.syscalls import policies
+from mutiny.syscalls.calls import Call
+from mutiny.syscalls.policies import is_below
+from mutiny.syscalls.supervisor import Supervisor
 from mutiny.system.files import BoxPath
-from mutiny.targets.kit.combinations import unable
+from mutiny.targets.kit.combinations import as_result, unable
 from mutiny.targets.kit.marks import Inside, Pattern
 
+HELD_S = 60.0
+"""Nobody is held for longer."""
 POLL_S = 0.004
 """Between two looks for a moment that nobody holds."""
 _GIT = """\
@@ -59,7 +69,7 @@ class MomentSpec:
     event: Pattern = ""
     """A line of the target's event log."""
     file: Inside = ""
-    """A file that appears; `*` stands for anything."""
+    """A file that is being written (`*`: anything): the command waits at its next call about it."""
     hold: str = ""
     """A double waits there."""
     git: str = ""
@@ -104,18 +114,25 @@ def at_moment(live: Any, operation: At, context: StepContext) -> OperationResult
     if spec.hold or spec.git:
         hold.replace_bytes(b"")
     answers: list[OperationResult] = []
-    thread = threading.Thread(target=_given, args=(live, operation.operation, context, answers))
+    writing = None
+    if spec.file:
+        due = partial(_came, live, spec, reached, said)
+        writing = _AtFile(live, live.filled(spec.file), due)
+    given = (live, operation.operation, context, answers, writing)
+    thread = threading.Thread(target=_given, args=given)
     thread.start()
     try:
         deadline = time.monotonic() + live.limit(live.spec.profile.limits.command_s)
         came = False
         while thread.is_alive() and time.monotonic() < deadline and not came:
-            came = _came(live, spec, reached, said)
+            came = _came(live, spec, reached, said) if writing is None else writing.reached.is_set()
             if not came:
                 time.sleep(POLL_S)
         done = _then(live, operation, context) if came else None
     finally:
         hold.unlink(missing_ok=True)
+        if writing is not None:
+            writing.over.set()
     stopping.join(thread)
     if not answers:
         return unable(f"{operation.operation} could not be given")
@@ -126,10 +143,17 @@ def at_moment(live: Any, operation: At, context: StepContext) -> OperationResult
 
 
 def _given(
-    live: Any, operation: Operation, context: StepContext, answers: list[OperationResult]
+    live: Any,
+    operation: Operation,
+    context: StepContext,
+    answers: list[OperationResult],
+    writing: _AtFile | None,
 ) -> None:
     try:
-        answers.append(live.execute(operation, context))
+        if writing is None:
+            answers.append(live.execute(operation, context))
+        else:
+            answers.append(writing.run(operation, context))
     except Exception as error:  # noqa: BLE001  a thread must hand every failure back
         answers.append(unable(f"{operation}: {error!r}"))
 
@@ -137,9 +161,58 @@ def _given(
 def _came(live: Any, spec: MomentSpec, reached: BoxPath, said: _Said) -> bool:
     if (spec.hold or spec.git) and not reached.exists():
         return False
-    if spec.event and not said.matches(live.logs(), spec.event):
-        return False
-    return not spec.file or any(True for _ in matching(live, live.filled(spec.file)))
+    return not spec.event or said.matches(live.logs(), spec.event)
+
+
+class _AtFile:
+    """A policy of the system-call engine: when it is due the command stands still at its next call about a
+    file that it has begun to write, until something was done then.
+    """
+
+    def __init__(self, live: Any, pattern: str, due: Callable[[], bool]) -> None:
+        self._live = live
+        self._due = due
+        self._parts = pattern.split("/")
+        self._depth = next(index for index, part in enumerate(self._parts) if "*" in part)
+        place = live.outside("/".join(self._parts[: self._depth]))
+        self._place = os.path.realpath(place.host)
+        self.reached, self.over = threading.Event(), threading.Event()
+
+    def run(self, operation: Operation, context: StepContext) -> OperationResult:
+        """Give the command, and hear its answer."""
+        ready = self._live.sweepable(operation, context)
+        if isinstance(ready, OperationResult):
+            return ready
+        command, tokens = ready
+        with Supervisor(self, roots=[root.host for root in self._live.roots()]) as supervisor:
+            answer = supervisor.run_in(
+                self._live.box,
+                command.argv,
+                timeout_s=command.timeout_s,
+                cwd=command.cwd,
+                env=command.env,
+                stdin=command.stdin,
+            )
+        if answer is None:
+            raise BoxDied("the box died while a command was held")
+        return replace(as_result(answer, tuple(command.argv)), tokens=tokens)
+
+    def decide(self, call: Call, fired: int) -> policies.Action:
+        """Hold it once."""
+        if self.reached.is_set() or not any(map(self._meant, call.files)) or not self._due():
+            return policies.CONTINUE
+        return policies.Perform(self._hold)
+
+    def _meant(self, file: str) -> bool:
+        if not is_below(file, self._place) or not os.path.lexists(file):
+            return False
+        names = file[len(self._place) + 1 :].split("/")
+        patterns = self._parts[self._depth :]
+        return len(names) == len(patterns) and all(map(fnmatch, names, patterns))
+
+    def _hold(self, call: Call) -> None:
+        self.reached.set()
+        self.over.wait(HELD_S)
 
 
 class _Said:

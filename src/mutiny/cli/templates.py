@@ -1,0 +1,28 @@
+"""Writing a commented file to begin with: a target, a goal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mutiny.cli.output import echo
+
+
+def write_template(
+    verb: str, file: Path, text: str, then: str, *, force: bool, as_json: bool
+) -> int:
+    """Write it unless something is there already; `then`: what to do with it next."""
+    from mutiny.errors import StoreError, UsageError
+
+    if file.exists() and not force:
+        raise UsageError(f"{file}: exists already; --force overwrites it")
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise StoreError(f"cannot write {file}: {error.strerror}") from error
+    if as_json:
+        from mutiny.cli.envelope import tell
+
+        tell(verb, 0, {"file": str(file)})
+    else:
+        echo(f"wrote {file}; fill it in, then: {then}")
+    return 0
