@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 
-def sampled(names: Iterable[str], every: int) -> list[Any]:
+def sampled(names: Iterable[Any], every: int) -> list[Any]:
     """Parameters of which only every so-manieth is quick; the same ones each time."""
     return [
         pytest.param(name, marks=[pytest.mark.slow] if index % every else [])

@@ -52,7 +52,9 @@ def wrapped(program: Path, place: Path) -> None:
 
 
 @pytest.mark.parametrize("rename", [linked, copied, wrapped])
-@pytest.mark.parametrize("name", ["basic_lifecycle", "daemon_crash"])
+@pytest.mark.parametrize(
+    "name", ["daemon_crash", pytest.param("basic_lifecycle", marks=pytest.mark.slow)]
+)
 def test_a_program_with_another_name_passes(
     tmp_path: Path, rename: Callable[[Path, Path], None], name: str
 ) -> None:

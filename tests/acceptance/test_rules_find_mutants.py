@@ -13,6 +13,7 @@ import pytest
 from mutiny.engine.rundir import RunDirectory
 from mutiny.modes.bench import Bench
 from mutiny.targets.registry import find_target
+from sampling import sampled
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -153,7 +154,7 @@ def place(request: pytest.FixtureRequest) -> Iterator[Path]:
     shutil.rmtree(directory, ignore_errors=True)
 
 
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.rule)
+@pytest.mark.parametrize("mutant", sampled(MUTANTS, every=3), ids=lambda mutant: mutant.rule)
 def test_the_rule_finds_it(mutant: Mutant, place: Path, tmp_path: Path) -> None:
     program = program_of(ROOT / "src" / "longboat", place)
     for name, old, new in mutant.edits:

@@ -16,13 +16,12 @@ from longboat.arguments import parse
 from longboat.errors import LongboatError, UsageError
 from longboat.workers import config as config_module
 from longboat.workers import daemon, gitops, processes, tmuxctl
-from longboat.workers.agents import shell_quote
 from longboat.workers.config import Config
 from longboat.workers.gitops import Git
 from longboat.workers.proc import run
 from longboat.workers.processes import Identity
 from longboat.workers.store import open_home
-from longboat.workers.tmuxctl import Listing, Pane
+from longboat.workers.tmuxctl import Listing, Pane, shell_quote
 
 # ---------------------------------------------------------------- settings
 

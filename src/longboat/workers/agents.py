@@ -59,15 +59,8 @@ def _hook(transaction: Transaction, worker: Worker, event: str) -> list[dict[str
     )
     words = [sys.executable, "-IS", "-c", program, event]
     words += ["--worker", worker.name, "--home", transaction.home.path]
-    command = " ".join(map(shell_quote, words))
+    command = " ".join(map(tmuxctl.shell_quote, words))
     return [{"hooks": [{"type": "command", "command": command, "timeout": 10}]}]
-
-
-def shell_quote(word: str) -> str:
-    """A word for /bin/sh (the standard ``shlex`` costs a start-up)."""
-    if word and all(c.isalnum() or c in "-_./=:@%+," for c in word):
-        return word
-    return "'" + word.replace("'", "'\"'\"'") + "'"
 
 
 def command_line(transaction: Transaction, worker: Worker) -> str:
@@ -75,7 +68,7 @@ def command_line(transaction: Transaction, worker: Worker) -> str:
     if worker.command:
         compound = any(sign in worker.command for sign in ";&|<>()")
         return worker.command if compound else f"exec {worker.command}"
-    model = f" --model {shell_quote(worker.model)}" if worker.model else ""
+    model = f" --model {tmuxctl.shell_quote(worker.model)}" if worker.model else ""
     return f"exec {transaction.config.agent_command} --dangerously-skip-permissions{model}"
 
 

@@ -100,6 +100,13 @@ def is_gone(listing: Listing, session: str, server: Identity) -> bool:
     return listing.known and listing.server_pid == server.pid and not listing.of_session(session)
 
 
+def shell_quote(word: str) -> str:
+    """A word for /bin/sh (the standard ``shlex`` costs a start-up)."""
+    if word and all(c.isalnum() or c in "-_./=:@%+," for c in word):
+        return word
+    return "'" + word.replace("'", "'\"'\"'") + "'"
+
+
 def start_session(
     session: str, directory: str, environment: dict[str, str], command: str
 ) -> Started | str:
@@ -109,7 +116,8 @@ def start_session(
         *("new-session", "-d", "-s", session, "-x", "200", "-y", "50", "-c", directory),
         *variables,
         *("-P", "-F", "#{pane_pid} #{pane_id} #{pid}"),
-        command,
+        # tmux takes its own directory when it cannot enter this one: the agent would work somewhere else.
+        f"cd {shell_quote(directory)} || exit 1; {command}",
         timeout_s=10.0,
     )
     if not result.ok:

@@ -278,11 +278,7 @@ def _faults(profile: Profile) -> tuple[Move, ...]:
             lambda s, _o: 3.0 if _model(s).source_dirty else 0.5,
             manned,
         ),
-        *hazards.beside(
-            when=calm,
-            has_lock=profile.has_lock,
-            files=("state", "backup") if profile.has_backup else ("state",),
-        ),
+        *hazards.beside(when=calm, has_lock=profile.has_lock),
     )
 
 
