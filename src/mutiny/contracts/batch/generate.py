@@ -21,7 +21,6 @@ PLANS: tuple[tuple[str, ...], ...] = (
     ("a", "b needs=a", "c needs=a"),
     ("a writes=core", "b writes=core", "c reads=core"),
     ("a does=shares", "b does=shares"),
-    ("a does=fails,works", "b needs=a"),
     ("a does=fails", "b"),
     ("a does=strays", "b"),
     ("a tokens=300", "b tokens=300 needs=a"),
@@ -78,11 +77,24 @@ def explored(profile: BatchProfile) -> Explored:
             *hazards.disks(lambda _scene, _operation: "state"),
         ),
         recovery=lambda _scene: (*_calm(), op.Status(), op.Resume(), op.Status(), Settle()),
-        supported=partial(supported, profile),
+        supported=lambda operation: supported(profile, operation) and not _undecided(operation),
         pairable=_pairable,
         follows=_follows,
         refused=lambda operation: operation,
     )
+
+
+def _undecided(operation: Operation) -> bool:
+    """Is it something that the beliefs cannot follow yet?
+
+    A plan that may not have been taken leaves open what the agents were told; a commit between landing and
+    the user's checkout, and a clean-up beside a run, leave open whose files are seen.
+    """
+    inner = [part for child in operation.children() for part in walk(child)]
+    if any(isinstance(part, op.Plan | op.Clean) for part in inner):
+        return True
+    landed = isinstance(operation, At) and operation.moment in ("landing", "landed")
+    return landed and any(isinstance(part, op.MoveMain) for part in inner)
 
 
 def _calm() -> Iterable[Operation]:

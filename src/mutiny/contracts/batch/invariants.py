@@ -352,9 +352,10 @@ def nothing_left(check: BatchCheck) -> Iterator[Violation]:
     left = git_of(check).left
     if left:
         yield found("nothing_left", f"The run is complete, but the repository still has {left[0]}.")
-    if check.model.knobs.cleanup == "on_success" and check.seen.workspaces:
-        text = f"The run is complete, but {check.seen.workspaces[0]} is still there."
-        yield found("nothing_left", text)
+    # A run before this one that has failed keeps its own.
+    own = [place for place in check.seen.workspaces if shown.name in place.split("/")]
+    if check.model.knobs.cleanup == "on_success" and own:
+        yield found("nothing_left", f"The run is complete, but {own[0]} is still there.")
 
 
 def processes_end(check: BatchCheck) -> Iterator[Violation]:
