@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mutiny.cli import values
-from mutiny.cli.options import Chosen, bench_options, choose_seed, json_option
+from mutiny.cli.options import Chosen, bench_options, choose_seed, json_option, target_for
 from mutiny.cli.output import echo
-from mutiny.contracts.catalogue import default_for
 
 if TYPE_CHECKING:
     from mutiny.kit.abilities import Drilled
@@ -18,13 +17,7 @@ if TYPE_CHECKING:
 
 
 @click.group("accept", invoke_without_command=True)
-@click.option(
-    "--target",
-    type=values.TARGET,
-    default=default_for("accept").default_target,
-    show_default=True,
-    help="A target's name, or a TOML file.",
-)
+@target_for("accept")
 @bench_options
 @click.option("--goals", type=values.PATH, help="A folder of goals; default: those that ship.")
 @click.option("--goal", "ids", multiple=True, help="Only this goal; may be repeated.")
@@ -99,13 +92,7 @@ def init_command(file: Path, force: bool, as_json: bool) -> int:
 
 
 @command.command("drill")
-@click.option(
-    "--target",
-    type=values.TARGET,
-    default=default_for("accept").default_target,
-    show_default=True,
-    help="A target's name, or a TOML file.",
-)
+@target_for("accept")
 @bench_options
 @click.option("--jobs", type=values.JOBS, help="Drills side by side; default: one a core.")
 @click.option("--seed", type=values.SEED, help="Seed of all choices; printed when not given.")

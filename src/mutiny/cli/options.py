@@ -47,14 +47,21 @@ runs_option = click.option(
     show_default=True,
     help="Where run directories go.",
 )
-_TARGET_OPTIONS = (
-    click.option(
+
+
+def target_for(verb: str, what: str = "A target's name") -> Callable[[F], F]:
+    """`--target`, by default the one that a verb is shown with."""
+    return click.option(
         "--target",
         type=values.TARGET,
-        default=default_for("run").default_target,
+        default=default_for(verb).default_target,
         show_default=True,
-        help="A target's name, or a TOML file.",
-    ),
+        help=f"{what}, or a TOML file.",
+    )
+
+
+_TARGET_OPTIONS = (
+    target_for("run"),
     bin_option,
     plant_option,
     click.option(

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from mutiny.cli import values
-from mutiny.cli.options import Chosen, bench_options, json_option
+from mutiny.cli.options import Chosen, bench_options, json_option, target_for
 from mutiny.cli.output import echo
-from mutiny.contracts.catalogue import default_for
 
 if TYPE_CHECKING:
     from mutiny.modes.race import Race, Tried
@@ -18,13 +17,7 @@ KINDS = ("claims", "update", "lock", "toctou")
 
 
 @click.command("race")
-@click.option(
-    "--target",
-    type=values.TARGET,
-    default=default_for("race").default_target,
-    show_default=True,
-    help="A board's name, or a TOML file.",
-)
+@target_for("race", "A board's name")
 @bench_options
 @click.option(
     "--kind", "kinds", multiple=True, type=values.Choice(KINDS), help="Default: all of them."

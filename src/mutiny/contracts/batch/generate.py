@@ -21,6 +21,7 @@ PLANS: tuple[tuple[str, ...], ...] = (
     ("a", "b needs=a", "c needs=a"),
     ("a writes=core", "b writes=core", "c reads=core"),
     ("a does=shares", "b does=shares"),
+    ("a does=fails,works", "b needs=a"),
     ("a does=fails", "b"),
     ("a does=strays", "b"),
     ("a tokens=300", "b tokens=300 needs=a"),
@@ -87,11 +88,11 @@ def explored(profile: BatchProfile) -> Explored:
 def _undecided(operation: Operation) -> bool:
     """Is it something that the beliefs cannot follow yet?
 
-    A plan that may not have been taken leaves open what the agents were told; a commit between landing and
-    the user's checkout, and a clean-up beside a run, leave open whose files are seen.
+    A commit between landing and the user's checkout, and a clean-up beside a run, leave open whose files
+    are seen.
     """
     inner = [part for child in operation.children() for part in walk(child)]
-    if any(isinstance(part, op.Plan | op.Clean) for part in inner):
+    if any(isinstance(part, op.Clean) for part in inner):
         return True
     landed = isinstance(operation, At) and operation.moment in ("landing", "landed")
     return landed and any(isinstance(part, op.MoveMain) for part in inner)

@@ -1,6 +1,6 @@
 """A coding agent for one task, without a model: `agent ... PROMPT`, in the task's workspace.
 
-The prompt names the task; what is done at this attempt stands in the script.
+The prompt names the task, and says what is done at each attempt.
 """
 
 from __future__ import annotations
@@ -15,24 +15,23 @@ import time
 from mutiny.doubles.tasks.records import Desk
 
 TASK = re.compile(r"Do task (\S+)")
+TOLD = re.compile(r"\[does=(\S+) tokens=(\d+)\]")
 
 
 def main(desk: Desk, arguments: list[str]) -> int:
-    """Work on the task as the script says."""
-    named = TASK.search(arguments[-1])
+    """Work on the task as the prompt says."""
+    named, told = TASK.search(arguments[-1]), TOLD.search(arguments[-1])
     if named is None:
         sys.stderr.write("agent: the prompt names no task\n")
         return 70
     task = named[1]
-    mine = desk.script().get("tasks", {}).get(task, {})
-    does = mine.get("does", ["works"])
+    does, tokens = (told[1].split(","), int(told[2])) if told else (["works"], 0)
     present = sorted(os.listdir("work")) if os.path.isdir("work") else []
     number = desk.write("agent", task, present=present, pid=os.getpid())
     desk.hold("agent")
     desk.hold(f"agent-{task}")
     behaviour = does[min(number, len(does)) - 1]
-    code = act(task, number, behaviour, mine.get("secret", ""))
-    tokens = mine.get("tokens", 0)
+    code = act(task, number, behaviour, desk.script().get("secret", ""))
     desk.write("agent_end", task, tokens=tokens, code=code, attempt=number)
     usage = {"input_tokens": tokens, "output_tokens": 0}
     print(json.dumps({"type": "result", "is_error": code != 0, "usage": usage}))

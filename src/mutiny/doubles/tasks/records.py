@@ -1,6 +1,6 @@
 """What the doubles of a batch read and write, lean by intention: they start thousands of times.
 
-script.json  what each task's agent does, and what each gate says
+script.json  what each gate says, and the secret that may stand nowhere
 record.jsonl  what they did, a line each
 holds/WORD  whoever comes there waits as long as the file is there, and says so in holds/WORD.reached
 """

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from mutiny import doubles
-from mutiny.contracts.batch.tasks import Task
 from mutiny.system.files import BoxPath
 
 SECRET = "sk-mutiny-4f1c9b7e2a"
@@ -33,7 +32,7 @@ class Desk:
     def __init__(self, place: BoxPath) -> None:
         self.place = place
         place.mkdir(exist_ok=True)
-        self._script = self._read("script.json") or {"tasks": {}, "gates": {}}
+        self._script = self._read("script.json") or {"secret": SECRET, "gates": {}}
         self._notes = self._read("notes.json") or {"knobs": {}, "foreign": [], "edited": False}
         self.holds.mkdir(exist_ok=True)
         root, python = str(Path(doubles.__file__).parents[2]), str(Path(sys.executable).resolve())
@@ -51,13 +50,6 @@ class Desk:
     def record(self) -> BoxPath:
         """What the doubles wrote down."""
         return self.place / "record.jsonl"
-
-    def plan(self, tasks: Sequence[Task]) -> None:
-        """From now on agents know these tasks."""
-        for task in tasks:
-            does = {"does": list(task.does), "tokens": task.tokens, "secret": SECRET}
-            self._script["tasks"][task.id] = does
-        self._write()
 
     def gate_says(self, gate: str, verdict: str) -> None:
         """From now on a gate says this."""

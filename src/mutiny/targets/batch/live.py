@@ -16,7 +16,6 @@ from mutiny.faults import content
 from mutiny.faults import files as file_faults
 from mutiny.faults import process as process_faults
 from mutiny.kit.contract import Evidence, StepContext
-from mutiny.kit.operations import Settle
 from mutiny.kit.views import ProcessView
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
@@ -24,31 +23,26 @@ from mutiny.system.files import BoxPath
 from mutiny.targets.batch.desk import SECRET, Desk
 from mutiny.targets.batch.observer import Observer
 from mutiny.targets.batch.spec import BatchSpec
-from mutiny.targets.kit.commands import settle
-from mutiny.targets.kit.live import Handler, LiveTarget
+from mutiny.targets.kit.commands import DaemonlessTarget
+from mutiny.targets.kit.live import Handler
 from mutiny.targets.kit.moments import at_moment, matching, ready_for_moments
 from mutiny.targets.kit.options import LiveOptions
-from mutiny.targets.kit.waits import Wait
 from mutiny.targets.kit.watching import Changes
 
 PATIENCE_S = 10.0
 
 
-class BatchLive(LiveTarget):
+class BatchLive(DaemonlessTarget):
     """One batch orchestrator in one box."""
 
-    settling = Settle
-    waits: ClassVar[Mapping[type[Operation], Wait]] = {Settle: settle}
+    spec: BatchSpec
 
     def __init__(self, spec: BatchSpec, directory: Path, options: LiveOptions) -> None:
-        super().__init__(spec, directory, options, doubles=False)
-        self.spec = spec
-        self._word_of = {operation: word for word, operation in spec.vocabulary.commands.items()}
+        super().__init__(spec, directory, options)
         self._plans = 0
         self._kept_state: tuple[BoxPath, bytes] | None = None
         self.values["desk"] = shlex.quote(f"{self.box.inside_root}/desk")  # in command lines only
         self.desk = Desk(self.box.files / "desk")
-        self.changes = Changes(self.roots)
         self.observer = Observer(self)
 
     @property
@@ -96,21 +90,12 @@ class BatchLive(LiveTarget):
         """The directories whose changes count: the target's state and the user's repository."""
         return (self.outside(self.state_directory()), self.box.files / "source")
 
-    def bystanders(self, operation: Operation) -> Sequence[ProcessView]:
-        """Nobody else runs."""
-        return ()
-
     @property
     def patience_s(self) -> float:
         """How long an agent that is just being started is waited for."""
         return PATIENCE_S
 
     # --- commands ----------------------------------------------------------------------------------
-
-    def command(self, operation: Operation, context: StepContext) -> OperationResult:
-        """Say one command and hear its answer."""
-        ready = self.sweepable(operation, context)
-        return ready if isinstance(ready, OperationResult) else self.run(ready[0])
 
     def sweepable(
         self, operation: Operation, context: StepContext
@@ -132,20 +117,21 @@ class BatchLive(LiveTarget):
         return self.spoken(self.worded(spec, {**self.values, **given}), spec.timeout_s), ()
 
     def _write_plan(self, operation: op.Plan) -> str:
-        """The plan as a file, and what the agents will do with it."""
-        tasks = operation.parsed()
-        self.desk.plan(tasks)
+        """The plan as a file; what an agent does stands in its prompt, so that it follows the plan that was
+        taken, whichever that is.
+        """
         rows = [
             {
                 "id": task.id,
                 "name": f"Task {task.id}",
-                "prompt": f"Do task {task.id} and nothing else.",
+                "prompt": f"Do task {task.id} and nothing else. "
+                f"[does={','.join(task.does)} tokens={task.tokens}]",
                 "depends": list(task.needs),
                 "reads": list(task.reads),
                 "writes": list(task.writes),
                 "files": list(task.declared),
             }
-            for task in tasks
+            for task in operation.parsed()
         ]
         self._plans += 1
         place = self.box.files / "tmp" / f"plan-{self._plans}.json"

@@ -36,8 +36,8 @@ def settle(live: Any, operation: Operation, context: StepContext) -> OperationRe
     return until(live, limit_s, lambda seen: "; ".join(context.pending(seen)))
 
 
-class CommandTarget(LiveTarget):
-    """One target in one box, whose commands come and go."""
+class DaemonlessTarget(LiveTarget):
+    """One target in one box, of which nothing runs between its commands."""
 
     settling = Settle
     waits: ClassVar[Mapping[type[Operation], Wait]] = {Settle: settle}
@@ -47,19 +47,6 @@ class CommandTarget(LiveTarget):
         self.spec = spec
         self._word_of = {operation: word for word, operation in spec.vocabulary.commands.items()}
         self.changes = Changes(self.roots)
-
-    @abstractmethod
-    def seen(self, state: Raw) -> SeenBase:
-        """What the target's state means."""
-
-    def observe(self) -> SeenBase:
-        """One complete look."""
-
-        def run(argv: tuple[str, ...]) -> OperationResult:
-            return self.run(self.spoken(argv, None))
-
-        found = self.seen(read_source(self.spec.state, self.filled, self.outside, run))
-        return replace(found, at=time.time(), pace=self.pacing.now())
 
     def command(self, operation: Operation, context: StepContext) -> OperationResult:
         """Say one command and hear its answer."""
@@ -89,3 +76,20 @@ class CommandTarget(LiveTarget):
     def evidence(self) -> Evidence:
         """What is kept of the target when something went wrong."""
         return self.told("", {})
+
+
+class CommandTarget(DaemonlessTarget):
+    """One whose state is all that there is to see."""
+
+    @abstractmethod
+    def seen(self, state: Raw) -> SeenBase:
+        """What the target's state means."""
+
+    def observe(self) -> SeenBase:
+        """One complete look."""
+
+        def run(argv: tuple[str, ...]) -> OperationResult:
+            return self.run(self.spoken(argv, None))
+
+        found = self.seen(read_source(self.spec.state, self.filled, self.outside, run))
+        return replace(found, at=time.time(), pace=self.pacing.now())

@@ -127,7 +127,7 @@ def at_moment(live: Any, operation: At, context: StepContext) -> OperationResult
         while thread.is_alive() and time.monotonic() < deadline and not came:
             came = _came(live, spec, reached, said) if writing is None else writing.reached.is_set()
             if not came:
-                time.sleep(POLL_S)
+                thread.join(POLL_S)
         done = _then(live, operation, context) if came else None
     finally:
         hold.unlink(missing_ok=True)
