@@ -13,6 +13,7 @@ from mutiny.contracts.batch.about import ABOUT
 from mutiny.contracts.batch.contract import BatchContract
 from mutiny.contracts.batch.forecast import forecast
 from mutiny.contracts.batch.invariants import RULES as STATE_RULES
+from mutiny.contracts.batch.invariants import within_budget
 from mutiny.contracts.batch.model import BatchModel
 from mutiny.contracts.batch.observation import (
     Asked,
@@ -113,6 +114,19 @@ def test_over_a_budget_the_run_fails_and_the_task_is_not_merged() -> None:
 def test_a_budget_that_warns_stops_nothing() -> None:
     model = begun("a tokens=500", knobs={"budget": "warn", "task_tokens": "100"})
     assert forecast(model, None).run == {"complete"}
+
+
+def test_what_an_older_run_used_does_not_count() -> None:
+    knobs = {"budget": "block", "task_tokens": "100", "run_tokens": "100"}
+    planned = begun("a tokens=80", knobs=knobs)
+    older = BatchSeen(attempts=(Attempt("a", 1, frozenset(), True, 0, 80),))
+    run = planned.begun("", older)
+    assert forecast(run, older).run == {"complete"}
+    assert forecast(planned, older).run == {"failed"}
+    again = seen(attempts=(*older.attempts, Attempt("a", 2, frozenset(), True, 0, 80)))
+    for model, found in ((run, set()), (planned, {"batch.within_budget"})):
+        check = Check(model, again, BEFORE, op.Run())
+        assert {one.rule for one in within_budget(check)} == found
 
 
 # --- outcomes ----------------------------------------------------------------------------------------

@@ -158,7 +158,7 @@ def _over_budget(
     knobs, price = model.knobs, model.cost_per_1k / TOKENS_PER_COST
     total, over = 0, set()
     for name, task in run.tasks.items():
-        tokens = 0 if seen is None else seen.tokens_of(name)
+        tokens = 0 if seen is None else seen.tokens_of(name, run.began)
         if not run.sure(name, "complete", "skipped", "failed", "review") and ends[name] != {
             "pending"
         }:

@@ -127,9 +127,9 @@ class BatchSeen(SeenBase):
         """All agents that were started for a task."""
         return [one for one in self.attempts if one.task == task]
 
-    def tokens_of(self, task: str) -> int:
-        """What its agents say that they have used."""
-        return sum(one.tokens for one in self.attempts_of(task))
+    def tokens_of(self, task: str, since: int) -> int:
+        """What its agents say that they have used, without the first attempts: those of older runs."""
+        return sum(one.tokens for one in self.attempts[since:] if one.task == task)
 
     def landed(self, task: str) -> int:
         """How often its work came to the branch."""
