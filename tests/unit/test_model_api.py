@@ -155,6 +155,15 @@ def test_steps_go_forward_by_rule_and_the_last_repeats(api: ModelApi) -> None:
     assert post(api, PATHS[0])[0] == 200, "no rule: the plain answer"
 
 
+def test_the_last_text_chooses_a_rule_and_times_lets_the_next_one_answer(api: ModelApi) -> None:
+    faulty = Rule((Step(text="not yet"),), last="*MT-7f3a*", times=2)
+    right = Rule((Step(text="yours"),), last="*MT-7f3a*please")
+    other = Rule((Step(text="another's"),), last="*MT-9*")
+    api.set_script(Script((other, faulty, right)))
+    said = [json.loads(post(api, PATHS[0])[1])["content"][0]["text"] for _ in range(3)]
+    assert said == ["not yet", "not yet", "yours"]
+
+
 @pytest.mark.parametrize(
     ("fault", "status", "kind"),
     [("429", 429, "rate_limit_error"), ("529", 529, "overloaded_error"), ("500", 500, "api_error")],
@@ -282,6 +291,11 @@ def test_requests_in_pieces_chunked_and_announced() -> None:
     assert parser.next() is None
     parser.feed(b"POST /z HTTP/1.1\r\nexpect: 100-continue\r\ncontent-length: 1\r\n\r\n")
     assert (parser.wants_go_on(), parser.wants_go_on()) == (True, False)
+
+
+def test_a_rule_that_answers_less_than_never_is_refused() -> None:
+    with pytest.raises(ScriptError, match="times is not a whole number"):
+        read_script({"version": 1, "rules": [{"times": -1, "steps": [{}]}]})
 
 
 def test_a_script_with_mistakes_lists_all_of_them() -> None:

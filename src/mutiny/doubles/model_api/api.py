@@ -250,11 +250,11 @@ class ModelApi:
         except (OSError, ValueError) as error:  # a bad script must be seen, not guessed
             raise ScriptError(f"{self._script_file}: {error}") from None
 
-    def step_for(self, path: str, model: str) -> tuple[Step, int]:
+    def step_for(self, path: str, model: str, last: str) -> tuple[Step, int]:
         """The step of this request, and which one of its rule it is."""
         for number, rule in enumerate(self._script.rules):
-            if rule.matches(path, model):
-                count = self._counts.get(number, 0)
+            count = self._counts.get(number, 0)
+            if rule.matches(path, model, last, count):
                 self._counts[number] = count + 1
                 return rule.steps[min(count, len(rule.steps) - 1)], count
         return Step(), self.served
@@ -346,7 +346,8 @@ class _Connection(asyncio.Protocol):
             self._plain(400, model_answers.error_body(400, text, shape))
             api.record({"path": request.path, "status": 400, "error": text})
             return
-        step, count = api.step_for(request.path, model)
+        last = _last_text(asked)
+        step, count = api.step_for(request.path, model, last)
         api.served += 1
         if step.fault == "split-utf8" and step.text.isascii():
             step = replace(step, text=SPLIT_TEXT)
@@ -363,7 +364,7 @@ class _Connection(asyncio.Protocol):
                 "fault": step.fault,
                 "sha256": hashlib.sha256(request.body).hexdigest(),
                 "bytes": len(request.body),
-                "last": _last_text(asked)[:500],
+                "last": last[:500],
             }
         )
         self._give(answer, stream)

@@ -63,15 +63,24 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Steps for the requests that match: path and model are patterns (`*` stands for anything)."""
+    """Steps for the requests that match: path, model and last are patterns (`*` stands for anything)."""
 
     steps: tuple[Step, ...]
     path: str = "*"
     model: str = "*"
+    last: str = "*"
+    """The last text of the request: what is asked decides, however often other things were asked."""
+    times: int = 0
+    """It answers so many requests and then lets the next rule do it; 0: all."""
 
-    def matches(self, path: str, model: str) -> bool:
-        """Whether a request is for this rule."""
-        return fnmatch.fnmatchcase(path, self.path) and fnmatch.fnmatchcase(model, self.model)
+    def matches(self, path: str, model: str, last: str, count: int) -> bool:
+        """Whether a request is for this rule, which has answered `count` requests."""
+        return (
+            (not self.times or count < self.times)
+            and fnmatch.fnmatchcase(path, self.path)
+            and fnmatch.fnmatchcase(model, self.model)
+            and fnmatch.fnmatchcase(last, self.last)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +118,7 @@ def read_script(data: object) -> Script:
         if not isinstance(entry, dict):
             problems.append(f"{where} is not an object")
             continue
-        unknown = sorted(set(entry) - {"path", "model", "steps"})
+        unknown = sorted(set(entry) - {"path", "model", "last", "times", "steps"})
         problems += [f"{where}: unknown field {key!r}" for key in unknown]
         steps = entry.get("steps")
         if not isinstance(steps, list) or not steps:
@@ -118,7 +127,12 @@ def read_script(data: object) -> Script:
         made = tuple(
             _read_step(step, f"{where}.steps[{i}]", problems) for i, step in enumerate(steps)
         )
-        read.append(Rule(made, str(entry.get("path", "*")), str(entry.get("model", "*"))))
+        patterns = (str(entry.get(key, "*")) for key in ("path", "model", "last"))
+        times = entry.get("times", 0)
+        if not isinstance(times, int) or isinstance(times, bool) or times < 0:
+            problems.append(f"{where}: times is not a whole number from 0")
+            continue
+        read.append(Rule(made, *patterns, times=times))
     if problems:
         raise ScriptError("; ".join(problems))
     return Script(tuple(read))
