@@ -41,3 +41,17 @@ def test_a_scenario_passes_there(tmp_path: Path, root: str, target: str, scenari
 def test_what_is_no_name_of_a_directory_is_refused(root: str) -> None:
     with pytest.raises(ValueError, match="root must be the name of a directory"):
         Reset(root)
+
+
+@pytest.mark.parametrize("surroundings", ["git_hook", "far_east"])
+def test_a_scenario_passes_on_an_unusual_machine(tmp_path: Path, surroundings: str) -> None:
+    bench = Bench(find_target("longboat", program=str(LONGBOAT)), tmp_path)
+    _, *rest = bench.target.contract().scenarios["basic_lifecycle"]
+    sequence = (Reset(surroundings=surroundings), *rest)
+    outcome = bench.try_once(sequence, 1, RunDirectory.create(tmp_path, latest=False))
+    assert outcome.verdict is Verdict.SUCCESS, outcome.steps[-1]
+
+
+def test_surroundings_that_are_not_known_are_refused() -> None:
+    with pytest.raises(ValueError, match="surroundings 'on_the_moon' is none of"):
+        Reset(surroundings="on_the_moon")

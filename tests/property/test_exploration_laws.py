@@ -24,6 +24,7 @@ from mutiny.kit.domains import (
     strange,
 )
 from mutiny.kit.exploring import Explored, Scene, refusals
+from mutiny.kit.surroundings import SURROUNDINGS
 from mutiny.model.operation import Kind, Operation, walk
 from mutiny.seeds import stream
 from mutiny.targets.registry import find_target
@@ -163,7 +164,7 @@ def test_values_that_break_programs_occur(target: str) -> None:
         if isinstance(value, str)
     }
     assert values & set(STRANGE_NAMES)
-    assert values >= {"w1", "w10", *ROOTS}
+    assert values >= {"w1", "w10", *ROOTS, *SURROUNDINGS}
     if target == "longboat":
         assert values >= {*STRANGE_TEXTS, *TEXTS}
         assert {"job", "job-2"} <= values

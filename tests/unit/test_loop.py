@@ -87,7 +87,7 @@ def run(
 ) -> Outcome:
     engine = Engine(
         contract,
-        lambda directory, root="": script,
+        lambda directory, reset=common.USUAL_WORLD: script,
         RunDirectory(directory),
         seed=seed,
         listeners=listeners,
@@ -195,7 +195,7 @@ def test_a_judge_that_breaks_down_is_inconclusive(
 
 
 def test_a_target_that_cannot_start_ends_the_run_and_closes_the_journal(tmp_path: Path) -> None:
-    def missing(directory: Path, root: str = "") -> Script:
+    def missing(directory: Path, reset: common.Reset = common.USUAL_WORLD) -> Script:
         raise TargetMissing("not there")
 
     with pytest.raises(TargetMissing):
@@ -355,7 +355,7 @@ def test_listeners_hear_of_every_step_twice(tmp_path: Path) -> None:
 def test_a_reset_in_the_middle_makes_a_new_box(tmp_path: Path) -> None:
     boxes: list[Script] = []
 
-    def make(directory: Path, root: str = "") -> Script:
+    def make(directory: Path, reset: common.Reset = common.USUAL_WORLD) -> Script:
         boxes.append(Script([ok()], [DOWN]))
         return boxes[-1]
 
@@ -384,7 +384,9 @@ class Interrupted(Script):
 
 
 def always(directory: Path, script: Script, *operations: Operation) -> Outcome:
-    engine = Engine(QUICK, lambda directory, root="": script, RunDirectory(directory))
+    engine = Engine(
+        QUICK, lambda directory, reset=common.USUAL_WORLD: script, RunDirectory(directory)
+    )
     return engine.run(operations, always=(op.Down(), op.Status()))
 
 
@@ -402,7 +404,9 @@ def test_what_runs_always_runs_after_a_bug_and_changes_no_verdict(tmp_path: Path
 
 def test_a_promise_that_only_the_rollback_breaks_is_broken(tmp_path: Path) -> None:
     script = Script([ok(), refused("boom"), ok()], [DOWN, DOWN, DOWN])
-    engine = Engine(QUICK, lambda directory, root="": script, RunDirectory(tmp_path))
+    engine = Engine(
+        QUICK, lambda directory, reset=common.USUAL_WORLD: script, RunDirectory(tmp_path)
+    )
     outcome = engine.run((common.Reset(), op.Init()), always=(op.Status(), op.Down()))
     assert outcome.verdict.is_bug
     assert outcome.failed_step is not None

@@ -18,7 +18,7 @@ from mutiny.engine.minimise import Budget
 from mutiny.engine.replay import Tries
 from mutiny.experiments.instrumented import InstrumentedTarget
 from mutiny.kit.contract import Answered, Evidence, StepContext
-from mutiny.kit.operations import Reset, Sleep
+from mutiny.kit.operations import USUAL_WORLD, Reset, Sleep
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
@@ -99,7 +99,7 @@ class Target:
     def contract(self) -> Any:
         return Contract()
 
-    def make_live(self, directory: Path, root: str = "") -> Any:
+    def make_live(self, directory: Path, reset: Reset = USUAL_WORLD) -> Any:
         return Live(self)
 
     def apart(self) -> Subject:

@@ -10,7 +10,7 @@ from longboat.batch.config import Config
 from longboat.batch.store import Events, Home
 from longboat.batch.values import Run
 from longboat.planting import planted
-from longboat.workers.gitops import Git
+from longboat.workers.gitops import Git, free_environment
 from longboat.workers.proc import Result
 from longboat.workers.proc import run as run_program
 from longboat.workers.processes import Identity, all_pids, identify, send, wait_dead
@@ -79,7 +79,7 @@ class Site:
     ) -> Result:
         """Run a foreign program in a directory; it is ended with the run, wherever it hides."""
         self.check()
-        environment = {**os.environ, MARK: self.state.id, **(more or {})}
+        environment = {**free_environment(), MARK: self.state.id, **(more or {})}
         if task:
             environment["TASK_ID"] = task
         result = run_program(

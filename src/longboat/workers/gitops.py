@@ -38,7 +38,8 @@ _FALLBACK_IDENTITY = {
     "GIT_COMMITTER_NAME": "longboat",
     "GIT_COMMITTER_EMAIL": "longboat@localhost",
 }
-_FORBIDDEN_ENVIRONMENT = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR")
+PLACES_OF_GIT = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR")
+"""Whoever is called from a hook has them, and they mean the user's own repository, wherever one is."""
 
 
 class Git:
@@ -257,10 +258,14 @@ def _inside(path: bytes, directory: bytes) -> bool:
     return path == directory or path.startswith(directory + b"/")
 
 
+def free_environment() -> dict[str, str]:
+    """Our environment, without the places of a repository that whoever called us works in."""
+    return {key: value for key, value in os.environ.items() if key not in PLACES_OF_GIT}
+
+
 def _environment(extra: dict[str, str]) -> dict[str, str]:
-    kept = {k: v for k, v in os.environ.items() if k not in _FORBIDDEN_ENVIRONMENT}
     fixed = {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true"}
-    return {**kept, **fixed, **extra}
+    return {**free_environment(), **fixed, **extra}
 
 
 def _shown(result: Result) -> str:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from longboat.errors import LongboatError
 from longboat.planting import planted
+from longboat.workers.gitops import PLACES_OF_GIT
 from longboat.workers.proc import Result, run
 from longboat.workers.processes import Identity, identify, is_alive
 
@@ -117,7 +118,8 @@ def start_session(
         *variables,
         *("-P", "-F", "#{pane_pid} #{pane_id} #{pid}"),
         # tmux takes its own directory when it cannot enter this one: the agent would work somewhere else.
-        f"cd {shell_quote(directory)} || exit 1; {command}",
+        # A server that was started from a hook of git would send the agent's commits to the user's branch.
+        f"unset {' '.join(PLACES_OF_GIT)}; cd {shell_quote(directory)} || exit 1; {command}",
         timeout_s=10.0,
     )
     if not result.ok:

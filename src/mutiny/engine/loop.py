@@ -20,6 +20,7 @@ from mutiny.engine.rundir import RunDirectory, storing
 from mutiny.engine.untested import why_untested
 from mutiny.errors import MutinyError
 from mutiny.kit.contract import Answered, Checked, Evidence, MakeLive, Model, Seen, StepContext
+from mutiny.kit.operations import USUAL_WORLD, Reset
 from mutiny.model.operation import Kind, Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict, of_step, worst
@@ -242,16 +243,18 @@ class Engine(Generic[Model, Seen]):
         operation: Operation,
         result: OperationResult,
         operations: Iterable[Operation],
+        world: Reset = USUAL_WORLD,
     ) -> Outcome:
         """Go on from files that another run left behind.
 
-        `before` is that run's `before_last`, `operation` and `result` are what it went through since.
+        `before` is that run's `before_last`, `operation` and `result` are what it went through since,
+        `world` is how it began.
         """
         planned = tuple(operations)
         try:
             with stopping.running():
                 with storing(self.directory.box_path):
-                    self._live = self._make_live(self.directory.box_path)
+                    self._live = self._make_live(self.directory.box_path, world)
                     self._live.prepare(planned)
                 seen = self._live.observe()
         except BaseException:
@@ -287,7 +290,7 @@ class Engine(Generic[Model, Seen]):
         began = time.perf_counter()
         timestamp = time.time()
         if self.contract.starts_afresh(operation) or self._live is None:
-            fresh = self._afresh(str(getattr(operation, "root", "")))
+            fresh = self._afresh(operation if isinstance(operation, Reset) else USUAL_WORLD)
             if self.contract.starts_afresh(operation):
                 return self._reset_step(sequence_id, operation, timestamp, fresh, began)
         before, model = self._seen, self._model
@@ -439,14 +442,14 @@ class Engine(Generic[Model, Seen]):
 
     # --- boxes ---------------------------------------------------------------------------------
 
-    def _afresh(self, root: str) -> float:
+    def _afresh(self, world: Reset) -> float:
         """Throw the box away and make a new one; returns the milliseconds that took."""
         started = time.perf_counter()
         if self._live is not None or self._boxes:
             self.close()
             self.directory.discard_box()
         with storing(self.directory.box_path):
-            self._live = self._make_live(self.directory.box_path, root)
+            self._live = self._make_live(self.directory.box_path, world)
             self._live.prepare(self._planned)
         self._boxes += 1
         self._model = self.contract.initial()

@@ -525,10 +525,10 @@ class InstrumentedTarget:
         inner = self.inner.healthy()
         return None if inner is None else replace(self, inner=inner, recorder=Recorder())
 
-    def make_live(self, directory: Path, root: str = "") -> Live:
+    def make_live(self, directory: Path, reset: common.Reset = common.USUAL_WORLD) -> Live:
         """The target in a new box, witnessed from the beginning."""
         self.recorder.forget()
-        live: Live = self.inner.make_live(directory, root)
+        live: Live = self.inner.make_live(directory, reset)
         return InstrumentedLive(
             live,
             self.inner.contract(),

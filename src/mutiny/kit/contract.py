@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+from mutiny.kit.operations import USUAL_WORLD, Reset
 from mutiny.model.pace import Pace
 from mutiny.model.verdict import Verdict
 from mutiny.model.violation import Violation
@@ -155,8 +156,8 @@ class Live(Protocol):
 class MakeLive(Protocol):
     """Brings a target to life in a new box."""
 
-    def __call__(self, directory: Path, root: str = "") -> Live:
-        """`root`: what the directory in which everything lies is called inside; empty: as usual."""
+    def __call__(self, directory: Path, reset: Reset = USUAL_WORLD) -> Live:
+        """`reset`: how the new world is to be."""
 
 
 class Contract(Protocol[Model, Seen]):

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from mutiny.kit import operations as common
 from mutiny.kit.domains import ROOTS
+from mutiny.kit.surroundings import SURROUNDINGS
 from mutiny.model.operation import Kind, Operation
 from mutiny.seeds import stream
 
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 Value = TypeVar("Value")
 TRIES = 20
 """So often another candidate is drawn when one has nothing to offer."""
-ODD_ROOTS = 0.125
-"""How often everything lies in a directory with an awkward name."""
+ODD_WORLDS = 0.125
+"""How often everything lies in a directory with an awkward name, and how often the machine is unusual."""
 EARLY = 0.25
 """How often a command that must be refused is given before what has to come first."""
 REFUSALS, PAIRS, AROUND = 3.0, 1.8, 2.2
@@ -217,8 +218,9 @@ def generate(explored: Explored, walk: Walk, seed: int, length: int) -> tuple[Op
     chance = stream(seed, "explore")
     names = {kind: chance.choice(list(casts)) for kind, casts in explored.names.items()}
     place = stream(seed, "root")
-    root = place.choice(ROOTS) if place.random() < ODD_ROOTS else ""
-    maker = _Maker(explored, Scene(walk, chance, names), common.Reset(root))
+    root = place.choice(ROOTS) if place.random() < ODD_WORLDS else ""
+    around = place.choice(tuple(SURROUNDINGS)) if place.random() < ODD_WORLDS else ""
+    maker = _Maker(explored, Scene(walk, chance, names), common.Reset(root, around))
     for operation in filter(explored.supported, explored.opening(maker.scene)):
         maker.take(operation)
     while len(maker.sequence) < length + 1 or maker.next:

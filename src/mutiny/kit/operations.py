@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import ClassVar
 
+from mutiny.kit.surroundings import SURROUNDINGS
 from mutiny.model.domain import misfit
 from mutiny.model.operation import Kind, Operation
 
@@ -76,11 +77,18 @@ class Reset(Operation):
 
     root: str = ""
     """The name of the directory in which everything lies: `crew v1.2` breaks whoever does not quote."""
+    surroundings: str = ""
+    """What the user's machine is like, by a word of `kit/surroundings.py`; empty: nothing special."""
     kind: ClassVar[Kind] = Kind.CONTROL
 
     def __post_init__(self) -> None:
         if "/" in self.root or self.root in (".", "..") or not self.root.isprintable():
             raise ValueError(f"root must be the name of a directory, got {self.root!r}")
+        if self.surroundings:
+            check_one_of("surroundings", self.surroundings, SURROUNDINGS)
+
+
+USUAL_WORLD = Reset()
 
 
 @dataclass(frozen=True)

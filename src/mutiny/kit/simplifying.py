@@ -70,11 +70,14 @@ def with_one(sequence: Sequence[Operation], index: int, item: Operation) -> Step
 
 def unwrapped(sequence: Sequence[Operation]) -> Forms:
     """A combination by one of its parts, a command under a fault by the command alone, a script of
-    several turns by its first, a directory with an awkward name by a plain one.
+    several turns by its first, an awkward world by a plain one.
     """
     for index, operation in enumerate(sequence):
-        if isinstance(operation, common.Reset) and operation.root:
-            yield "root", with_one(sequence, index, common.Reset())
+        if isinstance(operation, common.Reset) and (operation.root or operation.surroundings):
+            yield "world", with_one(sequence, index, common.Reset())
+        if isinstance(operation, common.Reset) and operation.root and operation.surroundings:
+            yield "world", with_one(sequence, index, common.Reset(operation.root))
+            yield "world", with_one(sequence, index, replace(operation, root=""))
         for part in _parts(operation):
             yield "unwrap", with_one(sequence, index, part)
         if isinstance(operation, common.Parallel) and len(operation.operations) > 2:

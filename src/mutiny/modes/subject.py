@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from mutiny.contracts.catalogue import contract_named, contracts
 from mutiny.errors import UsageError
+from mutiny.kit.operations import USUAL_WORLD, Reset
 
 if TYPE_CHECKING:
     from mutiny.kit.contract import AnyContract, Live
@@ -33,7 +34,7 @@ class Subject(Protocol):
 
     def contract(self) -> AnyContract: ...
 
-    def make_live(self, directory: Path, root: str = "") -> Live: ...
+    def make_live(self, directory: Path, reset: Reset = USUAL_WORLD) -> Live: ...
 
     def apart(self) -> Subject:
         """The same target for trials: whatever they do, this one has seen nothing of it."""

@@ -198,9 +198,9 @@ class Sweeper:
         inner = cut_off if index < len(calls) else whole.inner[0]
         broken = OperationResult(0, fired=True, inner=(inner,), tokens=whole.tokens)
         try:
-            outcome = engine.resume(
-                traced.before_last, point, broken, self._recovery(self._at, world_ended=True)
-            )
+            world = next((one for one in self._prefix if isinstance(one, op.Reset)), op.USUAL_WORLD)
+            recovery = self._recovery(self._at, world_ended=True)
+            outcome = engine.resume(traced.before_last, point, broken, recovery, world)
         finally:
             directory.discard()
         label = str(calls[index]["text"]) if index < len(calls) else "(after the last call)"

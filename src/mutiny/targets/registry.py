@@ -19,6 +19,7 @@ from mutiny.contracts.catalogue import contract_named, default_for, find, with_t
 from mutiny.errors import FormatError, TargetMissing, UsageError, nearest
 from mutiny.kit.contract import AnyContract, Live
 from mutiny.kit.descriptor import TargetForm
+from mutiny.kit.operations import USUAL_WORLD, Reset
 from mutiny.targets.kit.checks import with_line
 from mutiny.targets.kit.files import base_file
 from mutiny.targets.kit.options import LiveOptions
@@ -45,11 +46,15 @@ class Target:
         """The contract with this target's profile and words."""
         return self.spec.make_contract(self.options.agents)
 
-    def make_live(self, directory: Path, root: str = "") -> Live:
+    def make_live(self, directory: Path, reset: Reset = USUAL_WORLD) -> Live:
         """Start the target in a new box."""
         live = contract_named(self.spec.contract).live
         assert live is not None, "a contract with target files has a live target"
-        return live.load()(self.spec, directory, replace(self.options, root=root))
+        return live.load()(
+            self.spec,
+            directory,
+            replace(self.options, root=reset.root, surroundings=reset.surroundings),
+        )
 
     def apart(self) -> Target:
         """A target keeps nothing from run to run."""

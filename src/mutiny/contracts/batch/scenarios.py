@@ -22,6 +22,7 @@ from mutiny.contracts.batch.operations import (
 from mutiny.contracts.batch.profile import BatchProfile
 from mutiny.kit.moments import At, InterruptOrchestrator, KillOrchestrator
 from mutiny.kit.operations import ExpectError, Parallel, Reset, Settle
+from mutiny.kit.worlds import everywhere
 from mutiny.model.operation import Operation
 
 Steps = tuple[Operation, ...]
@@ -287,7 +288,12 @@ CHAOS: dict[str, Steps] = {
         *_END,
     ),
 }
-SCENARIOS: dict[str, Steps] = {**FLOW, **BLOCKED, **CHAOS}
+SCENARIOS: dict[str, Steps] = {
+    **FLOW,
+    **BLOCKED,
+    **CHAOS,
+    "unusual_machines": everywhere(FLOW["dependencies"]),
+}
 
 
 def scenarios_of(profile: BatchProfile) -> dict[str, Steps]:

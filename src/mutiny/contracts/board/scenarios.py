@@ -48,6 +48,7 @@ from mutiny.contracts.board.profile import LONGEST_WAIT_S, BoardProfile
 from mutiny.contracts.board.supported import fit
 from mutiny.kit.faults import SkewClock
 from mutiny.kit.operations import ExpectError, Parallel, Reset, Sleep
+from mutiny.kit.worlds import everywhere
 
 
 def _stale_claim(profile: BoardProfile) -> Sequence:
@@ -482,7 +483,8 @@ def _soon_over(profile: BoardProfile) -> bool:
 def scenarios_of(profile: BoardProfile) -> Mapping[str, Sequence]:
     """The scenarios that make sense for a target."""
     timed = {} if profile.works else {name: make(profile) for name, make in _TIMED.items()}
-    listed = OWN_AGENTS if profile.works else {**_FIXED, **timed, **FAULT_SCENARIOS}
+    away = {"unusual_machines": everywhere(_FIXED["ready_tasks"])}
+    listed = OWN_AGENTS if profile.works else {**_FIXED, **timed, **FAULT_SCENARIOS, **away}
     found = {
         name: fit(profile, sequence)
         for name, sequence in listed.items()

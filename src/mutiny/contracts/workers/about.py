@@ -58,4 +58,5 @@ ABOUT: dict[str, str] = {
     "old_state": "An older state file is put back; what is newer wins.",
     "killed_in_accept": "Everything dies in the middle of accept.",
     "accept_then_crash": "The daemon is killed right after accept; merged once.",
+    "unusual_machines": "Far from Greenwich, in a narrow terminal, with habits of git, from a hook.",
 }

@@ -31,6 +31,7 @@ from mutiny.contracts.workers.operations import (
     WaitForState,
 )
 from mutiny.kit.operations import Choice, ExpectError, Reset, Settle, Sleep
+from mutiny.kit.worlds import everywhere
 from mutiny.model.operation import Operation
 
 _BEGIN: tuple[Operation, ...] = (Reset(), Init(), Up())
@@ -176,5 +177,9 @@ CLASSIC_SCENARIOS: dict[str, tuple[Operation, ...]] = {
 }
 """The seven that everything else grew from."""
 
-SCENARIOS: dict[str, tuple[Operation, ...]] = {**CLASSIC_SCENARIOS, **FAULT_SCENARIOS}
+SCENARIOS: dict[str, tuple[Operation, ...]] = {
+    **CLASSIC_SCENARIOS,
+    **FAULT_SCENARIOS,
+    "unusual_machines": everywhere(BASIC_LIFECYCLE),
+}
 """All scenarios of the contract by name, the classic seven first."""

@@ -25,6 +25,7 @@ from mutiny.doubles import speech
 from mutiny.errors import TargetMissing
 from mutiny.kit.contract import Evidence, StepContext
 from mutiny.kit.operations import Sleep
+from mutiny.kit.surroundings import SURROUNDINGS
 from mutiny.kit.views import ProcessView
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
@@ -112,7 +113,9 @@ class LiveTarget(Combinations):
         own = {key: self.filled(value) for key, value in self._file.environment.items()}
         more = dict(self.fault_runner.environment) if self.injured else {}
         name = {"MUTINY_WORKER": worker} if worker and more else {}
-        return {**own, **more, **name}
+        around = SURROUNDINGS.get(self.options.surroundings, {})
+        found = {key: self.filled(value) for key, value in around.items()}
+        return {**found, **own, **more, **name}
 
     def limit(self, given_s: float) -> float:
         """A limit of the target's file at the pace of this run."""

@@ -19,3 +19,5 @@ class LiveOptions:
     network: Network = "none"
     root: str = ""
     """What the directory in which everything lies is called inside the box; empty: as usual."""
+    surroundings: str = ""
+    """What the user's machine is like, by a word of `kit/surroundings.py`."""

@@ -11,7 +11,7 @@ from mutiny.box.plain import plain_box
 from mutiny.contracts.plain.contract import Nothing, PlainContract
 from mutiny.contracts.plain.descriptor import DESCRIPTOR
 from mutiny.kit.contract import Evidence
-from mutiny.kit.operations import Sleep
+from mutiny.kit.operations import USUAL_WORLD, Reset, Sleep
 from mutiny.model.result import OperationResult
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class PlainTarget:
     def healthy(self) -> None:
         """Nothing is planted."""
 
-    def make_live(self, directory: Path, root: str = "") -> PlainLive:
+    def make_live(self, directory: Path, reset: Reset = USUAL_WORLD) -> PlainLive:
         """The box that was begun already, or a new one."""
         for rising in self.ahead:
             self.ahead.remove(rising)
