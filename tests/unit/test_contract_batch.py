@@ -129,6 +129,35 @@ def test_what_an_older_run_used_does_not_count() -> None:
         assert {one.rule for one in within_budget(check)} == found
 
 
+def test_what_nobody_heard_of_counts_or_does_not() -> None:
+    """The run died between an agent's last word and whoever waited for it."""
+    model = begun("a tokens=80", knobs={"budget": "block", "task_tokens": "100"})
+    first = Attempt("a", 1, frozenset(), True, 0, 80)
+    before = BatchSeen(attempts=(first,))
+    assert before.unheard(0) == {0}
+    assert BatchSeen(attempts=(replace(first, gated=True),)).unheard(0) == frozenset()
+    assert forecast(model, before).run == {"failed"}
+    unheard = replace(model, unheard=before.unheard(0))
+    assert forecast(unheard, before).run == {"failed", "complete"}
+    after = seen(attempts=(first, Attempt("a", 2, frozenset(), True, 0, 80)))
+    for one, found in ((model, {"batch.within_budget"}), (unheard, set())):
+        check = Check(one, after, BEFORE, op.Resume())
+        assert {each.rule for each in within_budget(check)} == found
+
+
+def test_clean_beside_a_run_is_given_the_run_that_was_there() -> None:
+    older = begun("a")
+    assert older.run is not None
+    known = replace(older, run=replace(older.run, name="r1", status=frozenset({"complete"})))
+    both = replace(known.begun("r2", None), newest="r1")
+    (outcome,) = CONTRACT.outcomes(both, op.Clean(), Moment())
+    assert outcome.success
+    assert outcome.after.run is both.run
+    assert outcome.after.older == ()
+    nothing_yet = replace(begun("a"), newest="", run=replace(older.run, name="r1"))
+    assert not served(nothing_yet, op.Clean())
+
+
 # --- outcomes ----------------------------------------------------------------------------------------
 
 

@@ -120,12 +120,25 @@ def bring_checkout(site: Site, batch: Batch) -> None:
     """The user's checkout of main follows; may be repeated."""
     aside = site.checkout_site
     place = checkout.find_checkout(aside)  # type: ignore[arg-type]
-    if place and site.git.ref(site.trunk) == batch.target and not planted("checkout-left-behind"):
+    if place and _is_untouched(site, batch) and not planted("checkout-left-behind"):
         name = f"{site.state.id}-{batch.id}"
         intent = Intent("batch", name, base=batch.base, commit=batch.target, task=name)
         checkout.bring_checkout(aside, place, intent)  # type: ignore[arg-type]
         _sync_checkout(site, place, batch)
     site.git.clear_source_locks(site.config.main)
+
+
+def _is_untouched(site: Site, batch: Batch) -> bool:
+    """Is what has landed still the newest of all its files? Somebody may have committed on top of it."""
+    if site.git.ref(site.trunk) == batch.target:
+        return True
+    if not site.git.contains(site.trunk, batch.target):
+        return False
+    ours, theirs = (
+        set(site.git.ask("diff", "--name-only", "-z", "--no-renames", *pair).split("\0")) - {""}
+        for pair in ((batch.base, batch.target), (batch.target, site.trunk))
+    )
+    return not ours & theirs
 
 
 def _sync_checkout(site: Site, place: str, batch: Batch) -> None:

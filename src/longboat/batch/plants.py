@@ -32,6 +32,14 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "batch.within_budget",
     ),
     (
+        "tokens-forgotten",
+        "What an agent has used is forgotten when the run dies before its work has passed.",
+        _BLOCKED,
+        _KNOWN,
+        "budget_after_crash",
+        "batch.within_budget",
+    ),
+    (
         "validator-error-passes",
         "A validator that gave no verdict counts as passed.",
         _BLOCKED,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from types import FrameType, SimpleNamespace
 
 from longboat.batch.config import Config
 from longboat.batch.store import Events, Home
-from longboat.batch.values import Run
+from longboat.batch.values import Run, Task
 from longboat.planting import planted
 from longboat.workers.gitops import Git, free_environment
 from longboat.workers.proc import Result
@@ -37,6 +38,7 @@ class Site:
         self.state = run
         self.events = Events(home, run.id)
         self._signal = 0
+        self._noting = threading.Lock()
 
     # --- the state ------------------------------------------------------------------------------
 
@@ -44,6 +46,14 @@ class Site:
         """The new state, on the disk before anything follows from it."""
         self.home.save(run)
         self.state = run
+
+    def note_tokens(self, task: Task) -> None:
+        """What an agent has used counts from here on, whatever becomes of its work; any thread may ask."""
+        if planted("tokens-forgotten"):
+            return
+        with self._noting:
+            known = self.state.tasks[task.id]
+            self.save(self.state.with_task(known._replace(tokens=task.tokens)))
 
     # --- references and checkouts -----------------------------------------------------------------
 

@@ -38,6 +38,7 @@ def attempt(site: Site, task: Task, base: str) -> Attempt:
     )
     _keep_output(site, task, result)
     task = task._replace(tokens=task.tokens + gates.tokens_in(result.out), base=base, error="")
+    site.note_tokens(task)
     if not result.ok:
         site.events.say("worker.fail", task.id, text=result.last_words[:300])
         return Attempt(task, Refusal("worker", f"the agent failed: {result.last_words[:300]}"))

@@ -179,10 +179,10 @@ class Box:
         if isinstance(path, BoxPath):
             path = path.host
         absolute = path.absolute()
-        for form in (absolute, absolute.resolve()):
-            if is_below(form, self.directory):
-                return str(PurePosixPath(root) / form.relative_to(self.directory))
-        raise ValueError(f"{path} is not in the box {self.directory}")
+        form = absolute if is_below(absolute, self.directory) else absolute.resolve()
+        if not is_below(form, self.directory):
+            raise ValueError(f"{path} is not in the box {self.directory}")
+        return str(PurePosixPath(root) / form.relative_to(self.directory))
 
     def outside(self, path: str) -> BoxPath:
         """Translate an absolute path that the box sees to the same file as it is reached from outside."""

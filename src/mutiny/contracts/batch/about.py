@@ -60,6 +60,7 @@ ABOUT: dict[str, str] = {
     "worker_killed_too_often": "An agent dies and there are no retries; somebody sets it back.",
     "main_moves": "Somebody else commits just before the branch moves.",
     "main_moves_early": "Somebody else commits while agents work.",
+    "main_moves_after_landing": "Somebody else commits before the checkout has followed the branch.",
     "user_edits": "The user has an edit that is not committed.",
     "run_against_run": "Two runs at once.",
     "resume_against_resume": "Two resumes at once.",

@@ -29,15 +29,22 @@ class Forecast:
 
 
 def forecast(model: BatchModel, seen: BatchSeen | None) -> Forecast:
-    """How the run ends when nothing disturbs it from here on."""
+    """How the run ends when nothing disturbs it from here on.
+
+    Attempts that may have told nobody what they used count for a budget, or they do not.
+    """
     run = model.run
     assert run is not None
     ends = {name: _alone(model, run, name, seen) for name in run.tasks}
     ends = _with_dependencies(run, ends)
-    stopped = _stopped(model, run, ends, seen)
-    if stopped is not None:
-        return stopped
-    return Forecast(ends, _ending(ends))
+    either = [
+        _stopped(model, run, ends, seen, without) or Forecast(ends, _ending(ends))
+        for without in {frozenset(), model.unheard}
+    ]
+    return Forecast(
+        {name: frozenset().union(*(one.tasks[name] for one in either)) for name in ends},
+        frozenset().union(*(one.run for one in either)),
+    )
 
 
 def _ending(ends: Mapping[str, May]) -> May:
@@ -115,6 +122,7 @@ def _stopped(
     run: RunModel,
     ends: Mapping[str, May],
     seen: BatchSeen | None,
+    unheard: frozenset[int],
 ) -> Forecast | None:
     """A run that something stops as a whole: a budget, a failure, the whole that does not work."""
     knobs = model.knobs
@@ -127,7 +135,7 @@ def _stopped(
     if not open_tasks and all(run.sure(name, *DONE) for name in run.tasks):
         return None
     if knobs.budget == "block":
-        over = _over_budget(model, run, ends, seen)
+        over = _over_budget(model, run, ends, seen, unheard)
         if over is not None:
             return Forecast({**loose, **_never_merged(over, loose)}, frozenset({"failed"}))
     untested = model.gate("doctor") == "blind" and knobs.canary == "block"
@@ -153,12 +161,13 @@ def _over_budget(
     run: RunModel,
     ends: Mapping[str, May],
     seen: BatchSeen | None,
+    unheard: frozenset[int],
 ) -> frozenset[str] | None:
     """The tasks that may not be merged because they cost too much; None: no limit is exceeded."""
     knobs, price = model.knobs, model.cost_per_1k / TOKENS_PER_COST
     total, over = 0, set()
     for name, task in run.tasks.items():
-        tokens = 0 if seen is None else seen.tokens_of(name, run.began)
+        tokens = 0 if seen is None else seen.tokens_of(name, run.began, unheard)
         if not run.sure(name, "complete", "skipped", "failed", "review") and ends[name] != {
             "pending"
         }:

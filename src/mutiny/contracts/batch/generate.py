@@ -78,24 +78,11 @@ def explored(profile: BatchProfile) -> Explored:
             *hazards.disks(lambda _scene, _operation: "state"),
         ),
         recovery=lambda _scene: (*_calm(), op.Status(), op.Resume(), op.Status(), Settle()),
-        supported=lambda operation: supported(profile, operation) and not _undecided(operation),
+        supported=partial(supported, profile),
         pairable=_pairable,
         follows=_follows,
         refused=lambda operation: operation,
     )
-
-
-def _undecided(operation: Operation) -> bool:
-    """Is it something that the beliefs cannot follow yet?
-
-    A commit between landing and the user's checkout, and a clean-up beside a run, leave open whose files
-    are seen.
-    """
-    inner = [part for child in operation.children() for part in walk(child)]
-    if any(isinstance(part, op.Clean) for part in inner):
-        return True
-    landed = isinstance(operation, At) and operation.moment in ("landing", "landed")
-    return landed and any(isinstance(part, op.MoveMain) for part in inner)
 
 
 def _calm() -> Iterable[Operation]:

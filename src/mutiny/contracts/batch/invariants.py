@@ -62,7 +62,7 @@ def within_budget(check: BatchCheck) -> Iterator[Violation]:
         return
     price = check.model.cost_per_1k / 1000
     for name in new:
-        tokens = check.seen.tokens_of(name, run.began)
+        tokens = check.seen.tokens_of(name, run.began, check.model.unheard)
         if knobs.task_tokens and tokens > knobs.task_tokens:
             text = f"{name} was merged with {tokens} tokens; {knobs.task_tokens} are allowed."
             yield found("within_budget", text, name)
@@ -70,7 +70,7 @@ def within_budget(check: BatchCheck) -> Iterator[Violation]:
             text = f"{name} was merged at a cost of {tokens * price:g}; {knobs.task_cost:g} is allowed."
             yield found("within_budget", text, name)
     merged = [name for name in run.tasks if landed(check, run, name) > 0]
-    total = sum(check.seen.tokens_of(name, run.began) for name in merged)
+    total = sum(check.seen.tokens_of(name, run.began, check.model.unheard) for name in merged)
     if knobs.run_tokens and total > knobs.run_tokens:
         text = (
             f"What is merged has used {total} tokens; {knobs.run_tokens} are allowed for the run."

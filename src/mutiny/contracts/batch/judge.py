@@ -11,16 +11,37 @@ from mutiny.contracts.batch.model import BatchModel
 from mutiny.contracts.batch.observation import BatchSeen
 from mutiny.kit.answer import Answer
 from mutiny.kit.beliefs import distinct
-from mutiny.kit.judging import Judge, Moment
+from mutiny.kit.judging import Judge, Judged, Moment
+from mutiny.kit.moments import EndsCommand
+from mutiny.kit.operations import KillDuring, LibraryFault, SweepPoint
 from mutiny.kit.outcome import Outcome
 from mutiny.kit.questions import Heard, after_step
-from mutiny.model.operation import Operation
+from mutiny.model.operation import Operation, walk
 from mutiny.model.result import OperationResult
 from mutiny.model.violation import Violation
+
+BREAKS = (EndsCommand, SweepPoint, KillDuring, LibraryFault)
+"""What may keep a command from hearing its agents."""
 
 
 class BatchJudge(Judge[BatchModel, BatchSeen]):
     """Judges one operation between two looks."""
+
+    def prepared(self, model: BatchModel, operation: Operation) -> BatchModel:
+        """A command without a name is given the run that was the newest then."""
+        run = self.before.run
+        return replace(model, newest="" if run is None else run.name)
+
+    def judge(
+        self, model: BatchModel, operation: Operation, result: OperationResult
+    ) -> Judged[BatchModel]:
+        """Whoever was broken off may not have heard what its agents had used."""
+        judged = super().judge(model, operation, result)
+        if not model.lasting and not any(isinstance(part, BREAKS) for part in walk(operation)):
+            return judged
+        unheard = self.seen.unheard(len(self.before.attempts))
+        models = tuple(replace(one, unheard=one.unheard | unheard) for one in judged.models)
+        return replace(judged, models=models)
 
     def unknown(
         self, model: BatchModel, operation: Operation, moment: Moment[BatchSeen]

@@ -50,7 +50,7 @@ class RunModel:
             for name, words in self.may.items()
         }
         status = frozenset({shown.status}) if shown.status in self.status else self.status
-        return replace(self, may=may, status=status)
+        return replace(self, may=may, status=status, name=self.name or shown.name)
 
     def sure(self, task: str, *words: str) -> bool:
         """Can it only be one of these?"""
@@ -79,6 +79,10 @@ class BatchModel(ModelBase):
     same_plan: bool = False
     """The last plan was the one before it."""
     cost_per_1k: float = 0.002
+    newest: str | None = None
+    """The newest run when the step began: what a command without a name is given; None: as it is now."""
+    unheard: frozenset[int] = frozenset()
+    """Attempts that may have told nobody what they used: the command was broken off."""
     lost: frozenset[str] = frozenset()
     """Tasks whose agent was killed, so that an attempt more has failed."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,6 +45,8 @@ class Attempt:
     ended: bool = False
     code: int | None = None
     tokens: int = 0
+    gated: bool = False
+    """A gate was asked about its work: whoever started it has heard how it ended."""
 
 
 @dataclass(frozen=True)
@@ -127,9 +129,18 @@ class BatchSeen(SeenBase):
         """All agents that were started for a task."""
         return [one for one in self.attempts if one.task == task]
 
-    def tokens_of(self, task: str, since: int) -> int:
+    def tokens_of(self, task: str, since: int, without: Collection[int] = ()) -> int:
         """What its agents say that they have used, without the first attempts: those of older runs."""
-        return sum(one.tokens for one in self.attempts[since:] if one.task == task)
+        return sum(
+            one.tokens
+            for place, one in enumerate(self.attempts)
+            if place >= since and one.task == task and place not in without
+        )
+
+    def unheard(self, since: int) -> frozenset[int]:
+        """Which attempts may have told nobody what they used, when whoever started them was broken off."""
+        last = {one.task: place for place, one in enumerate(self.attempts) if place >= since}
+        return frozenset(place for place in last.values() if not self.attempts[place].gated)
 
     def landed(self, task: str) -> int:
         """How often its work came to the branch."""

@@ -37,7 +37,7 @@ def outcomes(
         return _run(model, operation, moment)
     if isinstance(operation, op.Status):
         return (ok(model, "it only looks"),)
-    if isinstance(operation, op.Clean) and operation.name and not _is_run(model, operation.name):
+    if isinstance(operation, op.Clean) and not _is_run(model, _named(model, operation)):
         return (no(model, "there is no such run", "no_run", BAD_INPUT),)
     if model.run is None:
         return (no(model, "there is no run", "no_run"),)
@@ -98,8 +98,14 @@ def _damaged(model: BatchModel, operation: Operation) -> tuple[BatchOutcome, ...
     return (refused,)
 
 
-def _is_run(model: BatchModel, name: str) -> bool:
-    return any(name in ("", one.name) for one in (model.run, *model.older) if one is not None)
+def _named(model: BatchModel, operation: op.Clean) -> str | None:
+    """The run that is to go: without a name it is the newest when the step began; None: the newest now."""
+    return operation.name or model.newest
+
+
+def _is_run(model: BatchModel, name: str | None) -> bool:
+    known = [one for one in (model.run, *model.older) if one is not None]
+    return any(name is None or one.name in ("", name) for one in known)
 
 
 def _run(
@@ -204,8 +210,9 @@ def _clean(model: BatchModel, operation: op.Clean) -> tuple[BatchOutcome, ...]:
     assert run is not None
     if not operation.force:
         return (no(model, "nothing is deleted without being sure", "needs_force"),)
-    if operation.name and operation.name != run.name:
-        kept = tuple(one for one in model.older if one.name != operation.name)
+    name = _named(model, operation)
+    if name is not None and run.name != name and any(one.name == name for one in model.older):
+        kept = tuple(one for one in model.older if one.name != name)
         return (ok(replace(model, older=kept), "it is thrown away"),)
     *older, last = model.older or (None,)
     last = None if last is None else replace(last, again=True)

@@ -218,11 +218,11 @@ BLOCKED: dict[str, Steps] = {
         Status(),
     ),
     "budget_after_crash": (
-        *_planned("a tokens=80", "b tokens=80"),
+        *_planned("a tokens=80", "b needs=a"),
         Configure("budget", "block"),
-        Configure("run_tokens", "100"),
+        Configure("task_tokens", "100"),
         At("task_doctor", Run(), KillOrchestrator()),
-        ExpectError(Resume()),
+        Resume(),
         Status(),
     ),
 }
@@ -257,6 +257,7 @@ CHAOS: dict[str, Steps] = {
     ),
     "main_moves": (*_planned("a", "b"), At("landing", Run(), MoveMain()), *_END),
     "main_moves_early": (*_planned("a"), At("worker", Run(), MoveMain()), MoveMain(), *_END),
+    "main_moves_after_landing": (*_planned("a"), At("landed", Run(), MoveMain()), *_END),
     "user_edits": (
         *_planned("a"),
         EditSource(),

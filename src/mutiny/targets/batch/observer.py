@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -62,6 +63,8 @@ class Observer:
         self._spec = live.spec
         self._known: tuple[str, GitSeen] | None = None
         """The repository's references, and what was seen with them."""
+        self._clean: tuple[str, tuple[str, ...]] | None = None
+        """The checkout, and what of it is not committed."""
         self._at_home: frozenset[str] | None = None
 
     def observe(self) -> BatchSeen:
@@ -142,7 +145,7 @@ class Observer:
         run = seen.run
         if run is not None:
             return run.name
-        names = [path.parent.name for path in self._state_files()]
+        names = [] if seen.error is None else [path.parent.name for path in self._state_files()]
         return names[-1] if names else ""
 
     def _plan(self) -> str | None:
@@ -173,10 +176,7 @@ class Observer:
             return "", ()
         quiet = [self._live.filled(one) for one in (*self._spec.quiet, *self._spec.workspaces)]
         digest, told = hashlib.sha256(), []
-        for path in sorted(root.files(), key=str):
-            inside = self._live.box.inside(path)
-            if any(fnmatch(inside, f"{one}*") for one in quiet):
-                continue
+        for path, inside in _loud(root, self._live.state_directory(), quiet):
             try:
                 data = path.read_bytes(MOST_BYTES)
             except OSError:
@@ -238,15 +238,30 @@ class Observer:
             if seen is None:
                 return None
             self._known = (now, seen)
-        dirty = self._run_git(
-            "--no-optional-locks", "status", "--porcelain", "--untracked-files=no"
-        )
-        if dirty.exit_code != 0:
-            return None
-        changed = tuple(line[3:] for line in dirty.stdout.splitlines())
+        files = f"{now} {self._checkout()}"
+        if self._clean is None or self._clean[0] != files:
+            dirty = self._run_git(
+                "--no-optional-locks", "status", "--porcelain", "--untracked-files=no"
+            )
+            if dirty.exit_code != 0:
+                return None
+            self._clean = (files, tuple(line[3:] for line in dirty.stdout.splitlines()))
         edited = self._live.box.files / "source" / EDITED_FILE
         kept = not self._live.desk.edited or EDIT_MARKER in edited.read_text(errors="replace")
-        return replace(self._known[1], dirty=changed, edit_kept=kept)
+        return replace(self._known[1], dirty=self._clean[1], edit_kept=kept)
+
+    def _checkout(self) -> str:
+        """Changes whenever a file of the user's checkout does."""
+        source = self._live.box.files / "source"
+        places = [source / name for name in sorted(source.names()) if name != ".git"]
+        found = []
+        for path in (one for place in places for one in _files(place)):
+            try:
+                state = path.stat()
+            except OSError:
+                continue  # just removed
+            found.append(f"{path}:{state.st_ino}:{state.st_size}:{state.st_ctime_ns}")
+        return "\n".join(found)
 
     def _asked(self) -> GitSeen | None:
         """Everything that only changes with a reference."""
@@ -291,9 +306,7 @@ class Observer:
 
     def _git_command(self, *words: str) -> Command:
         source = str(self._live.values["source"])
-        return Command(
-            ("/usr/bin/env", "git", "-C", source, *words), PROBE_S, source, {"PATH": PATH}
-        )
+        return Command((GIT, "-C", source, *words), PROBE_S, source, {"PATH": PATH})
 
     def _run_git(self, *words: str) -> CommandResult:
         return self._live.box.run_many([self._git_command(*words)])[0]
@@ -301,6 +314,24 @@ class Observer:
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """Without what waits in front of git."""
+GIT = shutil.which("git", path=PATH) or "git"
+
+
+def _loud(place: BoxPath, inside: str, quiet: Sequence[str]) -> Iterator[tuple[BoxPath, str]]:
+    """All files below a directory that are not to be passed over, with their names in the box."""
+    for name in place.names():
+        path, known = place / name, f"{inside}/{name}"
+        if any(fnmatch(known, f"{one}*") for one in quiet):
+            continue
+        if path.is_dir():
+            yield from _loud(path, known, quiet)
+        else:
+            yield path, known
+
+
+def _files(place: BoxPath) -> Iterator[BoxPath]:
+    """A file, or all files below a directory."""
+    return place.files() if place.is_dir() else iter((place,))
 
 
 def _event(line: str, wanted: EventFields) -> tuple[str, str]:
@@ -319,23 +350,22 @@ def _event(line: str, wanted: EventFields) -> tuple[str, str]:
 
 
 def _attempts(records: Sequence[Mapping[str, Any]]) -> tuple[Attempt, ...]:
-    ends = {(one["of"], one["attempt"]): one for one in records if one["what"] == "agent_end"}
-    found = []
+    """Every agent with how it ended, and whether anybody went on from there."""
+    found: dict[tuple[str, int], Attempt] = {}
+    latest: dict[str, tuple[str, int]] = {}
     for one in records:
+        task = one["of"]
         if one["what"] == "agent":
-            end = ends.get((one["of"], one["number"]))
+            latest[task] = (task, one["number"])
             present = frozenset(name.removesuffix(".txt") for name in one["present"])
-            found.append(
-                Attempt(
-                    one["of"],
-                    one["number"],
-                    present,
-                    end is not None,
-                    None if end is None else end["code"],
-                    0 if end is None else end["tokens"],
-                )
-            )
-    return tuple(found)
+            found[latest[task]] = Attempt(*latest[task], present)
+        elif one["what"] == "agent_end":
+            known = found[task, one["attempt"]]
+            ended = replace(known, ended=True, code=one["code"], tokens=one["tokens"])
+            found[task, one["attempt"]] = ended
+        elif task in latest:
+            found[latest[task]] = replace(found[latest[task]], gated=True)
+    return tuple(found.values())
 
 
 def _landed(text: str, foreign: Collection[str]) -> dict[str, int]:
