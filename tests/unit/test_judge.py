@@ -601,3 +601,28 @@ def test_status_tells_of_the_daemon_that_runs(told: str, right: bool) -> None:
     result = replace(ok(), stdout=f'{{"daemon": {told}}}')
     found = verdict(judge(model(belief()), op.Status(), result))
     assert found == (SUCCESS if right else (Verdict.BUG, "workers.answers_truly"))
+
+
+def misused(answer: OperationResult) -> Judged[WorkersModel]:
+    wrong = common.Misuse(op.Nuke("alpha"))
+    return judge(model(belief()), wrong, replace(answer, inner=(answer,)))
+
+
+def test_a_command_said_wrongly_may_be_refused_in_any_words() -> None:
+    refused_it = misused(OperationResult(2, stderr="usage: boat [--yes]"))
+    assert verdict(refused_it) == EXPECTED
+    assert [list(one.workers) for one in refused_it.models] == [["alpha"]]
+
+
+def test_a_command_said_wrongly_may_be_taken_as_it_was_meant() -> None:
+    taken = misused(ok())
+    assert verdict(taken) == SUCCESS
+    assert {"alpha" in one.workers for one in taken.models} == {True, False}
+
+
+def test_a_command_said_wrongly_does_not_crash_and_says_something() -> None:
+    crashed = OperationResult(
+        1, stderr='Traceback (most recent call last):\n  File "x"\nKeyError: 1'
+    )
+    assert verdict(misused(crashed)) == (Verdict.BUG, "workers.no_crash")
+    assert verdict(misused(OperationResult(1))) == (Verdict.BUG, "workers.fails_clearly")

@@ -51,6 +51,7 @@ SAMPLES: tuple[Operation, ...] = (
     op.DirtySource(undo=True),
     op.MoveSource("docs/x.md"),
     common.ExpectError(op.Start("nobody", "x")),
+    common.Misuse(op.Nuke("alpha"), "too_few"),
     common.Choice((op.Up(), op.KillTmuxSession("beta"))),
     common.Parallel((op.Accept("alpha"), op.Accept("alpha"))),
     common.Trace(op.Accept("alpha"), "files"),
@@ -225,3 +226,13 @@ def test_nonsense_cannot_be_made(make: object, word: str) -> None:
     assert callable(make)
     with pytest.raises(ValueError, match=word):
         make()
+
+
+def test_a_command_can_be_said_wrongly() -> None:
+    argv = ("boat", "nuke", "alpha", "--yes")
+    said = {how: common.Misuse(op.Status(), how).said(argv) for how in common.MISUSES}
+    assert said == {
+        "unknown_option": (*argv, "--no-such-option"),
+        "too_few": ("boat", "nuke", "--yes"),
+        "too_many": (*argv, "one-too-many"),
+    }

@@ -21,6 +21,7 @@ Seen = TypeVar("Seen")
 
 WRAPPING = (
     common.ExpectError,
+    common.Misuse,
     common.SweepPoint,
     common.Trace,
     common.LibraryFault,

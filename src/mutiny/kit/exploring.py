@@ -31,7 +31,7 @@ ODD_WORLDS = 0.125
 """How often everything lies in a directory with an awkward name, and how often the machine is unusual."""
 EARLY = 0.25
 """How often a command that must be refused is given before what has to come first."""
-REFUSALS, PAIRS, AROUND = 3.0, 1.8, 2.2
+REFUSALS, MISUSES, PAIRS, AROUND = 3.0, 0.5, 1.8, 2.2
 """How often each family is wanted; one step of ordinary progress has a weight of 0.3 to 6."""
 
 
@@ -279,6 +279,7 @@ class _Maker:
                     weight = move.weight_of(self.scene, template)
                     pool.append((weight, partial(move.drawn, self.scene, template)))
         pool.append((REFUSALS, self._refusal))
+        pool.append((MISUSES, self._misuse))
         pool.append((PAIRS, self._pair))
         if self.explored.around and self.explored.hazardous(self.scene):
             pool.append((AROUND, self._around))
@@ -307,6 +308,12 @@ class _Maker:
             return None
         wrong = found[self.scene.pick(sorted(found))]
         return self.explored.refused(self.scene.pick(wrong))
+
+    def _misuse(self) -> Operation | None:
+        """Some command, said wrongly."""
+        commands = self.explored.commands()
+        one = self._instance(self.scene.pick(commands)) if commands else None
+        return None if one is None else common.Misuse(one, self.scene.pick(common.MISUSES))
 
     def _pair(self) -> Operation | None:
         """Two commands at once, at least one of which may be served."""

@@ -69,6 +69,8 @@ class Judge(Questions[Model, Seen]):
             return self._broken_off(model, operation, result)
         if isinstance(operation, common.ExpectError):
             return self._refusal(model, operation, result)
+        if isinstance(operation, common.Misuse):
+            return self._misused(model, operation, result)
         if operation.kind is Kind.COMMAND:
             hindered = bool(model.lasting)
             excuses = frozenset[str]() if alone else BESIDE_OTHERS
@@ -227,6 +229,25 @@ class Judge(Questions[Model, Seen]):
         if wrong is not None and wrong.rule.endswith(".serves_legal"):
             return Judged(Verdict.EXPECTED, (model,), None, "the scenario expects it")
         return judged
+
+    def _misused(
+        self, model: Model, operation: common.Misuse, result: OperationResult
+    ) -> Judged[Model]:
+        """A command said wrongly: refused in some words and without effect, or taken as it was meant."""
+        answer = result.inner[0] if result.inner else result
+        moment = self.moment(answer)
+        trouble = self._trouble(operation, answer)
+        if trouble is not None:
+            verdict = Verdict.TIMEOUT if answer.timed_out else Verdict.BUG
+            return Judged(verdict, (model,), trouble)
+        if answer.succeeded:
+            models = self.unknown(model, operation.operation, moment)
+            return Judged(Verdict.SUCCESS, models, None, "it may be taken as it was meant")
+        if not (answer.stdout + answer.stderr).strip() and not self.excused("fails_clearly"):
+            text = f"{operation} failed without a word (exit {answer.exit_code})."
+            found = self.violation("fails_clearly", text, "", {"exit_code": answer.exit_code})
+            return Judged(Verdict.BUG, (model,), found)
+        return Judged(Verdict.EXPECTED, (model,), None, "it was said wrongly")
 
     def _at_once(
         self,

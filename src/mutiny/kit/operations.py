@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -15,6 +15,7 @@ LONGEST_SCHEDULE = 100_000
 ERRNOS = ("ENOSPC", "EIO", "EACCES", "EROFS", "EMFILE", "EINTR")
 READ_ERRNOS = ("EIO", "EACCES", "EMFILE")
 TEARS = ("kill", "short", "lie")
+MISUSES = ("unknown_option", "too_few", "too_many")
 _LENGTHS = ("during", "seconds", "lasting")
 _CALM = ("healthy", "slow", "obey", "resolve", "dirty")
 """What an agent or a worker may be told to do without being a disturbance."""
@@ -348,6 +349,32 @@ class ExpectError(Operation):
 
     def children(self) -> tuple[Operation, ...]:
         return (self.inner,)
+
+
+@dataclass(frozen=True)
+class Misuse(Operation):
+    """A command said wrongly, as people and scripts do: with an option that there is not, without its last
+    argument, with a word too many. A program may take it all the same, or refuse it; it may not crash,
+    and a refusal changes nothing.
+    """
+
+    operation: Operation
+    how: str = "unknown_option"
+    kind: ClassVar[Kind] = Kind.COMBINATION
+
+    def __post_init__(self) -> None:
+        check_command("operation", self.operation)
+        check_one_of("how", self.how, MISUSES)
+
+    def children(self) -> tuple[Operation, ...]:
+        return (self.operation,)
+
+    def said(self, argv: Sequence[str]) -> tuple[str, ...]:
+        """The command line, said wrongly."""
+        if self.how == "too_few":
+            given = [place for place, word in enumerate(argv) if not word.startswith("-")]
+            return (*argv[: given[-1]], *argv[given[-1] + 1 :])
+        return (*argv, "--no-such-option" if self.how == "unknown_option" else "one-too-many")
 
 
 @dataclass(frozen=True)

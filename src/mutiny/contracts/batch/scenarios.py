@@ -22,7 +22,7 @@ from mutiny.contracts.batch.operations import (
 from mutiny.contracts.batch.profile import BatchProfile
 from mutiny.kit.moments import At, InterruptOrchestrator, KillOrchestrator
 from mutiny.kit.operations import ExpectError, Parallel, Reset, Settle
-from mutiny.kit.worlds import everywhere
+from mutiny.kit.recipes import everywhere, said_wrongly
 from mutiny.model.operation import Operation
 
 Steps = tuple[Operation, ...]
@@ -293,6 +293,13 @@ SCENARIOS: dict[str, Steps] = {
     **FLOW,
     **BLOCKED,
     **CHAOS,
+    "said_wrongly": (
+        *_planned(*TWO),
+        *said_wrongly(Status(), Plan(("c",)), LogsQuery(), Run()),
+        Run(),
+        *said_wrongly(Resume(), SetTaskStatus("a", "pending"), Clean(force=True)),
+        *_END,
+    ),
     "unusual_machines": everywhere(FLOW["dependencies"]),
 }
 

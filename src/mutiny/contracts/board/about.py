@@ -55,5 +55,6 @@ ABOUT: dict[str, str] = {
     "agent_exits": "An agent gives up: its task fails, the next one is done.",
     "crew_killed": "The orchestrator is killed while its agents work.",
     "crew_stopped": "The orchestrator is stopped while its agents work.",
+    "said_wrongly": "Commands with unknown options, too few words, too many: no crash, no harm.",
     "unusual_machines": "Far from Greenwich, in a narrow terminal, with habits of git, from a hook.",
 }

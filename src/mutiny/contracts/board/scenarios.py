@@ -48,7 +48,7 @@ from mutiny.contracts.board.profile import LONGEST_WAIT_S, BoardProfile
 from mutiny.contracts.board.supported import fit
 from mutiny.kit.faults import SkewClock
 from mutiny.kit.operations import ExpectError, Parallel, Reset, Sleep
-from mutiny.kit.worlds import everywhere
+from mutiny.kit.recipes import everywhere, said_wrongly
 
 
 def _stale_claim(profile: BoardProfile) -> Sequence:
@@ -220,6 +220,15 @@ def _past(seconds: float, profile: BoardProfile) -> float:
     return round(seconds + profile.limits.tolerance_s + 0.15, 3)
 
 
+_SAID_WRONGLY: Sequence = (
+    *BEGIN,
+    AddTask("a"),
+    AddTask("b"),
+    Claim("w1"),
+    *said_wrongly(Status(), List(), AddTask("c"), Heartbeat("w1"), Claim("w2")),
+    *said_wrongly(Release("w1", "a"), Complete("w1", "a")),
+    Settle(),
+)
 _FIXED: Mapping[str, Sequence] = {
     "ready_tasks": (
         *BEGIN,
@@ -483,7 +492,10 @@ def _soon_over(profile: BoardProfile) -> bool:
 def scenarios_of(profile: BoardProfile) -> Mapping[str, Sequence]:
     """The scenarios that make sense for a target."""
     timed = {} if profile.works else {name: make(profile) for name, make in _TIMED.items()}
-    away = {"unusual_machines": everywhere(_FIXED["ready_tasks"])}
+    away = {
+        "said_wrongly": _SAID_WRONGLY,
+        "unusual_machines": everywhere(_FIXED["ready_tasks"]),
+    }
     listed = OWN_AGENTS if profile.works else {**_FIXED, **timed, **FAULT_SCENARIOS, **away}
     found = {
         name: fit(profile, sequence)

@@ -58,5 +58,6 @@ ABOUT: dict[str, str] = {
     "old_state": "An older state file is put back; what is newer wins.",
     "killed_in_accept": "Everything dies in the middle of accept.",
     "accept_then_crash": "The daemon is killed right after accept; merged once.",
+    "said_wrongly": "Commands with unknown options, too few words, too many: no crash, no harm.",
     "unusual_machines": "Far from Greenwich, in a narrow terminal, with habits of git, from a hook.",
 }

@@ -211,9 +211,8 @@ def status_follows_model(check: Check) -> Iterator[Found]:
 
 @_RULES.rule(eventual=False)
 def refusal_changes_nothing(check: Check) -> Iterator[Found]:
-    command = (
-        isinstance(check.operation, common.ExpectError) or check.operation.kind is Kind.COMMAND
-    )
+    asked = isinstance(check.operation, common.ExpectError | common.Misuse)
+    command = asked or check.operation.kind is Kind.COMMAND
     if check.succeeded or not command or check.model.lasting:
         return
     before, seen = check.before, check.seen

@@ -21,9 +21,11 @@ from mutiny.contracts.workers.operations import (
     KillDaemon,
     KillTmuxSession,
     Message,
+    Nuke,
     Reject,
     Review,
     Start,
+    Status,
     Up,
     WaitForIdle,
     WaitForNeedsReview,
@@ -31,7 +33,7 @@ from mutiny.contracts.workers.operations import (
     WaitForState,
 )
 from mutiny.kit.operations import Choice, ExpectError, Reset, Settle, Sleep
-from mutiny.kit.worlds import everywhere
+from mutiny.kit.recipes import everywhere, said_wrongly
 from mutiny.model.operation import Operation
 
 _BEGIN: tuple[Operation, ...] = (Reset(), Init(), Up())
@@ -180,6 +182,16 @@ CLASSIC_SCENARIOS: dict[str, tuple[Operation, ...]] = {
 SCENARIOS: dict[str, tuple[Operation, ...]] = {
     **CLASSIC_SCENARIOS,
     **FAULT_SCENARIOS,
+    "said_wrongly": (
+        *_BEGIN,
+        Add("alpha"),
+        WaitForIdle("alpha"),
+        Start("alpha", "Create test.txt"),
+        WaitForNeedsReview("alpha"),
+        *said_wrongly(Status(), Doctor(), Add("beta"), Start("alpha", "More"), Nuke("alpha")),
+        *said_wrongly(Message("alpha", "More"), Review("alpha"), Accept("alpha")),
+        Settle(),
+    ),
     "unusual_machines": everywhere(BASIC_LIFECYCLE),
 }
 """All scenarios of the contract by name, the classic seven first."""

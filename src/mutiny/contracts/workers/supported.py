@@ -28,6 +28,8 @@ def _has_words(profile: Profile, part: Operation) -> bool:
         return profile.repairs and "Doctor" not in profile.lacks
     if isinstance(part, HoldLock):
         return profile.has_lock
+    if isinstance(part, common.Misuse) and isinstance(part.operation, op.Up | op.Down):
+        return False  # a daemon in the foreground would stay there
     if isinstance(part, DamageFile) and part.how == "stale" and part.file == "state":
         return profile.notices_damage  # nobody can say what an old state means that nobody notices
     if isinstance(part, DamageFile) and part.file == "backup":

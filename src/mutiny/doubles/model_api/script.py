@@ -127,12 +127,12 @@ def read_script(data: object) -> Script:
         made = tuple(
             _read_step(step, f"{where}.steps[{i}]", problems) for i, step in enumerate(steps)
         )
-        patterns = (str(entry.get(key, "*")) for key in ("path", "model", "last"))
+        path, model, last = (str(entry.get(key, "*")) for key in ("path", "model", "last"))
         times = entry.get("times", 0)
         if not isinstance(times, int) or isinstance(times, bool) or times < 0:
             problems.append(f"{where}: times is not a whole number from 0")
             continue
-        read.append(Rule(made, *patterns, times=times))
+        read.append(Rule(made, path, model, last, times))
     if problems:
         raise ScriptError("; ".join(problems))
     return Script(tuple(read))

@@ -141,6 +141,8 @@ class BoardSpec(TargetFile):
             lacks += ("HoldBoardLock", "HoldLock")
         if not self.client and not self.parties:  # nobody speaks to it over a network
             lacks += ("Partition", "SlowLink")
+        if self.server is not None:  # its commands are said to a server of ours
+            lacks += ("Misuse",)
         lacks = tuple(dict.fromkeys(lacks))
         return replace(self.profile, lacks=lacks, settable=tuple(self.configure))
 

@@ -127,6 +127,8 @@ class Combinations(ABC):
         if isinstance(operation, op.ExpectError):
             inner = self.execute(operation.inner, context)
             return replace(inner, inner=(inner,))
+        if isinstance(operation, op.Misuse):
+            return self._misused(operation, context)
         if isinstance(operation, op.Parallel):
             return self._parallel(operation, context)
         if isinstance(operation, op.LibraryFault):
@@ -152,6 +154,17 @@ class Combinations(ABC):
         return (
             self.fault_runner.heal() if self.injured else OperationResult(stdout="nothing to heal")
         )
+
+    def _misused(self, operation: op.Misuse, context: StepContext) -> OperationResult:
+        """Say a command wrongly."""
+        ready = self.sweepable(operation.operation, context)
+        if isinstance(ready, OperationResult):
+            return ready
+        command, tokens = ready
+        argv = operation.said(command.argv)
+        ended = self.box.run_many([replace(command, argv=argv)])[0]
+        answer = replace(as_result(ended, argv), tokens=tokens)
+        return replace(answer, inner=(answer,))
 
     def _kill_during(self, operation: op.KillDuring, context: StepContext) -> OperationResult:
         """Run a command and kill it, or the whole box, after some time."""

@@ -159,7 +159,14 @@ class TargetFile:
         """Operations that no command carries out; a target that needs no `init` has one all the same."""
         spoken = {self.vocabulary.commands[name] for name in self.commands}
         lacking = (one for one in self.vocabulary.commands.values() if one not in (*spoken, "Init"))
-        return tuple(dict.fromkeys((*self.profile.lacks, *lacking)))
+        mute = () if self._says_it_itself() else ("Misuse",)
+        return tuple(dict.fromkeys((*self.profile.lacks, *lacking, *mute)))
+
+    def _says_it_itself(self) -> bool:
+        """Are the commands the program's own, and not those of a client or a driver of ours?"""
+        words = [word for one in self.commands.values() for word in one.argv]
+        ours = any("{client}" in word or "{drivers}" in word for word in words)
+        return not ours and not any(one.tool for one in self.commands.values())
 
     @property
     def missing(self) -> tuple[str, ...]:
