@@ -29,7 +29,9 @@ def folders() -> Iterator[tuple[Path, list[Path]]]:
     """Every folder with its modules; those that only mark a package are left out."""
     for package in PACKAGES:
         top = ROOT / "src" / package
-        for folder in sorted({path.parent for path in top.rglob("*.py")}):
+        # What agents of longboat's sessions write are no modules of ours.
+        ours = [path for path in top.rglob("*.py") if "projects" not in path.parts]
+        for folder in sorted({path.parent for path in ours}):
             modules = [path for path in sorted(folder.glob("*.py")) if path.read_text().strip()]
             if modules:
                 yield folder.relative_to(ROOT / "src"), modules

@@ -27,6 +27,10 @@ def main(arguments: list[str] | None = None) -> int:
         from longboat.batch import cli as batches
 
         return batches.main(given[1:])
+    if given[:1] == ["session"]:
+        from longboat.session import cli as sessions
+
+        return sessions.main(given[1:])
     if given[:1] in (["board"], ["broker"], ["crew"]):
         from longboat.board import cli as boards
 

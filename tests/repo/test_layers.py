@@ -52,9 +52,11 @@ OUTSIDE = "mutiny.doubles.install"
 
 @cache
 def modules() -> dict[str, Path]:
-    """Every module of both packages by its dotted name."""
+    """Every module of both packages by its dotted name; what agents write for longboat is none of ours."""
     found = {}
     for path in sorted(SOURCE.rglob("*.py")):
+        if "projects" in path.parts:
+            continue
         parts = path.relative_to(SOURCE).with_suffix("").parts
         found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     return found

@@ -265,6 +265,22 @@ def test_every_request_is_in_the_log_without_any_key(api: ModelApi, tmp_path: Pa
     assert (record["path"], record["model"], record["fault"]) == (PATHS[0], "claude-x", None)
     assert record["last"] == "MT-7f3a-2 please"
     assert "secret" not in text
+    assert (record["status"], record["tools"]) == (200, [])
+    assert record["output_tokens"] == len(TEXT) // 4
+
+
+def test_the_log_says_what_an_answer_told_and_a_broken_one_told_nothing(
+    api: ModelApi, tmp_path: Path
+) -> None:
+    tool = Tool("write_file", {"path": "a.py", "content": "x = 1\n"})
+    api.set_script(simple_script(Step(tools=(tool,)), Step(tools=(tool,), fault="429")))
+    post(api, PATHS[0])
+    post(api, PATHS[0])
+    told, refused = map(json.loads, (tmp_path / "log.jsonl").read_text().splitlines())
+    assert (told["tools"][0]["path"], told["tools"][0]["size"]) == ("a.py", 6)
+    assert len(told["tools"][0]["sha256"]) == 64
+    assert told["input_tokens"] > 0
+    assert (refused["status"], refused["input_tokens"], refused["tools"]) == (429, 0, [])
 
 
 def test_one_connection_serves_many_requests_also_after_a_wait(api: ModelApi) -> None:

@@ -14,7 +14,7 @@ from longboat.planting import planted
 from longboat.workers.gitops import Git, free_environment
 from longboat.workers.proc import Result
 from longboat.workers.proc import run as run_program
-from longboat.workers.processes import Identity, all_pids, identify, send, wait_dead
+from longboat.workers.processes import Identity, carrying, send, wait_dead
 
 MARK = "LONGBOAT_BATCH_RUN"
 """Everything that a run starts carries this variable, so that nothing of it is ever forgotten."""
@@ -133,16 +133,4 @@ def marked(run_id: str, task: str) -> list[Identity]:
     marks = {f"{MARK}={run_id}".encode()}
     if task:
         marks.add(f"TASK_ID={task}".encode())
-    found = []
-    for pid in all_pids():
-        if pid == os.getpid():
-            continue
-        try:
-            with open(f"/proc/{pid}/environ", "rb") as file:
-                variables = set(file.read().split(b"\0"))
-        except OSError:
-            continue  # another user's process, or it just ended
-        identity = identify(pid) if marks <= variables else None
-        if identity is not None:
-            found.append(identity)
-    return found
+    return carrying(marks)

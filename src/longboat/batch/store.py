@@ -166,7 +166,7 @@ class Events:
         self._run_id = run_id
         path = home.run(run_id, "events.jsonl")
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        self._end = _whole_lines(self._descriptor)
+        self._end = whole_lines(self._descriptor)
         self._turn = threading.Lock()
 
     def say(self, kind: str, task: str = "", **more: object) -> None:
@@ -211,7 +211,7 @@ def read_events(home: Home, run_id: str) -> list[dict[str, Any]]:
     return found
 
 
-def _whole_lines(descriptor: int) -> int:
+def whole_lines(descriptor: int) -> int:
     """Cut off the line that a killed writer left; where the next one begins."""
     size = os.fstat(descriptor).st_size
     end = size

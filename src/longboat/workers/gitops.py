@@ -45,8 +45,10 @@ PLACES_OF_GIT = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR")
 class Git:
     """git in one source repository and its worktrees."""
 
-    def __init__(self, source: str, kept_lock: int | None = None) -> None:
+    def __init__(self, source: str, kept_lock: int | None = None, *, patience: float = 1.0) -> None:
+        """``patience`` stretches all time limits, for clocks that run faster than git."""
         self.source = source
+        self._patience = patience
         self._kept_lock = kept_lock
         self._common_directory: str | None = None
         settings = [s for s in _QUIET_SETTINGS if s != _SYNC or not planted("git-not-synced")]
@@ -58,7 +60,8 @@ class Git:
         """A question: takes no lock and changes nothing."""
         argv = ["git", "-C", at or self.source, *arguments]
         environment = _environment({"GIT_OPTIONAL_LOCKS": "0"})
-        return run(argv, timeout_s=_READ_TIMEOUT_S, stdin=stdin, environment=environment)
+        limit_s = _READ_TIMEOUT_S * self._patience
+        return run(argv, timeout_s=limit_s, stdin=stdin, environment=environment)
 
     def ask(self, *arguments: str, at: str = "") -> str:
         """A question whose failure is an error; returns the stripped answer."""
@@ -77,11 +80,11 @@ class Git:
         """A change. Waits for live locks, clears dead ones, and gives a nameless user a name."""
         argv = ["git", "-C", at or self.source, *self._settings, *arguments]
         extra = dict(environment or {})
-        deadline = time.monotonic() + _LOCK_PATIENCE_S
+        deadline = time.monotonic() + _LOCK_PATIENCE_S * self._patience
         while True:
             result = run(
                 argv,
-                timeout_s=_WRITE_TIMEOUT_S,
+                timeout_s=_WRITE_TIMEOUT_S * self._patience,
                 stdin=stdin,
                 environment=_environment(extra),
                 kept_lock=self._kept_lock,

@@ -100,6 +100,23 @@ def marked_with_home(home: str, known_spawns: set[str]) -> list[Identity]:
     return found
 
 
+def carrying(variables: set[bytes]) -> list[Identity]:
+    """Live processes, but not this one, with all of these variables (`NAME=value`) in their environment."""
+    found = []
+    for pid in all_pids():
+        if pid == os.getpid():
+            continue
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                present = set(file.read().split(b"\0"))
+        except OSError:
+            continue  # another user's process, or it just ended
+        identity = identify(pid) if variables <= present else None
+        if identity is not None:
+            found.append(identity)
+    return found
+
+
 def _carries(pid: int, mark: bytes) -> bool:
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:

@@ -8,6 +8,7 @@ random: two runs give the same bytes.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Iterator
@@ -67,6 +68,18 @@ class Answer:
             "responses": self._response_events,
         }
         return shapes[self.shape]()
+
+    def told(self) -> Json:
+        """What the log says of it: status, and of an answer that comes whole its tokens and tools."""
+        refused = {"429": 429, "529": 529, "500": 500}.get(self.step.fault or "")
+        silent = self.step.fault in ("hang", "reset", "close")
+        whole = self.step.fault in (None, "slow-start", "split-utf8")
+        return {
+            "status": refused or (0 if silent else 200),
+            "input_tokens": self.input_tokens if whole else 0,
+            "output_tokens": self.output_tokens if whole else 0,
+            "tools": [_told_tool(tool) for tool in self.step.tools] if whole else [],
+        }
 
     def error_event(self) -> bytes:
         """An error in the middle of a stream."""
@@ -258,6 +271,16 @@ class Answer:
     def _call_id(self, index: int) -> str:
         prefix = "toolu" if self.shape == "messages" else "call"
         return f"{prefix}_{self.number:08d}_{index}"
+
+
+def _told_tool(tool: Tool) -> Json:
+    """A tool call in the log: its name and path, and of a content its digest and size."""
+    said: Json = {"name": tool.name, "path": tool.input.get("path")}
+    content = tool.input.get("content")
+    if isinstance(content, str):
+        data = content.encode()
+        said |= {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}
+    return said
 
 
 def error_body(status: int, message: str, shape: Shape) -> bytes:

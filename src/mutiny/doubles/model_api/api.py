@@ -365,6 +365,7 @@ class _Connection(asyncio.Protocol):
                 "sha256": hashlib.sha256(request.body).hexdigest(),
                 "bytes": len(request.body),
                 "last": last[:500],
+                **answer.told(),
             }
         )
         self._give(answer, stream)

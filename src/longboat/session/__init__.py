@@ -1,0 +1,1 @@
+"""Long sessions: agents build a project in phases, with checkpoints from which they recover."""

@@ -1,0 +1,3 @@
+"""Greets people."""
+
+__all__ = ["greeting"]
