@@ -12,7 +12,10 @@ from longboat.errors import UsageError
 
 
 class Shape(NamedTuple):
-    """What may follow a command: positional words, options with a value, and flags."""
+    """What may follow a command: positional words, options with a value, and flags.
+
+    A last word ``...`` stands for any number of further words.
+    """
 
     words: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
@@ -57,7 +60,7 @@ class Parsed(NamedTuple):
         return self.options.get(name, [""])[-1]
 
 
-def parse(arguments: list[str]) -> Parsed:
+def parse(arguments: list[str], shapes: dict[str, Shape] = SHAPES) -> Parsed:
     """Understand a command line, or say what is wrong with it."""
     command = ""
     words: list[str] = []
@@ -71,7 +74,7 @@ def parse(arguments: list[str]) -> Parsed:
         name, equals, value = word.partition("=")
         if literal or not word.startswith("-") or word == "-":
             if not command:
-                command, shape = word, _shape(word)
+                command, shape = word, _shape(word, shapes)
             else:
                 words.append(word)
         elif word == "--":
@@ -86,14 +89,14 @@ def parse(arguments: list[str]) -> Parsed:
             raise UsageError(f"unknown option {word}{f' of {command}' if command else ''}")
     if not command and not flags & {"--help", "-h", "--version"}:
         raise UsageError("no command")
-    if len(words) > len(shape.words):
+    if len(words) > len(shape.words) and shape.words[-1:] != ("...",):
         raise UsageError(f"{command}: too many words: {' '.join(words[len(shape.words) :])}")
     if len(words) < shape.needed and not flags & {"--help", "-h"}:
         raise UsageError(f"{command} needs {' '.join(shape.words[len(words) : shape.needed])}")
     return Parsed(command, tuple(words), options, frozenset(flags))
 
 
-def _shape(command: str) -> Shape:
-    if command not in SHAPES:
-        raise UsageError(f"unknown command '{command}' (known: {' '.join(SHAPES)})")
-    return SHAPES[command]
+def _shape(command: str, shapes: dict[str, Shape]) -> Shape:
+    if command not in shapes:
+        raise UsageError(f"unknown command '{command}' (known: {' '.join(shapes)})")
+    return shapes[command]

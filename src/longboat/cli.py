@@ -35,6 +35,10 @@ def main(arguments: list[str] | None = None) -> int:
         from longboat.board import cli as boards
 
         return boards.main(given)
+    if given[:1] in (["bridge"], ["spawn"]):
+        from longboat.spawns import cli as spawns
+
+        return spawns.main(given)
     from longboat.arguments import parse
     from longboat.errors import LongboatError, Rejection, UsageError
     from longboat.planting import planted

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from typing import NamedTuple
 
 from longboat.board.values import Answer, Command, NewTask
@@ -193,8 +194,10 @@ def exit_code(answer: Answer) -> int:
     return 3 if answer.get("error") == "unreadable" else 1
 
 
-def show(verb: str, answer: Answer, *, as_json: bool) -> int:
-    """Print an answer; the exit code goes with it."""
+def show(
+    verb: str, answer: Answer, *, as_json: bool, people: Callable[[str, Answer], str] | None = None
+) -> int:
+    """Print an answer, for people in the words of ``people``; the exit code goes with it."""
     code = exit_code(answer)
     if not answer["ok"]:
         sys.stderr.write(f"{answer.get('message') or answer.get('error')}\n")
@@ -203,7 +206,7 @@ def show(verb: str, answer: Answer, *, as_json: bool) -> int:
 
         text = to_json(answer)
     elif answer["ok"]:
-        text = _for_people(verb, answer)
+        text = (people or _for_people)(verb, answer)
     else:
         return code
     try:

@@ -47,10 +47,10 @@ _LAUNCHER = """\
 {head}
 import os, sys
 sys.path.append({package_root!r})
-from mutiny.doubles.agents.claude import main
+{imports}
 _here = os.path.dirname(os.path.abspath(__file__))
 _doubles = os.environ.get("MUTINY_DOUBLES") or os.path.normpath(os.path.join(_here, {relative!r}))
-sys.exit(main(sys.argv[1:], _doubles))
+sys.exit({call})
 """
 
 
@@ -126,13 +126,32 @@ def install(bin_dir: BoxPath, doubles_dir: BoxPath, *, python: str | None = None
     """
     bin_dir.mkdir(parents=True, exist_ok=True)
     doubles_dir.mkdir(parents=True, exist_ok=True)
-    launcher = _LAUNCHER.format(
+    text = launcher(
+        "from mutiny.doubles.agents.claude import main",
+        "main(sys.argv[1:], _doubles)",
+        os.path.relpath(doubles_dir.host, bin_dir.host),
+        python,
+    )
+    (bin_dir / "claude").replace_bytes(text.encode(), 0o755)
+
+
+def launcher(imports: str, call: str, relative: str, python: str | None) -> str:
+    """The program that stands for an agent: imports a double, and calls it.
+
+    Args:
+        imports: The line that imports it.
+        call: What is called; ``_doubles`` is the directory of script.json.
+        relative: That directory, seen from the launcher's.
+        python: The interpreter, or None for the usual one.
+    """
+    _compile_package()
+    return _LAUNCHER.format(
         head=_head(python or os.path.realpath(sys.executable)),
         package_root=str(Path(__file__).resolve().parents[2]),
-        relative=os.path.relpath(doubles_dir.host, bin_dir.host),
+        imports=imports,
+        call=call,
+        relative=relative,
     )
-    (bin_dir / "claude").replace_bytes(launcher.encode(), 0o755)
-    _compile_package()
 
 
 def _head(python: str) -> str:
@@ -187,22 +206,29 @@ def read_received(path: BoxPath, offset: int = 0) -> tuple[list[Received], int]:
 
     A half last line is left for the next call. A missing file has no records.
     """
+    records: list[Received] = []
+    lines, end = whole_lines(path, offset)
+    for line in lines:
+        try:
+            records.append(_record(json.loads(line)))
+        except (ValueError, TypeError, RecursionError):  # no record: somebody else wrote it
+            records.append(Received("torn", detail=line.decode("utf-8", "replace")))
+    return records, end
+
+
+def whole_lines(path: BoxPath, offset: int) -> tuple[list[bytes], int]:
+    """The finished lines from a byte offset on, and the offset behind them; torn ones are apart."""
     try:
         data = path.read_from(offset)
     except FileNotFoundError:
         return [], offset
     complete = data[: data.rfind(b"\n") + 1]
-    records: list[Received] = []
+    lines: list[bytes] = []
     for line in complete.splitlines():
         # A writer killed in the middle of a line leaves its beginning in front of the next one.
         cut = max(line.rfind(_RECORD_START), 0)
-        if torn := line[:cut]:
-            records.append(Received("torn", detail=torn.decode("utf-8", "replace")))
-        try:
-            records.append(_record(json.loads(line[cut:])))
-        except (ValueError, TypeError, RecursionError):  # no record: somebody else wrote it
-            records.append(Received("torn", detail=line[cut:].decode("utf-8", "replace")))
-    return records, offset + len(complete)
+        lines += [part for part in (line[:cut], line[cut:]) if part]
+    return lines, offset + len(complete)
 
 
 def _record(values: object) -> Received:

@@ -1,0 +1,1 @@
+"""longboat bridge and longboat spawn: agents that summon agents by mentioning them."""
