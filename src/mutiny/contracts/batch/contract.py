@@ -49,7 +49,8 @@ class BatchContract(ContractBase[BatchModel, BatchSeen]):
 
     def first_model(self) -> BatchModel:
         """No home yet."""
-        return BatchModel(cost_per_1k=self.profile.cost_per_1k)
+        profile = self.profile
+        return BatchModel(cost_per_1k=profile.cost_per_1k, run_resumes=profile.run_resumes)
 
     def outcomes(
         self, model: BatchModel, operation: Operation, moment: Moment[BatchSeen]

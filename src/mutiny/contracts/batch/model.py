@@ -83,6 +83,8 @@ class BatchModel(ModelBase):
     """The newest run when the step began: what a command without a name is given; None: as it is now."""
     unheard: frozenset[int] = frozenset()
     """Attempts that may have told nobody what they used: the command was broken off."""
+    run_resumes: bool = False
+    """`run` goes on with a run that there is."""
     lost: frozenset[str] = frozenset()
     """Tasks whose agent was killed, so that an attempt more has failed."""
 

@@ -109,6 +109,8 @@ class BatchSeen(SeenBase):
     events: int = 0
     """Lines of the log."""
     event_types: frozenset[str] = frozenset()
+    no_events: frozenset[str] = frozenset()
+    """Types that the target never logs."""
     processes: tuple[str, ...] = ()
     """What runs in the box and was not asked for."""
     workspaces: tuple[str, ...] = ()

@@ -118,11 +118,14 @@ def _run(
     wrong: tuple[BatchOutcome, ...] = ()
     if model.run is not None and not model.run.finished:
         wrong = (no(model, "another run is not finished", "unfinished"),)
-        if model.run.status <= set(UNFINISHED):
+        if model.run_resumes:
+            wrong = (*wrong, *_resume(model, moment))
+        elif model.run.status <= set(UNFINISHED):
             return wrong
     named = {one.name for one in (model.run, *model.older) if one is not None}
     if operation.name and operation.name in named:
-        return (no(model, "there is such a run", "exists"),)
+        taken = no(model, "there is such a run", "exists")
+        return (taken, *(_resume(model, moment) if model.run_resumes else ()))
     begun = model.begun(operation.name, moment.before)
     return (*wrong, *_driven(begun, moment))
 
@@ -134,7 +137,7 @@ def _resume(model: BatchModel, moment: Moment[BatchSeen]) -> tuple[BatchOutcome,
     if "complete" in run.status:
         found.append(ok(_fixed(model, "complete"), "everything is done"))
     if "failed" in run.status:
-        found.append(no(_fixed(model, "failed"), "it has failed", "finished"))
+        found.append(no(_fixed(model, "failed"), "it has failed", "finished", "failed"))
     if run.status & set(UNFINISHED):
         found += _driven(_fixed(model, *UNFINISHED), moment)
     return tuple(found)

@@ -21,6 +21,8 @@ class BatchProfile(TargetProfile):
     limits: BatchLimits = field(default_factory=BatchLimits)
     cost_per_1k: float = 0.002
     """What 1000 tokens cost."""
+    run_resumes: bool = False
+    """`run` goes on with a run that is not finished, or that it names, where others refuse."""
     settable: tuple[str, ...] | None = None
     """Knobs that can be set; None: all."""
     moments: tuple[str, ...] = ()

@@ -20,10 +20,18 @@ TOLD = re.compile(r"\[does=(\S+) tokens=(\d+)\]")
 
 def main(desk: Desk, arguments: list[str]) -> int:
     """Work on the task as the prompt says."""
-    named, told = TASK.search(arguments[-1]), TOLD.search(arguments[-1])
+    code, tokens = attempt(desk, arguments[-1])
+    usage = {"input_tokens": tokens, "output_tokens": 0}
+    print(json.dumps({"type": "result", "is_error": code != 0, "usage": usage}))
+    return code
+
+
+def attempt(desk: Desk, prompt: str) -> tuple[int, int]:
+    """One attempt at the task that a prompt names: its exit code, and the tokens that it used."""
+    named, told = TASK.search(prompt), TOLD.search(prompt)
     if named is None:
         sys.stderr.write("agent: the prompt names no task\n")
-        return 70
+        return 70, 0
     task = named[1]
     does, tokens = (told[1].split(","), int(told[2])) if told else (["works"], 0)
     present = sorted(os.listdir("work")) if os.path.isdir("work") else []
@@ -33,9 +41,7 @@ def main(desk: Desk, arguments: list[str]) -> int:
     behaviour = does[min(number, len(does)) - 1]
     code = act(task, number, behaviour, desk.script().get("secret", ""))
     desk.write("agent_end", task, tokens=tokens, code=code, attempt=number)
-    usage = {"input_tokens": tokens, "output_tokens": 0}
-    print(json.dumps({"type": "result", "is_error": code != 0, "usage": usage}))
-    return code
+    return code, tokens
 
 
 def act(task: str, number: int, behaviour: str, secret: str) -> int:

@@ -36,7 +36,7 @@ class Desk:
         self._notes = self._read("notes.json") or {"knobs": {}, "foreign": [], "edited": False}
         self.holds.mkdir(exist_ok=True)
         root, python = str(Path(doubles.__file__).parents[2]), str(Path(sys.executable).resolve())
-        for name in ("agent", "gate"):
+        for name in ("agent", "codex", "gate"):
             text = _LAUNCHER.format(python=python, root=root, name=name)
             (place / name).replace_bytes(text.encode(), 0o755)
         self._write()

@@ -69,9 +69,9 @@ class Observer:
 
     def observe(self) -> BatchSeen:
         """One complete look."""
-        runs, error = self._runs()
         records = self._live.desk.records()
-        bad, events, kinds = self._events()
+        bad, events, kinds, reasons = self._events()
+        runs, error = self._runs(reasons)
         digest, told = self._home()
         return BatchSeen(
             at=time.time(),
@@ -90,6 +90,7 @@ class Observer:
             bad_events=bad,
             events=events,
             event_types=kinds,
+            no_events=frozenset(self._spec.event_fields.lacks),
             processes=self._processes(),
             workspaces=self._workspaces(),
             told=told,
@@ -99,7 +100,7 @@ class Observer:
 
     # --- the target's files --------------------------------------------------------------------------
 
-    def _runs(self) -> tuple[dict[str, RunSeen], str | None]:
+    def _runs(self, reasons: Mapping[str, str]) -> tuple[dict[str, RunSeen], str | None]:
         found: dict[str, RunSeen] = {}
         words = self._spec.fields
         for path in self._state_files():
@@ -107,14 +108,14 @@ class Observer:
             if not raw.exists:
                 continue
             if raw.error is not None:
-                return found, f"{path.parent.name}: {raw.error}"
+                return found, f"{self._run_of(path)}: {raw.error}"
             try:
-                found[str(raw.data[words.name])] = self._run(raw.data)
+                found[str(raw.data[words.name])] = self._run(raw.data, reasons)
             except (KeyError, TypeError, AttributeError, ValueError) as error:
-                return found, f"{path.parent.name}: it is no state of a run: {error!r}"
+                return found, f"{self._run_of(path)}: it is no state of a run: {error!r}"
         return found, None
 
-    def _run(self, data: Mapping[str, Any]) -> RunSeen:
+    def _run(self, data: Mapping[str, Any], reasons: Mapping[str, str]) -> RunSeen:
         words, mapped = self._spec.fields, self._spec.statuses
         rows = data[words.tasks]
         tasks = {
@@ -126,17 +127,33 @@ class Observer:
             for name, row in rows.items()
         }
         status = mapped.get(data[words.status], data[words.status])
-        return RunSeen(str(data[words.name]), status, str(data.get(words.reason) or ""), tasks)
+        name = str(data[words.name])
+        reason = data.get(words.reason) if words.reason else reasons.get(name)
+        return RunSeen(name, status, str(reason or ""), tasks)
+
+    def _run_of(self, path: BoxPath) -> str:
+        """The name of the run whose state a file is: what `*` stands for."""
+        for part, name in zip(
+            self._spec.state.glob.split("/")[::-1], path.parts[::-1], strict=False
+        ):
+            before, star, after = part.partition("*")
+            if star:
+                return name.removeprefix(before).removesuffix(after)
+        return path.name
 
     def _state_files(self) -> Iterator[BoxPath]:
         pattern = self._live.filled(self._spec.state.glob)
-        return (path for path in matching(self._live, pattern) if "/." not in str(path))
+        return (
+            path
+            for path in matching(self._live, pattern)
+            if not path.name.startswith(".") and not path.parent.name.startswith(".")
+        )
 
     def state_path(self, seen: BatchSeen) -> BoxPath | None:
         """The state of the newest run."""
         name = self.newest(seen)
         files = list(self._state_files())
-        mine = [path for path in files if name and name in str(path.parent)]
+        mine = [path for path in files if self._run_of(path) == name]
         found = mine or files
         return found[-1] if found else None
 
@@ -145,15 +162,16 @@ class Observer:
         run = seen.run
         if run is not None:
             return run.name
-        names = [] if seen.error is None else [path.parent.name for path in self._state_files()]
+        names = [] if seen.error is None else [self._run_of(path) for path in self._state_files()]
         return names[-1] if names else ""
 
     def _plan(self) -> str | None:
         path = self._live.outside(self._live.filled(self._spec.plan))
         return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
 
-    def _events(self) -> tuple[tuple[str, ...], int, frozenset[str]]:
-        """Bad lines of the logs, how many there are, and their types."""
+    def _events(self) -> tuple[tuple[str, ...], int, frozenset[str], dict[str, str]]:
+        """Bad lines of the logs, how many there are, their types, and why each run has stopped."""
+        reasons: dict[str, str] = {}
         bad: list[str] = []
         kinds: set[str] = set()
         count = 0
@@ -164,10 +182,12 @@ class Observer:
             for line in whole.splitlines():
                 count += 1
                 kind, problem = _event(line, wanted)
-                kinds.add(kind)
+                kinds.update((kind, *wanted.names.get(kind, ())))
                 if problem:
                     bad.append(f"{problem}: {line[:120]}")
-        return tuple(bad[:3]), count, frozenset(kinds)
+                elif kind in wanted.reasons:
+                    reasons[str(json.loads(line)["run_id"])] = line[:200]
+        return tuple(bad[:3]), count, frozenset(kinds), reasons
 
     def _home(self) -> tuple[str, tuple[str, ...]]:
         """All bytes of the home outside of workspaces, and the files in which the secret stands."""

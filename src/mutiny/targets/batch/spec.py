@@ -40,6 +40,7 @@ class RunFields:
     name: str = "run_id"
     status: str = "status"
     reason: str = "reason"
+    """Empty: its event log says it."""
     tasks: str = "tasks"
     task_status: str = "status"
     task_attempts: str = "attempts"
@@ -54,6 +55,12 @@ class EventFields:
     task: str = "task_id"
     of_tasks: tuple[str, ...] = ()
     """Types of events (how they begin) that name their task."""
+    reasons: tuple[str, ...] = ()
+    """Types of events that say why a run has stopped, where the state does not."""
+    names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The target's type -> what the contract calls it, where they differ."""
+    lacks: tuple[str, ...] = ()
+    """The contract's types for which the target has no event: whether they happened cannot be told."""
 
 
 @dataclass(frozen=True, kw_only=True)
