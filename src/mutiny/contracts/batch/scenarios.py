@@ -69,7 +69,8 @@ FLOW: dict[str, Steps] = {
     "read_locks": _run_to_end("a writes=core", "b reads=core"),
     "conflict": _run_to_end("a does=shares", "b does=shares", "c does=shares"),
     "conflict_unlocked": (
-        *_planned("a does=shares", "b does=shares"),
+        Reset(),
+        Init(),
         Configure("manifest", "off"),
         Plan(("a does=shares", "b does=shares")),
         Run(),
