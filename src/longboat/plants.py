@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from longboat.batch import plants as batch_plants
 from longboat.board.plants import ROWS
+from longboat.spawns import plants as spawn_plants
 from longboat.workers import process_plants, sweep_plants, work_plants
 
 
@@ -17,7 +18,7 @@ class Plant(NamedTuple):
     """One bug: what it does and how it is reached, which kind it is, and where it was seen.
 
     ``boards`` names the task boards (A, B, C) that can have it; ``part`` is `pipeline` for those of
-    `longboat batch`; neither: it is one of the workers'.
+    `longboat batch`, `spawns` for those of `longboat spawn`; neither: it is one of the workers'.
     """
 
     name: str
@@ -41,13 +42,14 @@ WORKER_PLANTS: dict[str, Plant] = {
 BOARD_PLANTS: dict[str, Plant] = {row[0]: Plant(*row[:4], boards=row[4]) for row in ROWS}
 
 
-def _of_batches(row: tuple[str, str, str, str, str, str]) -> Plant:
+def _of(part: str, row: tuple[str, str, str, str, str, str]) -> Plant:
     name, what, kind, source, found_by, rule = row
     swept = found_by.startswith("sweep ")
     sweep = found_by.removeprefix("sweep ") if swept else ""
     scenario = sweep.split()[1] if swept else found_by
-    return Plant(name, what, kind, source, sweep, part="pipeline", scenario=scenario, rule=rule)
+    return Plant(name, what, kind, source, sweep, part=part, scenario=scenario, rule=rule)
 
 
-BATCH_PLANTS: dict[str, Plant] = {row[0]: _of_batches(row) for row in batch_plants.ROWS}
-PLANTS: dict[str, Plant] = {**WORKER_PLANTS, **BOARD_PLANTS, **BATCH_PLANTS}
+BATCH_PLANTS: dict[str, Plant] = {row[0]: _of("pipeline", row) for row in batch_plants.ROWS}
+SPAWN_PLANTS: dict[str, Plant] = {row[0]: _of("spawns", row) for row in spawn_plants.ROWS}
+PLANTS: dict[str, Plant] = {**WORKER_PLANTS, **BOARD_PLANTS, **BATCH_PLANTS, **SPAWN_PLANTS}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sqlite3
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from longboat.board.values import Refused, Unreadable
 from longboat.errors import UsageError
+from longboat.plants import SPAWN_PLANTS
 from longboat.spawns import bridge, cli, database, ending, looking, runs, settings
 from longboat.spawns.flow import Flow
 from longboat.spawns.ledger import COMPLETED, FAILED, PENDING, QUEUED, REFUSED, RUNNING, Spawn
@@ -487,3 +489,15 @@ def test_answers_are_one_line(office: Office, capsys: pytest.CaptureFixture[str]
         out = capsys.readouterr().out
         assert out.startswith('{"ok":true,')
         assert out.count("\n") == 1
+
+
+# --- plants ------------------------------------------------------------------------------------------
+
+
+def test_every_plant_is_somewhere_in_the_code() -> None:
+    place = Path(cli.__file__).parent
+    code = "".join(path.read_text() for path in place.glob("*.py") if path.name != "plants.py")
+    asked = set(re.findall(r'planted\("([a-z-]+)"\)', code))
+    assert asked == set(SPAWN_PLANTS)
+    assert len(asked) >= 20
+    assert len({plant.rule for plant in SPAWN_PLANTS.values()}) >= 20

@@ -8,6 +8,7 @@ import signal
 from typing import NamedTuple
 
 from longboat.board import files
+from longboat.planting import planted
 from longboat.spawns.ledger import Spawn
 from longboat.spawns.office import Office
 from longboat.spawns.providers import prompt_for
@@ -79,7 +80,9 @@ def _behind_gate(
     into = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
     opened: list[int] = []
     try:
-        opened.append(os.open(prompt, os.O_RDONLY))
+        opened.append(
+            _left_open(prompt) if planted("stdin-left-open") else os.open(prompt, os.O_RDONLY)
+        )
         opened += [os.open(path, into, 0o644) for path in outputs]
         read_end, gate = os.pipe()
         opened.append(read_end)
@@ -94,13 +97,23 @@ def _behind_gate(
     return Attempt(identity, os.pidfd_open(pid), gate, outputs)
 
 
+def _left_open(prompt: str) -> int:
+    """Plants only: a pipe that somebody still holds open when all has been written."""
+    read_end, write_end = os.pipe()
+    with open(prompt, "rb") as file:
+        os.write(write_end, file.read())
+    os.set_inheritable(write_end, True)
+    return read_end
+
+
 def _become(
     argv: list[str], environment: dict[str, str], cwd: str, opened: list[int], gate: int
 ) -> None:
     """In the child: wait, and become the provider; or never."""
     try:
         os.setpgid(0, 0)
-        _libc.prctl(_SET_DEATH_SIGNAL, signal.SIGKILL)  # nobody works without a supervisor
+        if not planted("orphans-left"):
+            _libc.prctl(_SET_DEATH_SIGNAL, signal.SIGKILL)  # nobody works without a supervisor
         os.close(gate)
         if os.read(opened[3], 2) == b"go":
             for number, descriptor in enumerate(opened[:3]):

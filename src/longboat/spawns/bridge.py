@@ -8,7 +8,7 @@ from longboat.board.values import Answer, Refused
 from longboat.planting import planted
 from longboat.spawns import ending
 from longboat.spawns.flow import Flow
-from longboat.spawns.ledger import Message, Spawn, name_of
+from longboat.spawns.ledger import LIVE, Message, Spawn, name_of
 from longboat.spawns.mentions import HUMAN, mentioned
 from longboat.spawns.names import check
 from longboat.spawns.office import Office
@@ -37,13 +37,25 @@ def channels(office: Office) -> Answer:
 def send(office: Office, channel: str, text: str, sender: str) -> Answer:
     """Say something: the message and a row for everybody whom it mentions, or nothing of it."""
     ending.heal(office)
+    if planted("lost-in-no-channel") and channel.lower() not in {
+        str(one["name"]).lower() for one in office.ledger.channels()
+    }:
+        return {"ok": True, "message": 0, "root": 0, "spawns": [], "unknown": []}
     with office.change() as flow:
         message, by = post(office, flow, channel, text, sender)
+        if planted("rows-after-message"):
+            office.database.execute("commit")
+            office.database.execute("begin immediate")
         names = mentioned(text)
         human = HUMAN in names
         ended = human and by is not None and flow.end_conversation(message)
         others = [name for name in names if name != HUMAN]
+        if planted("first-mention-only"):
+            others = others[:1]
         agents = {name: flow.ledger.agent(name) for name in others}
+        if planted("busy-mention-dropped"):
+            busy = {row.agent.lower() for row in flow.ledger.spawns(*LIVE, channel=channel)}
+            agents = {name: None if name in busy else one for name, one in agents.items()}
         rows = [flow.mention(message, agent, by) for agent in agents.values() if agent is not None]
     return {
         "ok": True,
@@ -94,7 +106,7 @@ def receive(office: Office, channel: str, after: int | None, limit: int, reader:
         after = office.ledger.bookmark(check("reader", reader), place) if reader else 0
     found = office.ledger.messages(place, after, limit)
     if planted("read-by-time"):
-        found.sort(key=lambda one: (one.at, one.sender))
+        found.sort(key=lambda one: one.at)
     return {"ok": True, "messages": [one.shown() for one in found]}
 
 

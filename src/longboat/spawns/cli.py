@@ -156,7 +156,7 @@ def _spawn(parsed: Parsed, office: object) -> int:
             ending.heal(office)
             return _show(parsed, {"ok": True, "stopped": ending.stop_all(office, channel, agent)})
         case "cleanup":
-            return _show(parsed, {"ok": True, **ending.heal(office)})
+            return _show(parsed, {"ok": True, **ending.cleanup(office)})
         case "health":
             return _show(parsed, looking.health(office))
         case "chain":

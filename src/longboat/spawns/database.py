@@ -63,8 +63,8 @@ PARENTS = ("runs", "agents")
 def now() -> str:
     """This moment for people, in UTC; the order of things is their number, never this."""
     seconds = time.time()
-    stamp = time.localtime(seconds) if planted("local-times") else time.gmtime(seconds)
-    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', stamp)}.{int(seconds * 1000) % 1000:03d}Z"
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
+    return f"{stamp}.{int(seconds * 1000) % 1000:03d}Z"
 
 
 def refusal_of(error: sqlite3.Error, happened: str) -> Refused:
@@ -104,7 +104,7 @@ def create(home: str, timeout_s: float) -> bool:
 
 def _make(path: str) -> None:
     """A new database gets its name when it is complete."""
-    temporary = f"{path}.tmp"
+    temporary = path if planted("database-made-in-place") else f"{path}.tmp"
     for leftover in (temporary, f"{temporary}-journal", f"{temporary}-wal", f"{temporary}-shm"):
         files.discard(leftover)
     try:
@@ -117,7 +117,8 @@ def _make(path: str) -> None:
     except sqlite3.Error as error:
         raise refusal_of(error, "no") from error
     sync_file(temporary)
-    files.put_in_place(temporary, path)
+    if temporary != path:
+        files.put_in_place(temporary, path)
 
 
 def _refuse_if_lost(path: str, mark: str) -> None:

@@ -8,7 +8,17 @@ import time
 
 from longboat.board.values import Refused, SystemRefused
 from longboat.planting import planted
-from longboat.spawns.ledger import LIVE, OPEN, PENDING, QUEUED, STOPPED, Spawn
+from longboat.spawns.ledger import (
+    COMPLETED,
+    FAILED,
+    LIVE,
+    OPEN,
+    PENDING,
+    QUEUED,
+    RUNNING,
+    STOPPED,
+    Spawn,
+)
 from longboat.spawns.office import Office
 from longboat.spawns.starting import MARK, mark_of
 from longboat.workers.processes import Identity, is_alive, members, send, wait_dead
@@ -20,6 +30,8 @@ def processes_of(office: Office, spawn: Spawn) -> list[Identity]:
     """Everything alive that the present attempt of a run has started, its provider first."""
     provider = spawn.provider_process
     found = [provider] if provider is not None and is_alive(provider) else []
+    if planted("children-left"):
+        return found
     marked = members(-1, mark_of(office.ledger, spawn, spawn.attempt)) if spawn.attempt else []
     return [*found, *(one for one in marked if one not in found)]
 
@@ -31,6 +43,8 @@ def end_processes(office: Office, spawn: Spawn) -> None:
         send(one, signal.SIGTERM)
         send(one, signal.SIGCONT)  # a stopped process cannot obey before it runs
     wait_dead(first, office.settings.grace_s)
+    if planted("stop-asks-only"):
+        return
     deadline = time.monotonic() + _SURELY_S
     while living := processes_of(office, spawn):
         if time.monotonic() > deadline:
@@ -61,6 +75,9 @@ def stop(office: Office, names: list[str]) -> list[str]:
             if spawn.status not in OPEN:
                 text = f"Run s{spawn.id} is {spawn.status} already; nothing was stopped"
                 raise Refused("not_running", text)
+        if planted("stop-by-agent"):
+            agents = {spawn.agent for spawn in wanted}
+            wanted = [one for one in flow.ledger.spawns(*OPEN) if one.agent in agents]
         _wish(office, wanted)
     return finish_stops(office, [spawn.id for spawn in wanted])
 
@@ -113,9 +130,26 @@ def heal(office: Office) -> dict[str, list[str]]:
             continue  # whoever speaks from within a run that is over is told so
         if spawn.stopping:
             went["stopped"] += finish_stops(office, [spawn.id])
-        elif dead:
+        elif dead and not (spawn.status == PENDING and planted("pending-forgotten")):
             _after_death(office, spawn, went)
+        elif spawn.status == PENDING and planted("every-command-starts-pending"):
+            with office.change() as flow:
+                flow.starter.supervise(spawn)
     return went
+
+
+def cleanup(office: Office) -> dict[str, list[str]]:
+    """The same, by its own command."""
+    if planted("cleanup-fails-finished"):
+        with office.change() as flow:
+            for spawn in flow.ledger.spawns(COMPLETED):
+                flow.ledger.move(spawn.id, FAILED, "", reason="its process is dead")
+    if planted("cleanup-takes-silent-for-dead"):
+        for spawn in office.ledger.spawns(RUNNING):
+            if spawn.session is None and spawn.supervisor is not None:
+                send(spawn.supervisor, signal.SIGKILL)
+                wait_dead([spawn.supervisor], _SURELY_S)
+    return heal(office)
 
 
 def _after_death(office: Office, seen: Spawn, went: dict[str, list[str]]) -> None:

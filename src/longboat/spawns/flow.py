@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from longboat.planting import planted
 from longboat.spawns.ledger import (
     COMPLETED,
     FAILED,
@@ -31,7 +32,11 @@ class Flow:
     def mention(self, message: Message, agent: Agent, by: Spawn | None) -> Spawn:
         """Somebody was mentioned: a run that begins, waits, or is refused with a reason."""
         depth = 0 if by is None else by.depth + 1
+        if by is not None and planted("depth-not-counted"):
+            depth = by.depth
         status, reason = self._verdict(message, agent, depth)
+        if planted("refused-without-reason"):
+            reason = ""
         row = _new(message, agent, by, depth)._replace(status=status, reason=reason)
         spawn = self.ledger.add_spawn(row)
         if status == PENDING:
@@ -46,9 +51,10 @@ class Flow:
             return REFUSED, "depth"
         if ledger.message(message.root).ended_by is not None:
             return REFUSED, "ended"
-        if ledger.runs_of(message.root) >= settings.max_runs:
+        if ledger.runs_of(message.root) >= settings.max_runs and not planted("echo-unbounded"):
             return REFUSED, "root_limit"
-        if ledger.spawns(*OPEN, channel=message.channel, agent=agent.name):
+        busy = ledger.spawns(*OPEN, channel=message.channel, agent=agent.name)
+        if busy and not planted("no-dedupe"):
             return QUEUED, "agent busy"
         if len(ledger.spawns(*LIVE)) >= settings.max_running:
             return QUEUED, "too many"
@@ -56,6 +62,8 @@ class Flow:
 
     def promote(self) -> None:
         """Whoever waited and may run now begins, in the order in which they came."""
+        if planted("queue-forgotten"):
+            return
         live = self.ledger.spawns(*LIVE)
         taken = {_place(one) for one in live}
         free = self.settings.max_running - len(live)
@@ -67,10 +75,11 @@ class Flow:
 
     def end_conversation(self, message: Message) -> bool:
         """`@human` in what a run says: nothing of this root begins any more. False: it had ended."""
-        if self.ledger.message(message.root).ended_by is not None:
+        if self.ledger.message(message.root).ended_by is not None or planted("end-ignored"):
             return False
         self.ledger.end_conversation(message.root, message.id)
-        for spawn in self.ledger.spawns(PENDING, QUEUED):
+        waiting = () if planted("queue-after-end") else self.ledger.spawns(PENDING, QUEUED)
+        for spawn in waiting:
             if spawn.root == message.root:
                 status = FAILED if spawn.attempt else REFUSED
                 self.ledger.move(spawn.id, status, "ended", reason="ended")
@@ -82,7 +91,7 @@ class Flow:
         ledger = self.ledger
         if spawn.stopping:
             ledger.move(spawn.id, STOPPED, "", reason="stopped", exit_code=exit_code)
-        elif not problem:
+        elif not problem or (planted("exit-code-ignored") and problem.startswith("exit")):
             ledger.move(spawn.id, COMPLETED, "", reason="", exit_code=exit_code)
         else:
             hinders = self._hinders_retry(spawn)
@@ -99,9 +108,10 @@ class Flow:
 
     def _hinders_retry(self, spawn: Spawn) -> str:
         """Why a failed attempt is the last one; nothing: it is not."""
-        if not spawn.attempt or spawn.attempt > self.settings.retries:
+        often = 1000 if planted("retries-without-end") else self.settings.retries
+        if not spawn.attempt or spawn.attempt > often or planted("no-retry"):
             return "often enough"  # what could not even begin is not tried again
-        if self.ledger.posted(spawn.id):
+        if self.ledger.posted(spawn.id) and not planted("retry-after-effect"):
             return "it has posted"
         if self.ledger.message(spawn.root).ended_by is not None:
             return "ended"

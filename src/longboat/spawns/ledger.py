@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from longboat.board.values import Refused
+from longboat.planting import planted
 from longboat.spawns.database import identity_of, now
 from longboat.workers.processes import Identity
 
@@ -188,7 +190,11 @@ class Ledger:
 
     def add_message(self, message: Message) -> Message:
         """Say something; its number is its place in the order. A root of 0 means: its own."""
+        if planted("text-cut-short"):
+            message = message._replace(text=message.text[:200])
         number = self._insert("messages", message._replace(at=now()))
+        if planted("numbers-from-the-clock"):
+            number = self._renumbered(number)
         if not message.root:
             self._run("update messages set root = id where id = ?", number)
         self.note("message", number, None, message.channel)
@@ -248,6 +254,12 @@ class Ledger:
 
     def _run(self, text: str, *values: object) -> None:
         self.database.execute(text, values)
+
+    def _renumbered(self, number: int) -> int:
+        """Plants only: the order follows whatever the clock says."""
+        other = int(time.time() * 1000)
+        self._run("update messages set id = ? where id = ?", other, number)
+        return other
 
     def _insert(self, table: str, row: Iterable[object]) -> int:
         """A new row; its first column, the number, is given by the database."""

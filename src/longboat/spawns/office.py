@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 from collections.abc import Iterator
 
 from longboat.board.values import Refused
+from longboat.planting import planted
 from longboat.spawns import database
 from longboat.spawns.flow import Flow
 from longboat.spawns.ledger import Ledger, Spawn
@@ -23,6 +25,7 @@ class Office:
         self.settings = settings
         self.database = database.connect(home, settings.busy_s * patience)
         self.ledger = Ledger(self.database)
+        self._started: list[int] = []
 
     def file(self, *names: str) -> str:
         """A path below the home."""
@@ -37,10 +40,14 @@ class Office:
                 yield Flow(self.ledger, self.settings, starter)
         finally:
             starter.let_go()
+            self._started += starter.pids
 
     def close(self) -> None:
         """Let go of the database."""
         self.database.close()
+        if planted("supervisors-die-with-command"):
+            for pid in self._started:
+                os.kill(pid, signal.SIGKILL)
 
     # --- who speaks -------------------------------------------------------------------------------
 

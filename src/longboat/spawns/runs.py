@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from longboat.board.values import Answer, Refused
+from longboat.planting import planted
 from longboat.spawns import bridge, ending
 from longboat.spawns.ledger import COMPLETED, OPEN, Spawn
 from longboat.spawns.mentions import HUMAN
@@ -21,6 +22,8 @@ def register(office: Office, name: str, provider: str, model: str) -> Answer:
     """Somebody who can be mentioned; the same once more is fine."""
     check("agent", name)
     provider = provider or provider_for(model)
+    if planted("provider-by-model-only"):
+        provider = provider_for(model)
     if provider not in PROVIDERS:
         raise Refused("bad_input", f"'{provider}' is no provider: {', '.join(PROVIDERS)}")
     if name.lower() == HUMAN:

@@ -12,7 +12,6 @@ import signal
 import sys
 
 import longboat
-from longboat.planting import planted
 from longboat.spawns.ledger import PENDING, Ledger, Spawn
 from longboat.workers.processes import identify
 
@@ -47,6 +46,7 @@ class Starter:
         self._home = home
         self._ledger = ledger
         self._gate: tuple[int, int] | None = None
+        self.pids: list[int] = []
 
     def start(self, spawn: Spawn) -> None:
         """A supervisor for a run that is pending from now on."""
@@ -55,7 +55,8 @@ class Starter:
 
     def supervise(self, spawn: Spawn) -> None:
         """A new supervisor for a pending run."""
-        identity = identify(self._spawn(spawn.id))
+        self.pids.append(self._spawn(spawn.id))
+        identity = identify(self.pids[-1])
         pid, start = identity or (None, None)  # dead at once: the next command sees that
         self._ledger.set(spawn.id, supervisor_pid=pid, supervisor_start=start)
         self._ledger.note("supervisor", None, spawn.id, f"{pid} {start}")
@@ -77,7 +78,7 @@ class Starter:
                 (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
                 (os.POSIX_SPAWN_OPEN, 2, log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644),
             ],
-            setsid=not planted("supervisor-in-senders-session"),
+            setsid=True,
             setsigdef=[signal.SIGPIPE],
         )
 

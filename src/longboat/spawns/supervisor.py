@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
 from longboat.board.values import Refused
+from longboat.planting import planted
 from longboat.spawns import ending, providers, settings
 from longboat.spawns.attempt import Attempt, started
 from longboat.spawns.database import now
@@ -78,7 +79,9 @@ class Supervisor:
     def _mine(self, status: str) -> Spawn | None:
         """The run, when it has this status and is ours to look after."""
         spawn = self.office.ledger.spawn(self.number)
-        ours = spawn is not None and spawn.status == status and spawn.supervisor == self.myself
+        if spawn is None or spawn.status != status:
+            return None
+        ours = spawn.supervisor == self.myself or planted("every-command-starts-pending")
         return spawn if ours else None
 
     def _rest(self) -> None:
@@ -92,6 +95,9 @@ class Supervisor:
     def _attempt(self, spawn: Spawn, argv: list[str]) -> None:
         mark = mark_of(self.office.ledger, spawn, spawn.attempt + 1)
         attempt = self._insisting(spawn, lambda: started(self.office, spawn, argv, mark))
+        if planted("pid-after-start"):
+            attempt.let_go()
+            time.sleep(0.5)
         try:
             running = self._begin(attempt)
         except BaseException:
@@ -100,7 +106,8 @@ class Supervisor:
         if running is None:
             attempt.abandon()
             return
-        attempt.let_go()
+        if not planted("pid-after-start"):
+            attempt.let_go()
         ended = self._wait(running, attempt, mark)
         self._finish(running, ended)
 
@@ -110,10 +117,6 @@ class Supervisor:
             spawn = self._mine(PENDING)
             if spawn is None or spawn.stopping:
                 return None
-            columns: dict[str, object] = {
-                "pid": attempt.identity.pid,
-                "start": attempt.identity.start,
-            }
             moment = time.monotonic()
             flow.ledger.move(
                 spawn.id,
@@ -127,7 +130,8 @@ class Supervisor:
                 started_at=now(),
                 began=moment,
                 progress=moment,
-                **columns,
+                pid=None if planted("pid-never-recorded") else attempt.identity.pid,
+                start=None if planted("pid-never-recorded") else attempt.identity.start,
             )
         return self.office.ledger.fresh(spawn.id)
 
@@ -139,15 +143,18 @@ class Supervisor:
         poller = select.poll()
         poller.register(attempt.pidfd, select.POLLIN)
         while not poller.poll(max(0.0, min(pause, deadline - time.monotonic())) * 1000):
-            if time.monotonic() >= deadline:
+            if time.monotonic() >= deadline and not planted("no-timeout"):
                 ending.end_processes(self.office, spawn)
                 attempt.reap()
                 watch.look()
                 return Ended("timeout", None)
-            watch.look()
+            if not planted("session-at-the-end"):
+                watch.look()
             pause = min(pause * 1.5, _LOOK_S[1], max(0.02, self.settings.stall_s / 3))
         code = attempt.reap()
         watch.look()
+        if planted("death-not-recorded") and code < 0:
+            sys.exit(1)
         if code == 0:
             return Ended("", 0)
         return Ended(f"exit {code}" if code > 0 else f"signal {-code}", code)

@@ -16,8 +16,9 @@ _PARTS = {
     "longboat-broker": "B",
     "longboat-crew": "C",
     "longboat-batch": "pipeline",
+    "longboat-spawns": "spawns",
 }
-"""Which part of longboat a target is: its sessions, one of its boards, or its batches."""
+"""Which part of longboat a target is: its sessions, one of its boards, its batches, or its spawns."""
 
 
 def _parts_of(plant: Plant) -> tuple[str, ...]:
