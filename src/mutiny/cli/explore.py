@@ -116,13 +116,14 @@ def command(
 
 def _tell(result: Exploration, first: int, coverage: bool) -> None:
     """What many seeds gave together."""
+    from mutiny.cli.show import told
     from mutiny.modes.explore import coverage_table
 
     for number, outcome in result.failures:
-        echo(
-            f"seed {number}: {outcome.verdict.value} {outcome.rule or outcome.reason}: "
-            f"{outcome.directory.path}"
-        )
+        if outcome.rule is None:  # the others are named by their causes
+            echo(f"seed {number}: {outcome.verdict.value}: {outcome.reason}")
+    for text in told(result.causes):
+        echo(text)
     if coverage:
         echo("\n".join(coverage_table(result.coverage)))
     counts = ", ".join(f"{count} {name}" for name, count in sorted(result.verdicts.items()))

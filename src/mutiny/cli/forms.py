@@ -38,6 +38,7 @@ class RunOutput(TypedDict):
 
     runs: list[Row]
     left_out: dict[str, str]
+    causes: list[Row]
 
 
 class ExploreOutput(TypedDict):
@@ -50,6 +51,7 @@ class ExploreOutput(TypedDict):
     cells: NotRequired[Count]
     coverage: NotRequired[list[Row]]
     failures: NotRequired[list[Row]]
+    causes: NotRequired[list[Row]]
 
 
 class SweepOutput(TypedDict):

@@ -88,7 +88,7 @@ def command(
     times = rounds if until_error else 1
     count = len(wanted) * times
     brief = not as_json and not (count == 1 if verbose is None else verbose)
-    verdict = run_scenarios(
+    verdict, causes = run_scenarios(
         bench,
         wanted,
         first_seed,
@@ -98,6 +98,6 @@ def command(
         collect=outcomes,
     )
     if as_json:
-        told = {"runs": outcomes, "left_out": lacking}
+        told = {"runs": outcomes, "left_out": lacking, "causes": causes.as_json()}
         tell_tried("run", bench, verdict, told, first_seed)
     return verdict.exit_code

@@ -11,6 +11,7 @@ from mutiny.cli.progress import ProgressLine, minimising, span
 from mutiny.report.terminal import Terminal
 
 if TYPE_CHECKING:
+    from mutiny.engine.causes import Causes
     from mutiny.engine.loop import Event, Outcome
     from mutiny.engine.minimise import Progress
     from mutiny.modes.bench import Bench
@@ -43,11 +44,13 @@ class Show:
             self.terminal.verdict(outcome, contract, title)
             self.terminal.line("")
 
-    def total(self, records: list[dict[str, object]]) -> None:
+    def total(self, records: list[dict[str, object]], causes: Causes) -> None:
         """What many runs came to; one has said it already."""
         if len(records) > 1:
             for record in records:
                 self.line(row(record))
+            for text in told(causes):
+                self.line(text)
             self.line(passed_text(records))
 
     def minimising(self, bench: Bench) -> ProgressLine:
@@ -86,12 +89,14 @@ class Brief:
         self._line.done()
         self._terminal.row(outcome, self._over, self._count, title)
 
-    def total(self, records: list[dict[str, object]]) -> None:
+    def total(self, records: list[dict[str, object]], causes: Causes) -> None:
         """What all runs came to."""
         if self._count == 1:
             return
         took = time.monotonic() - self._began
         self._terminal.line("")
+        for text in told(causes):
+            self._terminal.line(text)
         self._terminal.line(f"{passed_text(records)}, {span(took)} in all")
 
     @contextmanager
@@ -106,6 +111,16 @@ class Brief:
         """Show how far the minimiser is, in the line of the run."""
         shortest = f"shortest so far {progress.best}"
         self._line.update(self._over, f"{self._title}: minimising, {shortest}")
+
+
+def told(causes: Causes) -> Iterator[str]:
+    """Why runs failed, the commonest cause first; nothing where none did."""
+    lines = causes.told()
+    if lines:
+        count = len(causes.groups)
+        yield f"{count} distinct cause{'' if count == 1 else 's'}:"
+        yield from lines
+        yield ""
 
 
 def row(record: dict[str, object]) -> str:

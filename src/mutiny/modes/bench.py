@@ -23,6 +23,7 @@ from mutiny.report.summary import write_summary
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from mutiny.engine.causes import Causes
     from mutiny.engine.loop import Listener, Outcome
     from mutiny.engine.minimise import Budget, Progress
     from mutiny.engine.replay import Replay
@@ -54,6 +55,8 @@ class Bench:
     """None: no minimisation; the replay is then the whole sequence."""
     directory: RunDirectory | None = None
     """The directory of the first run, when it was made already."""
+    causes: Causes | None = None
+    """The causes of all failing runs so far: each is minimised once. None: every failure is."""
 
     def run(
         self,
@@ -86,7 +89,10 @@ class Bench:
         replay = None
         if outcome.rule is not None:
             on_minimise(outcome)
-            replay = self._shortest(assignment, outcome, watch)
+            fresh = self.causes is None or self.causes.is_new(outcome)
+            replay = self._shortest(
+                assignment, outcome, watch, self.minimise_budget if fresh else None
+            )
             directory.write_json(directory.replay_path, replay.as_json())
             outcome = replace(outcome, replay=replay)
         write_summary(outcome, self.target.contract(), assignment.title, assignment.seed, replay)
@@ -151,7 +157,11 @@ class Bench:
         }
 
     def _shortest(
-        self, assignment: Assignment, outcome: Outcome, watch: Callable[[Progress], None]
+        self,
+        assignment: Assignment,
+        outcome: Outcome,
+        watch: Callable[[Progress], None],
+        budget: Budget | None,
     ) -> Replay:
         from mutiny.engine.replay import Replay
 
@@ -167,7 +177,7 @@ class Bench:
             self.target.options.technique,
             _techniques(outcome, executed),
         )
-        if self.minimise_budget is None:
+        if budget is None:
             return replace(whole, minimised="no")
         from mutiny.modes.shrinking import shrink
 
@@ -180,7 +190,7 @@ class Bench:
                     outcome.rule,
                     assignment.seed,
                     scratch,
-                    self.minimise_budget,
+                    budget,
                     watch,
                     shown=outcome,
                 )

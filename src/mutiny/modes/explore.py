@@ -10,9 +10,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mutiny import stopping
+from mutiny.engine.causes import Causes
 from mutiny.engine.journal import Step
 from mutiny.engine.loop import Outcome
 from mutiny.model.verdict import Verdict, worst
@@ -28,6 +29,7 @@ class Exploration:
     verdicts: Counter[str] = field(default_factory=Counter)
     coverage: Counter[Cell] = field(default_factory=Counter)
     failures: list[tuple[int, Outcome]] = field(default_factory=list)
+    causes: Causes = field(default_factory=Causes)
     operations: int = 0
     own_ms: float = 0.0
     started: float = field(default_factory=time.monotonic)
@@ -40,6 +42,7 @@ class Exploration:
         self.coverage.update(cells(outcome.steps))
         if outcome.verdict is not Verdict.SUCCESS:
             self.failures.append((seed, outcome))
+            self.causes.add(f"seed {seed}", outcome)
 
     @property
     def runs(self) -> int:
@@ -70,6 +73,7 @@ class Exploration:
                 }
                 for seed, outcome in self.failures
             ],
+            "causes": self.causes.as_json(),
         }
 
 
@@ -102,6 +106,7 @@ def explore(
     """
     contract = bench.target.contract()
     result = Exploration()
+    bench = replace(bench, causes=result.causes)
     waiting = iter(seeds)
     running: dict[Future[Outcome], int] = {}
     over = False

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from mutiny import stopping
+from mutiny.engine.causes import Causes
 from mutiny.engine.loop import Outcome
 from mutiny.engine.replay import load
 from mutiny.errors import UsageError, nearest
@@ -26,7 +28,7 @@ class Shower(Protocol):
 
     def finish(self, bench: Bench, outcome: Outcome, title: str) -> None: ...
 
-    def total(self, records: list[dict[str, Any]]) -> None: ...
+    def total(self, records: list[dict[str, Any]], causes: Causes) -> None: ...
 
     def minimising(self, bench: Bench) -> Any: ...
 
@@ -73,20 +75,23 @@ def run_scenarios(
     fail_fast: bool,
     rounds: int,
     collect: list[dict[str, Any]],
-) -> Verdict:
-    """Run them all; returns the worst verdict."""
+) -> tuple[Verdict, Causes]:
+    """Run them all; returns the worst verdict, and why runs failed."""
     verdicts: list[Verdict] = []
+    causes = Causes()
+    bench = replace(bench, causes=causes)
     for round_number in range(rounds):
         for name, operations in scenarios.items():
             assignment = Assignment(operations, name, seed + round_number)
             outcome = run_one(bench, assignment, show, "Scenario")
             verdicts.append(outcome.verdict)
+            causes.add(name, outcome)
             record = summary(
                 outcome, bench.target.contract(), name, assignment.seed, outcome.replay
             )
             collect.append({**record, "directory": str(outcome.directory.path)})
             if stopping.asked() or (fail_fast and outcome.verdict.stops_run):
-                show.total(collect)
-                return worst(verdicts)
-    show.total(collect)
-    return worst(verdicts)
+                show.total(collect, causes)
+                return worst(verdicts), causes
+    show.total(collect, causes)
+    return worst(verdicts), causes

@@ -149,9 +149,13 @@ class WorkersContract(ContractBase[WorkersModel, Observation]):
         self, broken: Operation, *, world_ended: bool, damaged: bool = False
     ) -> tuple[Operation, ...]:
         """What follows a sweep's point: the target comes back by its own means, serves the command that
-        was broken once more, and settles.
+        was broken and the next one of its kind, and settles.
         """
-        again = (broken, common.Settle()) if isinstance(broken, _TRIED_AGAIN) else ()
+        again: tuple[Operation, ...] = ()
+        if isinstance(broken, _TRIED_AGAIN):
+            again = (broken, common.Settle())
+        if isinstance(broken, operations.Add | operations.Nuke):
+            again += (operations.Add("afterwards"),)
         recovering: tuple[Operation, ...] = (
             common.Settle(),
             *again,
