@@ -147,6 +147,7 @@ def test_only_known_libraries_are_used() -> None:
         "jinja2",
         "ruamel",
         "mcp",
+        "starlette",
         "uvicorn",
     }
 

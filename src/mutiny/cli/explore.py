@@ -19,6 +19,7 @@ from mutiny.cli.options import (
 from mutiny.cli.output import echo
 
 if TYPE_CHECKING:
+    from mutiny.engine.progress import Progress
     from mutiny.modes.bench import Bench
     from mutiny.modes.explore import Exploration
 
@@ -84,6 +85,7 @@ def command(
     from mutiny.cli.progress import ProgressLine
     from mutiny.errors import UsageError
     from mutiny.modes.explore import explore
+    from mutiny.modes.series import series
 
     bench = chosen.bench(budget=shrinking.budget())
     own = bench.target.spec.contract
@@ -95,7 +97,17 @@ def command(
     if seeds == 1 and not as_json:
         return _single(bench, first, ops, coverage)
     limit_s = minutes * 60 if minutes else None
-    with ProgressLine("Exploring", seeds, quiet=as_json, limit_s=limit_s) as line:
+    title = f"{seeds} seeds from {first}"
+    with (
+        ProgressLine("Exploring", seeds, quiet=as_json, limit_s=limit_s) as line,
+        series(bench, "explorations", "exploration", title, "sequences", first) as progress,
+    ):
+
+        def watch(so_far: Exploration) -> None:
+            note = f"{so_far.operations} operations, {len(so_far.failures)} not passed"
+            line.update(so_far.runs, note)
+            progress.tell(so_far.runs, seeds, note, so_far.verdicts)
+
         result = explore(
             bench,
             range(first, first + seeds),
@@ -103,15 +115,24 @@ def command(
             jobs=jobs or os.cpu_count() or 1,
             deadline_s=limit_s,
             keep_going=keep_going,
-            watch=lambda r: line.update(
-                r.runs, f"{r.operations} operations, {len(r.failures)} not passed"
-            ),
+            watch=watch,
         )
+        _keep(result, seeds, progress)
     if as_json:
         tell_tried("explore", bench, result.verdict, result.as_json(), first)
     else:
         _tell(result, first, coverage)
     return result.verdict.exit_code
+
+
+def _keep(result: Exploration, seeds: int, progress: Progress) -> None:
+    """What was covered and found, as JSON in the directory of the exploration."""
+    from mutiny.engine.rundir import RunDirectory
+
+    directory = RunDirectory(progress.directory)
+    directory.write_json(directory.path / "exploration.json", result.as_json())
+    note = f"{result.operations} operations, {len(result.failures)} not passed"
+    progress.tell(result.runs, seeds, note, result.verdicts, verdict=result.verdict.value)
 
 
 def _tell(result: Exploration, first: int, coverage: bool) -> None:

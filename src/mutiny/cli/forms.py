@@ -144,10 +144,20 @@ MinimiseOutput = TypedDict(
 
 
 class ReportOutput(TypedDict):
-    """Of `mutiny report`."""
+    """Of `mutiny report`: of one run, or with --site of all."""
 
-    run: Row
-    directory: str
+    run: NotRequired[Row]
+    directory: NotRequired[str]
+    page: NotRequired[str]
+    site: NotRequired[str]
+    pages: NotRequired[Count]
+
+
+class ServeOutput(TypedDict):
+    """Of `mutiny serve`, once it listens."""
+
+    address: Text
+    runs: str
 
 
 class TargetListOutput(TypedDict):
@@ -240,6 +250,7 @@ OUTPUTS: dict[str, Any] = {
     "replay": ReplayOutput,
     "minimise": MinimiseOutput,
     "report": ReportOutput,
+    "serve": ServeOutput,
     "target list": TargetListOutput,
     "target check": TargetCheckOutput,
     "target init": InitOutput,

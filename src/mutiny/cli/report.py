@@ -1,21 +1,44 @@
-"""`mutiny report`: show what a run found, from its directory alone."""
+"""`mutiny report`: show what a run found, from its directory alone; as text, as a page, or as a site."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from mutiny.cli import values
-from mutiny.cli.options import json_option
+from mutiny.cli.options import DEFAULT_ROOT, json_option, runs_option
 from mutiny.cli.output import echo
+
+if TYPE_CHECKING:
+    from mutiny.engine.record import Record
+
+UNTOLD = 3
+"""A run without a summary has shown nothing."""
 
 
 @click.command("report")
-@click.argument("run", type=values.PATH, default=Path("chaos_runs/latest"))
+@click.argument("run", type=values.PATH, default=DEFAULT_ROOT / "latest")
+@click.option("--html", "as_page", is_flag=True, help="Write the run as a page, report.html in it.")
+@click.option("--site", type=values.FOLDER, help="Write all runs of --runs as pages into DIR.")
+@runs_option
 @json_option
-def command(run: Path, as_json: bool) -> int:
-    """Show the report of RUN (default: chaos_runs/latest) again."""
+def command(run: Path, as_page: bool, site: Path | None, root: Path, as_json: bool) -> int:
+    """Show the report of RUN (default: chaos_runs/latest) again.
+
+    \b
+    Examples:
+      mutiny report
+      mutiny report chaos_runs/latest --html
+      mutiny report --site public
+    """
+    if site is not None:
+        return _site(root, site, as_json=as_json)
+    return _page(run, as_json=as_json) if as_page else _text(run, as_json=as_json)
+
+
+def _text(run: Path, *, as_json: bool) -> int:
     from mutiny import documents
 
     summary = run / "summary.json"
@@ -42,6 +65,54 @@ def command(run: Path, as_json: bool) -> int:
             f"{data['title']}: {data['verdict']}, {data['operations']} operations in {data['duration_s']}s"
         )
     return code
+
+
+def _page(run: Path, *, as_json: bool) -> int:
+    """The page of one run, whatever became of it."""
+    from mutiny.engine.record import read_record
+    from mutiny.engine.rundir import RunDirectory
+    from mutiny.errors import UsageError
+    from mutiny.modes.repeating import repeat_command
+    from mutiny.report.page import links_to
+    from mutiny.report.run_page import render
+    from mutiny.system.files import BoxPath
+
+    record = read_record(BoxPath(run)) if run.is_dir() else None
+    if record is None or record.plan is None:
+        raise UsageError(f"{run}: no run lies there: it has no plan.json")
+    place = run / "report.html"
+    text = render(record, repeat_command(run, record.plan), links_to(run, place))
+    RunDirectory(run).write_text(place, text)
+    code = _code_of(record)
+    if as_json:
+        from mutiny.cli.envelope import tell
+
+        own = {"run": dict(record.summary or {}), "directory": str(run), "page": str(place)}
+        tell("report", code, own, verdict=record.verdict or "inconclusive")
+    else:
+        echo(f"Page: {place}")
+    return code
+
+
+def _code_of(record: Record) -> int:
+    from mutiny.model.verdict import Verdict
+
+    known = {verdict.value: verdict.exit_code for verdict in Verdict}
+    return known.get(record.verdict, UNTOLD)
+
+
+def _site(root: Path, place: Path, *, as_json: bool) -> int:
+    """All runs as pages that need no server."""
+    from mutiny.web.site import write_site
+
+    count = write_site(root, place)
+    if as_json:
+        from mutiny.cli.envelope import tell
+
+        tell("report", 0, {"site": str(place), "pages": count})
+    else:
+        echo(f"Site: {place / 'index.html'}, {count} runs")
+    return 0
 
 
 def _exit_code(data: object, path: Path) -> int:

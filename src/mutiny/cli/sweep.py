@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +15,9 @@ from mutiny.cli.options import Chosen, json_option, target_options
 from mutiny.cli.output import echo
 
 if TYPE_CHECKING:
-    from mutiny.engine.sweeping import Sweep
+    from mutiny.engine.progress import Progress
+    from mutiny.engine.sweeping import Point, Sweep
+    from mutiny.modes.sweep import Sweeper
 
 
 @click.command("sweep")
@@ -75,8 +79,8 @@ def command(
       mutiny sweep crash --scenario basic_lifecycle --at Accept
       mutiny sweep errno --scenario basic_lifecycle --at Start --only ENOSPC
     """
-    from mutiny.cli.progress import ProgressLine
     from mutiny.modes.scenarios import chosen_scenarios
+    from mutiny.modes.series import series
     from mutiny.modes.sweep import Sweeper, rival, split
 
     bench = chosen.bench()
@@ -86,17 +90,10 @@ def command(
     other = rival(operations, against, known) if against else None
     count = jobs or os.cpu_count() or 1
     sweeper = Sweeper(bench, prefix, operation, jobs=count, against=other, until_bug=until_bug)
-    with ProgressLine(f"Sweeping {operation.type}", 1, quiet=as_json) as line:
-        line.is_open = kind == "preempt"  # an order that is tried shows more
-
-        def watch(done: int, total: int, found: object) -> None:
-            line.total = total
-            assert isinstance(found, list)
-            bugs = sum(1 for point in found if point.verdict.is_bug)
-            line.update(done, f"{bugs} bugs")
-
-        sweep = sweeper.run(kind, only, points, watch)
-    page = _write(sweep, chosen.root)
+    title = f"{operation.short()} in {scenario}"
+    with series(bench, "sweeps", f"{kind} sweep", title, "points") as progress:
+        sweep = _swept(sweeper, kind, only, points, progress, quiet=as_json)
+        page = _write(sweep, progress)
     if as_json:
         from mutiny.cli.envelope import tell_tried
 
@@ -108,25 +105,51 @@ def command(
     return sweep.verdict.exit_code
 
 
-def _write(sweep: Sweep, root: Path) -> Path:
+def _swept(
+    sweeper: Sweeper,
+    kind: str,
+    only: tuple[str, ...],
+    points: int | None,
+    progress: Progress,
+    *,
+    quiet: bool,
+) -> Sweep:
+    """Do it, and show how far it is."""
+    from mutiny.cli.progress import ProgressLine
+
+    with ProgressLine(f"Sweeping {sweeper.at.type}", 1, quiet=quiet) as line:
+        line.is_open = kind == "preempt"  # an order that is tried shows more
+
+        def watch(done: int, total: int, found: Sequence[Point]) -> None:
+            line.total = total
+            bugs = sum(1 for point in found if point.verdict.is_bug)
+            line.update(done, f"{bugs} bugs")
+            counts = Counter(point.verdict.value for point in found)
+            progress.tell(done, None if line.is_open else total, f"{bugs} bugs", counts)
+
+        return sweeper.run(kind, only, points, watch)
+
+
+def _write(sweep: Sweep, progress: Progress) -> Path:
     """Keep the sweep as JSON and as a picture."""
     from mutiny.engine.rundir import RunDirectory
     from mutiny.report.page import links_to
     from mutiny.report.sweep_page import render
 
-    directory = RunDirectory.create(root / "sweeps", latest=True)
+    directory = RunDirectory(progress.directory)
     directory.write_json(directory.path / "sweep.json", sweep.as_json())
     page = directory.path / "sweep.html"
     found = sweep.first_bug
     links = {} if found is None else links_to(found.directory.path, page)
     directory.write_text(page, render(sweep, links))
+    counts = Counter(point.verdict.value for point in sweep.points)
+    tried = len(sweep.points)
+    progress.tell(tried, tried + sweep.left_out, "", counts, verdict=sweep.verdict.value)
     return page
 
 
 def _print(sweep: Sweep) -> None:
     """The points and their outcomes, then what it comes to."""
-    from collections import Counter
-
     width = max([len(point.label) for point in sweep.points] + [20])
     for point in sweep.points:
         what = f"{point.verdict.value:<13} {point.rule or ''} {point.message}".rstrip()

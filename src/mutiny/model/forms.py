@@ -214,6 +214,13 @@ class BoxForm(TypedDict):
     box_id: Text
 
 
+class ProcessForm(TypedDict):
+    """The process that makes a run: a pid alone may come to mean another one."""
+
+    pid: Positive
+    start: Annotated[int, Says(minimum=0, description="Clock ticks from boot to its start.")]
+
+
 class PlanForm(TypedDict):
     """Everything that is known about a run before its first operation; the box is added once it stands."""
 
@@ -231,6 +238,7 @@ class PlanForm(TypedDict):
     argv: list[str]
     versions: Annotated[dict[str, str], Says(required=["mutiny", "python"])]
     machine: MachineForm
+    process: NotRequired[ProcessForm]
     operations: list[OperationForm]
     rollback: NotRequired[list[OperationForm]]
     box: NotRequired[BoxForm]

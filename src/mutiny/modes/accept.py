@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -21,6 +22,7 @@ from mutiny.kit.operations import Reset
 from mutiny.model.verdict import Verdict
 from mutiny.modes.bench import Assignment, Bench
 from mutiny.modes.experiment import instrumented
+from mutiny.modes.series import progress_of
 from mutiny.report import matrix
 
 WITHIN_S = 3.0
@@ -124,7 +126,19 @@ def programme(
     directory = RunDirectory.create(bench.root)
     inner = _below(bench, directory)
     jobs = wish.jobs or os.cpu_count() or 1
-    tried = try_goals(inner, picked, wish.seed, jobs=jobs, flake_runs=wish.flake_runs, watch=watch)
+    progress = progress_of(
+        bench, directory.path, "acceptance", f"{len(picked)} goals", "runs", wish.seed
+    )
+    runs = sum(wish.flake_runs if goal.tier == 0 else 1 for goal in picked)
+    counts: Counter[str] = Counter()
+    progress.tell(0, runs)
+
+    def seen(goal: Goal, one: Tried) -> None:
+        counts[one.verdict] += 1
+        progress.tell(counts.total(), runs, goal.id, counts)
+        watch(goal, one)
+
+    tried = try_goals(inner, picked, wish.seed, jobs=jobs, flake_runs=wish.flake_runs, watch=seen)
     rows = with_quarantine(tried, entries)
     late = None if before is None else regressions(rows, before, wish.slower)
     held = gates(rows, wish.flake_runs, late, selected=bool(wish.ids or wish.layers))
@@ -136,7 +150,12 @@ def programme(
         ("matrix.html", matrix.html(rows, held, facts)),
     ):
         (directory.path / name).write_text(text, encoding="utf-8")
-    return Done(tuple(rows), tuple(held), found, directory.path)
+    done = Done(tuple(rows), tuple(held), found, directory.path)
+    failed = [gate.name for gate in held if not gate.passed]
+    note = f"failed: {', '.join(failed)}" if failed else f"{len(held)} gates passed"
+    verdict = Verdict.BUG if failed else Verdict.SUCCESS
+    progress.tell(counts.total(), runs, note, counts, verdict=verdict.value)
+    return done
 
 
 def chosen(goals: Sequence[Goal], ids: Sequence[str], layers: Sequence[str]) -> list[Goal]:

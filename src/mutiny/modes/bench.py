@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from mutiny import __version__, stopping
 from mutiny.engine.loop import Engine
+from mutiny.engine.progress import this_process
 from mutiny.engine.rundir import FORMAT, RunDirectory
 from mutiny.model.operation import Operation
 from mutiny.model.verdict import Verdict
@@ -152,6 +153,7 @@ class Bench:
             "argv": sys.argv,
             "versions": {"mutiny": __version__, "python": sys.version.split()[0]},
             "machine": {"system": platform.platform(), "isolation_asked": options.technique},
+            "process": this_process(),
             "operations": [operation.as_json() for operation in assignment.operations],
             **({"rollback": rollback} if rollback else {}),
         }

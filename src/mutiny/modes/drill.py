@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from mutiny.engine.rundir import RunDirectory
 from mutiny.kit.abilities import Drill, Drilled
-from mutiny.model.verdict import Verdict
+from mutiny.model.verdict import Verdict, worst
 from mutiny.modes.bench import Assignment, Bench
+from mutiny.modes.series import progress_of
 from mutiny.modes.subject import ability
 from mutiny.report import drill_page
 
@@ -23,6 +25,10 @@ def run_drills(
     root = directory.path / "drills"
     root.mkdir()
     inner = Bench(bench.target, root)
+    title = f"{len(wanted)} resume drills"
+    progress = progress_of(bench, directory.path, "drills", title, "drills", seed)
+    counts: Counter[str] = Counter()
+    progress.tell(0, len(wanted))
 
     def one(drill: Drill) -> Drilled:
         outcome = inner.run(
@@ -31,6 +37,8 @@ def run_drills(
         if outcome.verdict is Verdict.SUCCESS:
             outcome.directory.discard()
         done = Drilled(drill, outcome.verdict.value, outcome.rule or "", outcome.reason)
+        counts[done.verdict] += 1
+        progress.tell(counts.total(), len(wanted), drill.moment, counts)
         watch(done)
         return done
 
@@ -39,4 +47,6 @@ def run_drills(
     name = bench.target.name
     (directory.path / "drill.md").write_text(drill_page.markdown(found, name), encoding="utf-8")
     (directory.path / "drill.html").write_text(drill_page.html(found, name), encoding="utf-8")
+    verdict = worst(Verdict(one.verdict) for one in found)
+    progress.tell(len(found), len(wanted), "", counts, verdict=verdict.value)
     return found, directory.path

@@ -86,17 +86,17 @@ class Sweeper:
         self._bench = bench
         self._together = at.operations if isinstance(at, op.Parallel) else (at, against or at)
         self._prefix = tuple(prefix)
-        self._at = at
+        self.at = at
         self._jobs = jobs
         self._until_bug = until_bug
         self._recovery = bench.target.contract().recovery
 
     def run(self, kind: str, choices: Sequence[str], limit: int | None, watch: Watch) -> Sweep:
         """Trace once, judge every point, and run the first bug again as an ordinary sequence."""
-        sweep = Sweep(kind, self._bench.target.name, self._at)
+        sweep = Sweep(kind, self._bench.target.name, self.at)
         _check_choices(kind, choices)
-        if kind != "preempt" and isinstance(self._at, op.Parallel):
-            raise UsageError(f"a {kind} sweep breaks one command; {self._at.type} has several")
+        if kind != "preempt" and isinstance(self.at, op.Parallel):
+            raise UsageError(f"a {kind} sweep breaks one command; {self.at.type} has several")
         if kind == "preempt":
             self._schedules(sweep, limit, watch)
         elif kind in ("crash", "fsync"):
@@ -107,7 +107,7 @@ class Sweeper:
         if bug is not None and bug.rule is not None and not stopping.asked():
             sweep.first_bug = self._bench.run(
                 Assignment(
-                    self.sequence(bug.operation), f"sweep {kind} at {self._at.type}", 1, "sweep"
+                    self.sequence(bug.operation), f"sweep {kind} at {self.at.type}", 1, "sweep"
                 )
             )
         return sweep
@@ -116,7 +116,7 @@ class Sweeper:
         """The whole run that goes through one point."""
         world = point.ends_world
         lied = isinstance(point, op.TearAt) and point.mode == "lie"
-        return (*self._prefix, point, *self._recovery(self._at, world_ended=world, damaged=lied))
+        return (*self._prefix, point, *self._recovery(self.at, world_ended=world, damaged=lied))
 
     # --- one pass ------------------------------------------------------------------------------
 
@@ -124,11 +124,11 @@ class Sweeper:
         directory = RunDirectory.create(self._bench.root, latest=False)
         started = time.monotonic()
         engine = self._bench.engine(directory, 1)
-        outcome = engine.run((*self._prefix, op.Trace(self._at, keep)))
+        outcome = engine.run((*self._prefix, op.Trace(self.at, keep)))
         sweep.trace_s = time.monotonic() - started
         if outcome.verdict is not Verdict.SUCCESS:
             directory.discard()  # a bug is run again, with a report
-            sweep.points.append(_failed_trace(self._at, outcome))
+            sweep.points.append(_failed_trace(self.at, outcome))
             return
         result = outcome.steps[-1].result
         sweep.calls = list(result.details["calls"])  # type: ignore[call-overload]
@@ -172,11 +172,11 @@ class Sweeper:
     def _world_ends(self, keep: str, states: KeptStates, index: int) -> Iterator[op.SweepPoint]:
         """The ways in which the world can end before one call: those whose states were kept."""
         if keep == "files":
-            yield op.CrashAt(self._at, index)
+            yield op.CrashAt(self.at, index)
             return
-        yield op.PowerLossAt(self._at, index)
+        yield op.PowerLossAt(self.at, index)
         if states.has_names_to_lose(index):
-            yield op.PowerLossAt(self._at, index, "lost")
+            yield op.PowerLossAt(self.at, index, "lost")
 
     def _judge_state(
         self,
@@ -199,7 +199,7 @@ class Sweeper:
         broken = OperationResult(0, fired=True, inner=(inner,), tokens=whole.tokens)
         try:
             world = next((one for one in self._prefix if isinstance(one, op.Reset)), op.USUAL_WORLD)
-            recovery = self._recovery(self._at, world_ended=True)
+            recovery = self._recovery(self.at, world_ended=True)
             outcome = engine.resume(traced.before_last, point, broken, recovery, world)
         finally:
             directory.discard()
@@ -216,18 +216,18 @@ class Sweeper:
         directory = RunDirectory.create(self._bench.root, latest=False)
         started = time.monotonic()
         outcome = self._bench.engine(directory, 1).run(
-            (*self._prefix, op.Trace(self._at, reads=kind == "errno"))
+            (*self._prefix, op.Trace(self.at, reads=kind == "errno"))
         )
         sweep.trace_s = time.monotonic() - started
         if outcome.verdict is not Verdict.SUCCESS:
             directory.discard()  # a bug is run again, with a report
-            sweep.points.append(_failed_trace(self._at, outcome))
+            sweep.points.append(_failed_trace(self.at, outcome))
             return
         sweep.calls = list(outcome.steps[-1].result.details["calls"])  # type: ignore[call-overload]
         directory.discard()
         if kind == "torn" and not choices and not self._bench.target.contract().notices_damage:
             choices = [mode for mode in op.TEARS if mode != "lie"]
-        candidates = list(_points(kind, self._at, sweep.calls, choices))
+        candidates = list(_points(kind, self.at, sweep.calls, choices))
         chosen = _chosen(candidates, sweep.calls, limit)
         sweep.left_out = len(candidates) - len(chosen)
         self._judge_all(

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 SHORT_LINES = 60
 """A state that is not longer is shown as it is."""
-_NOTHING = object()
+NOTHING = object()
+"""In place of a field that is not there."""
 
 
 @dataclass(frozen=True)
@@ -37,14 +38,14 @@ def changes(before: object, after: object, path: tuple[str, ...] = ()) -> Iterat
     """The fields that differ, outermost missing parts as a whole."""
     if isinstance(before, dict) and isinstance(after, dict):
         for key in sorted({*before, *after}, key=str):
-            old, new = before.get(key, _NOTHING), after.get(key, _NOTHING)
+            old, new = before.get(key, NOTHING), after.get(key, NOTHING)
             yield from changes(old, new, (*path, str(key)))
     elif before != after:
         yield Change(path, before, after)
 
 
 def _shown(value: object) -> str:
-    if value is _NOTHING:
+    if value is NOTHING:
         return "(not there)"
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 80 else text[:77] + "..."

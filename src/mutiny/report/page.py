@@ -1,7 +1,8 @@
 """Pages as self-contained HTML files: templates in `templates/`, escaped by jinja2, one frame for all.
 
-Inline style and SVG, no script, nothing is loaded from anywhere. What a target has said is text in them,
-its control characters spelled out.
+Inline style and SVG, nothing is loaded from anywhere; the only script is ours, named by its digest. What a
+target has said is text in them, its control characters spelled out. `mutiny serve` shows the same pages
+with style and script beside them (`assets`).
 """
 
 from __future__ import annotations
@@ -22,6 +23,13 @@ if TYPE_CHECKING:
 
 TEMPLATES = Path(__file__).with_name("templates")
 FILES = {
+    "chaos report": "chaos_report.html",
+    "final report": "final_report.html",
+    "sweep": "sweep.html",
+    "matrix": "matrix.html",
+    "drills": "drill.html",
+    "load": "load.html",
+    "spawn tree": "tree.html",
     "error report": "error_report.md",
     "minimal replay": "minimal_replay.json",
     "chaos report (Markdown)": "chaos_report.md",
@@ -30,7 +38,9 @@ FILES = {
     "plan": "plan.json",
 }
 """What of a run is worth a look, by the words of its link."""
-_BADGES = {"success": "success", "inconclusive": "unsure"}
+_BARE = {"lead": "", "reason": "", "assets": "", "home": "", "script": "", "trail": ""}
+"""What a page has that stands alone: no assets beside it, nobody who serves it, no script."""
+_BADGES = {"success": "success", "inconclusive": "unsure", "": "plain"}
 
 
 def render(
@@ -46,8 +56,17 @@ def render(
 ) -> str:
     """A whole page: what the frame shows, and the page's `own` values for its template."""
     frame = {"kind": kind, "title": title, "word": word, "badge": _BADGES.get(verdict, "failed")}
-    shown = {"lead": "", "reason": "", "facts": facts or {}, "links": links or {}, **frame, **own}
-    return _environment().get_template(template).render(shown)
+    given = {"facts": facts or {}, "links": links or {}, **frame, **own}
+    return _environment().get_template(template).render({**_BARE, **given})
+
+
+def allowed(script: str) -> str:
+    """The word of a content security policy that lets one of our scripts run inside a page."""
+    from base64 import b64encode
+    from hashlib import sha256
+
+    source = (TEMPLATES / script).read_bytes().removesuffix(b"\n")  # as jinja2 does
+    return f"'sha256-{b64encode(sha256(source).digest()).decode()}'"
 
 
 def links_to(run: Path, page: Path) -> dict[str, str]:
@@ -56,7 +75,7 @@ def links_to(run: Path, page: Path) -> dict[str, str]:
     return {
         name: os.path.relpath((run / file).resolve(), here)
         for name, file in FILES.items()
-        if (run / file).is_file()
+        if (run / file).is_file() and (run / file).resolve() != page.resolve()
     }
 
 
@@ -79,6 +98,7 @@ def _environment() -> Environment:
         finalize=_spelled_out,
     )
     environment.filters["quoted"] = quote
+    environment.globals["allowed"] = allowed
     return environment
 
 

@@ -6,15 +6,17 @@ All lanes share one axis, so that the eye can do what a table cannot: see what f
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from mutiny.report.experiment import ExperimentReport, FaultRecord, SampleRecord, StepRecord
+    from mutiny.report.experiment import FaultRecord, SampleRecord, StepRecord
 
 WIDTH, LEFT, RIGHT = 1120, 96, 16
 PHASE_TOP, PHASE_HEIGHT = 8, 22
-FAULT_TOP = 44
+LANE_GAP = 14
 ROW = 17
+TEXT = 6.2
+"""The width of a letter."""
 LATENCY_HEIGHT = 64
 _PHASES = {
     "setup": "var(--phase-a)",
@@ -54,19 +56,33 @@ class _Axis:
         return round(max(self.x(end_s) - self.x(begin_s), least), 2)
 
 
-def timeline(report: ExperimentReport) -> dict[str, Any]:
-    """The whole picture, for `timeline.svg`."""
+class Timed(Protocol):
+    """Whatever has a time line."""
+
+    @property
+    def steps(self) -> Sequence[StepRecord]: ...
+
+    @property
+    def faults(self) -> Sequence[FaultRecord]: ...
+
+    @property
+    def samples(self) -> Sequence[SampleRecord]: ...
+
+
+def timeline(report: Timed) -> dict[str, Any]:
+    """The whole picture, for `timeline.svg`; steps without a phase have no lane of phases."""
     axis = _Axis(
         max([step.end_s for step in report.steps] + [s.at_s for s in report.samples] + [0.1])
     )
+    phases = list(_phases(report.steps, axis))
+    phase_bottom = PHASE_TOP + PHASE_HEIGHT if phases else PHASE_TOP
+    fault_top = phase_bottom + LANE_GAP
     fault_rows = _rows([(f.at_s, f.at_s + 0.17 * axis.end_s) for f in report.faults])
-    faults_height = (ROW + 4) * (max(fault_rows, default=0) + 1) if report.faults else ROW
-    operations_top = FAULT_TOP + faults_height + 14
+    faults_height = (ROW + 4) * (max(fault_rows, default=0) + 1) + LANE_GAP if report.faults else 0
+    operations_top = fault_top + faults_height
     shown = [step for step in report.steps if step.text != "Reset"]
     gap = 0.02 * axis.end_s
-    rows = _rows(
-        [(s.begin_s, max(s.end_s, s.begin_s + _room(s, axis)) + gap) for s in shown], most=9
-    )
+    rows = _rows([(s.begin_s, _until(s, axis) + gap) for s in shown], most=9)
     samples_top = operations_top + ROW * (max(rows, default=0) + 1) + 16
     height = samples_top + (LATENCY_HEIGHT + 30 if report.samples else 0) + 26
     return {
@@ -74,13 +90,13 @@ def timeline(report: ExperimentReport) -> dict[str, Any]:
         "height": height,
         "left": LEFT,
         "row": ROW,
-        "phase": {"top": PHASE_TOP, "height": PHASE_HEIGHT, "bottom": PHASE_TOP + PHASE_HEIGHT},
-        "fault_top": FAULT_TOP,
+        "phase": {"top": PHASE_TOP, "height": PHASE_HEIGHT, "bottom": phase_bottom},
+        "fault_top": fault_top,
         "operations_top": operations_top,
         "ticks": list(_ticks(axis)),
-        "phases": list(_phases(report.steps, axis)),
+        "phases": phases,
         "faults": [
-            _fault(fault, FAULT_TOP + row * (ROW + 4), axis)
+            _fault(fault, fault_top + row * (ROW + 4), axis)
             for fault, row in zip(report.faults, fault_rows, strict=True)
         ],
         "operations": [
@@ -91,9 +107,12 @@ def timeline(report: ExperimentReport) -> dict[str, Any]:
     }
 
 
-def _room(step: StepRecord, axis: _Axis) -> float:
-    """Seconds that the text of a step needs beside its bar."""
-    return min(len(_short(step.text)), 26) * 6.2 / (WIDTH - LEFT - RIGHT) * axis.end_s
+def _until(step: StepRecord, axis: _Axis) -> float:
+    """Where the bar of a step ends, and its text, when that stands beside it."""
+    text = len(_short(step.text)) * TEXT
+    if axis.width(step.begin_s, step.end_s, 3) > text + 8:
+        return step.end_s
+    return step.end_s + text / (WIDTH - LEFT - RIGHT) * axis.end_s
 
 
 def _short(text: str) -> str:
@@ -132,7 +151,7 @@ def _ticks(axis: _Axis) -> Iterator[dict[str, Any]]:
 def _phases(steps: Sequence[StepRecord], axis: _Axis) -> Iterator[dict[str, Any]]:
     begin: dict[str, float] = {}
     end: dict[str, float] = {}
-    for step in steps:
+    for step in (one for one in steps if one.phase):
         begin.setdefault(step.phase, step.begin_s)
         end[step.phase] = max(end.get(step.phase, 0.0), step.end_s)
     order = list(begin)
@@ -178,7 +197,7 @@ def _operation(step: StepRecord, y: float, axis: _Axis) -> dict[str, Any]:
     kind = "wait" if step.text.startswith("Sleep") else step.kind
     said = f"{step.text}\n{step.begin_s:.2f} s to {step.end_s:.2f} s: {step.verdict}"
     text = _short(step.text)
-    inside = width > len(text) * 6.2 + 8
+    inside = width > len(text) * TEXT + 8
     text_x = x + 4 if inside else x + width + 3
     return {
         "x": x,

@@ -1,0 +1,44 @@
+"""What is made of many runs has a directory of its own, in which whoever looks on sees how far it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from mutiny.engine.progress import Progress
+from mutiny.engine.rundir import RunDirectory
+from mutiny.errors import MutinyError
+from mutiny.modes.bench import Bench
+
+
+def progress_of(
+    bench: Bench, directory: Path, kind: str, title: str, unit: str, seed: int | None = None
+) -> Progress:
+    """How far something on a bench is, told in a directory."""
+    target = bench.target
+    return Progress(
+        directory,
+        kind,
+        title,
+        target.name,
+        target.spec.contract,
+        target.options.plant,
+        seed,
+        unit,
+    )
+
+
+@contextmanager
+def series(
+    bench: Bench, folder: str, kind: str, title: str, unit: str, seed: int | None = None
+) -> Iterator[Progress]:
+    """A new directory in a folder beside the runs; nothing is left of one that was refused."""
+    directory = RunDirectory.create(bench.root / folder)
+    progress = progress_of(bench, directory.path, kind, title, unit, seed)
+    progress.tell(0, None)
+    try:
+        yield progress
+    except MutinyError:
+        directory.discard()
+        raise
