@@ -186,7 +186,7 @@ def test_a_plan_without_its_box_is_valid() -> None:
 def test_every_field_is_required_or_known_to_be_optional(name: str, tmp_path: Path) -> None:
     example = examples(tmp_path)[name]
     optional = {
-        "plan": {"box"},
+        "plan": {"box", "process"},
         "replay": set(example) - {"format", "operations"},
     }.get(name, set())
     for key in example:

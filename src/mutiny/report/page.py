@@ -40,7 +40,7 @@ FILES = {
 """What of a run is worth a look, by the words of its link."""
 _BARE = {"lead": "", "reason": "", "assets": "", "home": "", "script": "", "trail": ""}
 """What a page has that stands alone: no assets beside it, nobody who serves it, no script."""
-_BADGES = {"success": "success", "inconclusive": "unsure", "": "plain"}
+_BADGES = {"success": "success", "inconclusive": "unsure", "": "quietly"}
 
 
 def render(
