@@ -74,8 +74,8 @@ def test_a_program_hears_the_address_in_the_one_form(tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         text=True,
     )
+    assert process.stdout is not None
     try:
-        assert process.stdout is not None
         text = ""
         while not text.endswith("}\n") or text.count("{") != text.count("}"):
             text += process.stdout.readline()
