@@ -13,6 +13,10 @@ from longboat.errors import LongboatError, UsageError
 from longboat.spawns import settings
 from longboat.spawns.settings import Settings
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from longboat.spawns.office import Office
+
 HOME = "LONGBOAT_SPAWNS_HOME"
 SHAPES = {
     "bridge": {
@@ -105,11 +109,9 @@ def _run(program: str, parsed: Parsed, home: str, given: Settings) -> int:
         office.close()
 
 
-def _bridge(parsed: Parsed, office: object) -> int:
+def _bridge(parsed: Parsed, office: Office) -> int:
     from longboat.spawns import bridge
-    from longboat.spawns.office import Office
 
-    assert isinstance(office, Office)
     channel = parsed.word(0)
     match parsed.command:
         case "create":
@@ -126,18 +128,26 @@ def _bridge(parsed: Parsed, office: object) -> int:
             answer = bridge.receive(office, channel, after, -1 if limit is None else limit, reader)
             code = _show(parsed, answer)
             if reader and code == 0:
-                bridge.remember(office, channel, reader, answer)
+                _remember(office, channel, reader, answer)
             return code
         case _:
             after, limit_s = _number(parsed, "--after") or 0, _seconds(parsed)
             return _show(parsed, bridge.wait_for_human(office, channel, after, limit_s))
 
 
-def _spawn(parsed: Parsed, office: object) -> int:
-    from longboat.spawns import ending, looking, runs
-    from longboat.spawns.office import Office
+def _remember(office: Office, channel: str, reader: str, answer: Answer) -> None:
+    """The answer is given; a bookmark that cannot move only means that the next one repeats it."""
+    from longboat.spawns import bridge
 
-    assert isinstance(office, Office)
+    try:
+        bridge.remember(office, channel, reader, answer)
+    except (Refused, OSError, sqlite3.Error) as error:
+        sys.stderr.write(f"longboat bridge: the bookmark of {reader} stays where it was: {error}\n")
+
+
+def _spawn(parsed: Parsed, office: Office) -> int:
+    from longboat.spawns import ending, looking, runs
+
     channel, agent = parsed.option("--channel"), parsed.option("--agent")
     match parsed.command:
         case "register":
@@ -169,11 +179,9 @@ def _spawn(parsed: Parsed, office: object) -> int:
             return _show(parsed, answer) or code
 
 
-def _run_agent(parsed: Parsed, office: object) -> int:
+def _run_agent(parsed: Parsed, office: Office) -> int:
     from longboat.spawns import runs
-    from longboat.spawns.office import Office
 
-    assert isinstance(office, Office)
     channel = parsed.option("--channel")
     if not channel:
         raise UsageError("run needs --channel CHANNEL")

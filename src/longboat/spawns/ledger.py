@@ -231,8 +231,10 @@ class Ledger:
         self.note("ended", message, None, str(root))
 
     def put_bookmark(self, reader: str, channel: str, message: int) -> None:
-        """A reader has got everything up to here."""
-        self._run("insert or replace into bookmarks values (?, ?, ?)", reader, channel, message)
+        """A reader has got everything up to here; it never goes back."""
+        text = """insert into bookmarks values (?, ?, ?) on conflict (reader, channel)
+            do update set message = max(message, excluded.message)"""
+        self._run(text, reader, channel, message)
 
     def add_channel(self, name: str) -> None:
         """A new place to talk."""

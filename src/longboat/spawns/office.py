@@ -7,7 +7,8 @@ import os
 import signal
 from collections.abc import Iterator
 
-from longboat.board.values import Refused
+from longboat.board.files import Lock
+from longboat.board.values import Refused, SystemRefused
 from longboat.planting import planted
 from longboat.spawns import database
 from longboat.spawns.flow import Flow
@@ -23,7 +24,8 @@ class Office:
     def __init__(self, home: str, settings: Settings, *, patience: float = 1.0) -> None:
         self.home = home
         self.settings = settings
-        self.database = database.connect(home, settings.busy_s * patience)
+        self._patience_s = settings.busy_s * patience
+        self.database = database.connect(home, self._patience_s)
         self.ledger = Ledger(self.database)
         self._started: list[int] = []
 
@@ -33,12 +35,20 @@ class Office:
 
     @contextlib.contextmanager
     def change(self) -> Iterator[Flow]:
-        """One transaction; the supervisors that it starts begin when it is over."""
+        """One transaction; the supervisors that it starts begin when it is over.
+
+        Whoever changes something waits in the kernel's queue: SQLite alone lets the lucky ones through.
+        """
         starter = Starter(self.home, self.ledger)
+        try:
+            lock = Lock(self.file("lock"), self._patience_s)
+        except Refused as refusal:
+            raise SystemRefused(refusal.error, refusal.message, "no") from refusal
         try:
             with database.change(self.database):
                 yield Flow(self.ledger, self.settings, starter)
         finally:
+            lock.release()
             starter.let_go()
             self._started += starter.pids
 

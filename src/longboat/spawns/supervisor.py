@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
-from longboat.board.values import Refused
+from longboat.board.values import Refused, SystemRefused
 from longboat.planting import planted
 from longboat.spawns import ending, providers, settings
 from longboat.spawns.attempt import Attempt, started
@@ -48,7 +48,18 @@ def main() -> None:
     while os.read(0, 4096):  # the gate: closed when the transaction is over
         pass
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    Supervisor(home, number).run()
+    insisting(number, lambda: Supervisor(home, number).run())
+
+
+def insisting(number: int, does: Callable[[], T]) -> T:
+    """A full disk and a held database pass; whoever works here has nobody else to turn to."""
+    for _ in range(_TRIES):
+        try:
+            return does()
+        except (SystemRefused, OSError, sqlite3.Error) as error:
+            sys.stderr.write(f"s{number}, {now()}: {error}; trying again\n")
+        time.sleep(_REST_S)
+    return does()
 
 
 class Supervisor:
@@ -94,7 +105,7 @@ class Supervisor:
 
     def _attempt(self, spawn: Spawn, argv: list[str]) -> None:
         mark = mark_of(self.office.ledger, spawn, spawn.attempt + 1)
-        attempt = self._insisting(spawn, lambda: started(self.office, spawn, argv, mark))
+        attempt = started(self.office, spawn, argv, mark)
         if planted("pid-after-start"):
             attempt.let_go()
             time.sleep(0.5)
@@ -170,17 +181,7 @@ class Supervisor:
                 if now_it_is is not None:
                     flow.after_attempt(now_it_is, *ended)
 
-        self._insisting(spawn, write_down)
-
-    def _insisting(self, spawn: Spawn, does: Callable[[], T]) -> T:
-        """A full disk and a held database pass; whoever works here has nobody else to turn to."""
-        for _ in range(_TRIES):
-            try:
-                return does()
-            except (Refused, OSError, sqlite3.Error) as error:
-                sys.stderr.write(f"s{spawn.id}, {now()}: {error}; trying again\n")
-            time.sleep(_REST_S)
-        return does()
+        insisting(spawn.id, write_down)
 
 
 class Watch:
