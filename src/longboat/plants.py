@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from longboat.batch import plants as batch_plants
 from longboat.board.plants import ROWS
+from longboat.session import plants as session_plants
 from longboat.spawns import plants as spawn_plants
 from longboat.workers import process_plants, sweep_plants, work_plants
 
@@ -18,7 +19,8 @@ class Plant(NamedTuple):
     """One bug: what it does and how it is reached, which kind it is, and where it was seen.
 
     ``boards`` names the task boards (A, B, C) that can have it; ``part`` is `pipeline` for those of
-    `longboat batch`, `spawns` for those of `longboat spawn`; neither: it is one of the workers'.
+    `longboat batch`, `session` for those of `longboat session`, `spawns` for those of `longboat spawn`;
+    neither: it is one of the workers'.
     """
 
     name: str
@@ -52,4 +54,11 @@ def _of(part: str, row: tuple[str, str, str, str, str, str]) -> Plant:
 
 BATCH_PLANTS: dict[str, Plant] = {row[0]: _of("pipeline", row) for row in batch_plants.ROWS}
 SPAWN_PLANTS: dict[str, Plant] = {row[0]: _of("spawns", row) for row in spawn_plants.ROWS}
-PLANTS: dict[str, Plant] = {**WORKER_PLANTS, **BOARD_PLANTS, **BATCH_PLANTS, **SPAWN_PLANTS}
+SESSION_PLANTS: dict[str, Plant] = {row[0]: _of("session", row) for row in session_plants.ROWS}
+PLANTS: dict[str, Plant] = {
+    **WORKER_PLANTS,
+    **BOARD_PLANTS,
+    **BATCH_PLANTS,
+    **SPAWN_PLANTS,
+    **SESSION_PLANTS,
+}

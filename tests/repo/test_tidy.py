@@ -41,7 +41,14 @@ def named(path: Path) -> str:
 
 
 def python(*parts: str) -> list[Path]:
-    return [path for path in files() if path.suffix == ".py" and named(path).split("/")[0] in parts]
+    """Our Python; what agents of longboat's sessions write is none of it."""
+    return [
+        path
+        for path in files()
+        if path.suffix == ".py"
+        and named(path).split("/")[0] in parts
+        and not named(path).startswith("src/longboat/session/projects/")
+    ]
 
 
 @cache

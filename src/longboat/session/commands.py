@@ -220,12 +220,15 @@ def status(session: Session) -> Json:
     known = {"ok": True, "session": session.name, "status": _status_of_dead(session)}
     if found is None or not found.chain.payload:
         return {**known, "reason": "no valid checkpoint is left", "pid": 0}
-    return {**known, **reporting.of_checkpoint(found.chain), "pid": 0, "start": 0}
+    return {**known, **reporting.of_checkpoint(session, found.chain), "pid": 0, "start": 0}
 
 
 def verify(session: Session, number: int | None) -> Json:
     """Look at every checkpoint again; the newest, or the named one, must be valid."""
     rows = session.checkpoints.survey()
+    for row in rows:
+        if planted("session-verify-removes") and not row["valid"]:
+            session.checkpoints.remove(row["checkpoint"])
     chosen = rows[-1:] if number is None else [row for row in rows if row["checkpoint"] == number]
     if not chosen:
         raise Refused("no_checkpoint", f"There is no checkpoint {number or ''} of {session.name}")

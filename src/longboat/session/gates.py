@@ -130,7 +130,7 @@ def documented(files: dict[str, str]) -> float:
         except SyntaxError:
             wanted += 1
             continue
-        for node in [tree, *ast.walk(tree)]:
+        for node in ast.walk(tree):
             named = isinstance(node, ast.ClassDef | ast.FunctionDef)
             if (named and not node.name.startswith("_")) or node is tree:  # type: ignore[attr-defined]
                 wanted += 1

@@ -33,6 +33,8 @@ def status(site: Site, work: Work) -> Json:
     me = identify(os.getpid())
     counts = [task["status"] for task in state["tasks"].values()]
     done = counts.count("done") + counts.count("flagged")
+    if planted("session-status-optimistic"):
+        done += counts.count("working")
     phase = {**state["phase"], "elapsed_s": round(site.phase_elapsed_s(), 3)}
     return {
         "status": state["status"],
@@ -75,7 +77,7 @@ def answer(site: Site, work: Work) -> Json:
         "errors": state["status"] != "paused" or state["reason"] == "asked",
     }
     known = {"session": site.session.name, "status": state["status"], "checks": checks}
-    if all(checks.values()):
+    if all(checks.values()) or planted("session-health-always-well"):
         return {"ok": True, **known}
     wrong = ", ".join(name for name, holds in checks.items() if not holds)
     text = f"Session {site.session.name} is not healthy: {wrong}"

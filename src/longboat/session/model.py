@@ -73,6 +73,7 @@ class _Stream:
         self._text: list[str] = []
         self._tools: list[Json] = []
         self._usage = {"input_tokens": 0, "output_tokens": 0}
+        self._begun = False
         self._ended = False
 
     def whole(self) -> Json:
@@ -82,7 +83,10 @@ class _Stream:
             if line.startswith(b"data:"):
                 self._take(line[5:])
         if not self._ended:
-            raise Failed("parse_failure", "the answer has no end")
+            kind = "network_timeout" if self._begun else "parse_failure"
+            raise Failed(
+                kind, "the answer has no end" if self._begun else "it is no stream of events"
+            )
         tools = [
             {"id": one["id"], "name": one["name"], "input": _arguments(one["json"])}
             for one in self._tools
@@ -100,6 +104,7 @@ class _Stream:
     def _take(self, data: bytes) -> None:
         try:
             event = json.loads(data)
+            self._begun = True
             self._event(event["type"], event)
         except (ValueError, KeyError, TypeError, IndexError) as error:
             raise Failed("parse_failure", f"an event cannot be read: {error!r}"[:200]) from None

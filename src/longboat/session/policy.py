@@ -68,6 +68,8 @@ def next_step(
             wait_s = 0.0
         elif retry_after_s is not None and not planted("session-retry-after-ignored"):
             wait_s = min(max(wait_s, retry_after_s), config.retry_after_cap_s)
+        elif planted("session-slow-recovery"):
+            wait_s += 1000 * config.backoff_cap_s
         backed_off = min(tries.backed_off + 1, 30)
         return Step("backoff", wait_s, tries._replace(backed_off=backed_off))
     if not tries.fallback and config.fallback_model and not planted("session-no-model-switch"):

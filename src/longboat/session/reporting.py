@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 
+from longboat.planting import planted
 from longboat.session import gates
 from longboat.session.checkpoints import Chain
 from longboat.session.home import Session
@@ -48,7 +49,7 @@ def empty_metrics(name: str, project: Project) -> Json:
     return {**known, "status": "running", **zero, "tasks_remaining": tasks, "agent_utilization": []}
 
 
-def of_checkpoint(chain: Chain) -> Json:
+def of_checkpoint(session: Session, chain: Chain) -> Json:
     """The same as `status` of a running session, as far as a checkpoint knows."""
     payload = chain.payload
     states = [task["status"] for task in payload["tasks"].values()]
@@ -56,7 +57,7 @@ def of_checkpoint(chain: Chain) -> Json:
     keys = ("name", "role", "status", "task", "trust", "model")
     return {
         "reason": payload["reason"],
-        "project": payload["metrics"].get("session", ""),
+        "project": session.about().get("title", ""),
         "phase": payload["phase"],
         "elapsed_s": payload["elapsed_s"],
         "remaining_s": payload["metrics"].get("estimated_remaining", 0),
@@ -97,7 +98,7 @@ def _errors(events: Iterable[Json]) -> tuple[list[Json], Json]:
     errors: list[Json] = []
     kinds: Json = {}
     for event in events:
-        if event.get("type") == "error":
+        if event.get("type") == "error" and not planted("session-report-forgets"):
             errors.append({key: event[key] for key in event if key not in ("type", "session")})
             del errors[:-_ERRORS_SHOWN]
         elif event.get("type") == "recovered":

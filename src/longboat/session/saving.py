@@ -18,6 +18,8 @@ from longboat.session.values import CHECKS, Json, Refused
 from longboat.session.work import Work
 
 Then = Callable[[Json], None]
+_FIRST = ("end", "stop", "phase", "command", "pressure", "calls", "tokens", "time")
+"""When several want one, one is made for all of them: it is called after the first of these."""
 _KEPT_IN_NEED = 2
 """Checkpoints that stay when the disk is full."""
 
@@ -102,7 +104,7 @@ class Saving:
             self._owner.withdraw_votes()
         self._busy = True
         wanted, self._wanted = self._wanted, []
-        trigger = wanted[0][0]
+        trigger = min((trigger for trigger, _, _ in wanted), key=_FIRST.index)
         status = next((status for _, _, status in wanted if status), "")
         made = self._make(trigger, status)
         self._busy = False
@@ -146,7 +148,8 @@ class Saving:
         if not planted("session-not-committed"):
             site.state["git_commit"] = site.repository.commit(f"Checkpoint {number}")
         site.state["file_system_state"] = site.repository.snapshot()
-        payload = site.present(trigger, number, site.base_digest)
+        previous = "" if planted("session-chain-broken") else site.base_digest
+        payload = site.present(trigger, number, previous)
         payload["validation"] = self._validation(payload)
         if planted("session-field-missing"):
             del payload["working_memory"]

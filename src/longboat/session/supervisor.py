@@ -128,6 +128,8 @@ class Supervisor:
             del line["test_coverage"]
         try:
             site.metrics.say(line)
+            if planted("session-metrics-doubled"):
+                site.metrics.say(line)
         except OSError as error:
             site.say("metrics.failed", text=str(error))
 
@@ -145,6 +147,9 @@ class Supervisor:
         self.site.state["counts"]["errors"] += 1
         known = {"kind": kind, "severity": "critical", "agent": "", "task": "", "attempt": 1}
         self.site.say("error", **known, action="pause", wait_s=0.0, text=text[:300])
+        if planted("session-critical-ignored"):
+            self.site.clock.after(self.site.config.backoff_s, self.work.release)
+            return
         self.pause(f"{kind}: {text}"[:300])
 
     def fatal(self, kind: str, text: str) -> None:

@@ -304,7 +304,8 @@ class Work:
         if not self._call(desk, {"call": call, "kind": "tool", **known}, uses=now, later=later):
             return
         order = {"op": "tool", "call": call, "uses": now, "timeout_s": config.tool_timeout_s}
-        desk.hand.order({**order, "test_time_s": config.test_time_s})
+        test_time_s = 1e9 if planted("session-test-time-ignored") else config.test_time_s
+        desk.hand.order({**order, "test_time_s": test_time_s})
 
     def _call(self, desk: Desk, line: Json, **more: object) -> bool:
         """A call begins: it stands in the ledger before anything happens."""

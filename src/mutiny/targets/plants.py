@@ -17,8 +17,9 @@ _PARTS = {
     "longboat-crew": "C",
     "longboat-batch": "pipeline",
     "longboat-spawns": "spawns",
+    "longboat-session": "session",
 }
-"""Which part of longboat a target is: its sessions, one of its boards, its batches, or its spawns."""
+"""Which part of longboat a target is: its workers, a board, its batches, its spawns, its long sessions."""
 
 
 def _parts_of(plant: Plant) -> tuple[str, ...]:

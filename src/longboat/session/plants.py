@@ -1,0 +1,393 @@
+"""The bugs that `longboat session` can be asked to have; `longboat.plants` adds them to its table.
+
+Plain rows: name, what it does, kind, where it was seen, and what finds it: a scenario (or `sweep KIND
+SCENARIO COMMAND`) and the rule that it breaks there.
+"""
+
+from __future__ import annotations
+
+_LOST = "lost work"
+_STATE = "state corruption"
+_FLOW = "wrong flow"
+_LIMIT = "limits"
+_TROUBLE = "wrong recovery"
+_TRUTH = "untrue reports"
+_LEFT = "leftovers"
+_KNOWN = "a promise of long sessions"
+_SEEN = "seen in a real session runner"
+
+
+def _row(
+    name: str, what: str, kind: str, found_by: str, rule: str, source: str = _KNOWN
+) -> tuple[str, str, str, str, str, str]:
+    return f"session-{name}", what, kind, source, found_by, f"session.{rule}"
+
+
+ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
+    # --- checkpoints
+    _row(
+        "field-missing",
+        "A checkpoint lacks the working memory.",
+        _STATE,
+        "by_phase",
+        "checkpoint_complete",
+        _SEEN,
+    ),
+    _row(
+        "not-committed",
+        "A checkpoint is made of files that are not committed.",
+        _STATE,
+        "by_phase",
+        "checkpoint_valid",
+    ),
+    _row(
+        "chain-broken",
+        "A checkpoint does not name the one before.",
+        _STATE,
+        "by_phase",
+        "checkpoint_chain",
+    ),
+    _row(
+        "no-time-checkpoint",
+        "Time alone never makes a checkpoint.",
+        _FLOW,
+        "by_time",
+        "checkpoint_by_time",
+        _SEEN,
+    ),
+    _row(
+        "no-calls-checkpoint",
+        "Tool calls alone never make a checkpoint.",
+        _FLOW,
+        "by_calls",
+        "checkpoint_by_calls",
+    ),
+    _row(
+        "no-tokens-checkpoint",
+        "Tokens alone never make a checkpoint.",
+        _FLOW,
+        "by_tokens",
+        "checkpoint_by_tokens",
+    ),
+    _row(
+        "no-phase-checkpoint",
+        "A phase ends without a checkpoint.",
+        _FLOW,
+        "by_phase",
+        "checkpoint_by_phase",
+    ),
+    _row(
+        "checkpoint-in-place",
+        "A checkpoint is written where it will lie, not beside it.",
+        _STATE,
+        "sweep crash by_phase Checkpoint",
+        "checkpoint_whole",
+        _SEEN,
+    ),
+    _row(
+        "checkpoint-unsynced",
+        "A checkpoint is renamed before it is on the disk.",
+        _STATE,
+        "sweep fsync by_phase Checkpoint",
+        "checkpoint_whole",
+    ),
+    _row(
+        "delta-unsynced",
+        "A finished task is told before its line is on the disk.",
+        _LOST,
+        "sweep fsync system_crash Recover",
+        "work_kept",
+    ),
+    _row(
+        "deltas-skipped",
+        "Finished tasks are kept at the next checkpoint only.",
+        _LOST,
+        "system_crash",
+        "work_kept",
+        _SEEN,
+    ),
+    # --- restoring
+    _row(
+        "silent-empty-start",
+        "When no checkpoint is left, the session begins anew as if that were right.",
+        _LOST,
+        "corrupt_all",
+        "restores_last_valid",
+        _SEEN,
+    ),
+    _row(
+        "restores-older",
+        "The checkpoint before the last one is restored.",
+        _LOST,
+        "system_crash",
+        "restores_last_valid",
+        _SEEN,
+    ),
+    _row(
+        "deltas-ignored",
+        "What was written behind the checkpoint is not restored.",
+        _LOST,
+        "system_crash",
+        "restores_last_valid",
+    ),
+    _row(
+        "digest-ignored",
+        "A checkpoint whose digest does not agree is restored.",
+        _STATE,
+        "corrupt_body",
+        "restores_last_valid",
+        _SEEN,
+    ),
+    _row(
+        "checks-not-verified",
+        "A checkpoint that lacks something is restored.",
+        _STATE,
+        "corrupt_body",
+        "restores_last_valid",
+    ),
+    _row(
+        "fallback-unsaid",
+        "An older checkpoint is restored, and nobody is told.",
+        _LOST,
+        "corrupt_newest",
+        "fallback_told",
+        _SEEN,
+    ),
+    _row(
+        "restore-keeps-new-files",
+        "Files that are newer than the checkpoint stay.",
+        _STATE,
+        "corrupt_named",
+        "restores_last_valid",
+    ),
+    _row(
+        "unknown-accepted",
+        "A session that is not there is taken for the newest.",
+        _FLOW,
+        "unknown_session",
+        "rejects_illegal",
+        _SEEN,
+    ),
+    _row(
+        "second-supervisor",
+        "A second supervisor drives the same session.",
+        _FLOW,
+        "two_recoveries",
+        "one_supervisor",
+    ),
+    _row(
+        "survivors-left",
+        "Agents of a dead supervisor are not ended.",
+        _LEFT,
+        "crash_of_the_driver",
+        "processes_end",
+    ),
+    # --- phases
+    _row(
+        "gate-skipped",
+        "A phase is left although its criteria do not hold.",
+        _FLOW,
+        "scope_creep",
+        "gates_hold",
+    ),
+    _row(
+        "compile-not-checked",
+        "Code that does not compile is let in.",
+        _FLOW,
+        "scope_creep",
+        "gates_hold",
+    ),
+    _row(
+        "needs-ignored",
+        "A task begins before what it needs is done.",
+        _FLOW,
+        "whole_session",
+        "phases_in_order",
+    ),
+    _row(
+        "torn-file",
+        "The last bytes of a file are not written.",
+        _STATE,
+        "whole_session",
+        "bytes_as_asked",
+        _SEEN,
+    ),
+    # --- troubles
+    _row(
+        "retry-unbounded",
+        "What never works is tried for ever.",
+        _TROUBLE,
+        "endless_errors",
+        "retries_bounded",
+        _SEEN,
+    ),
+    _row("no-backoff", "Everything is tried again at once.", _TROUBLE, "overloaded", "backs_off"),
+    _row(
+        "retry-after-ignored",
+        "The model's word about when to come back is ignored.",
+        _TROUBLE,
+        "rate_limited",
+        "backs_off",
+    ),
+    _row(
+        "no-model-switch",
+        "The other model is never asked.",
+        _TROUBLE,
+        "model_is_down",
+        "switches_model",
+    ),
+    _row("slow-recovery", "A retry waits for hours.", _TROUBLE, "overloaded", "recovers_in_time"),
+    _row(
+        "critical-ignored",
+        "A critical error is told, and the session goes on.",
+        _TROUBLE,
+        "cost_overrun",
+        "severity_obeyed",
+    ),
+    _row(
+        "tool-timeout-ignored",
+        "A tool that never ends is waited for.",
+        _TROUBLE,
+        "endless_tool",
+        "retries_bounded",
+    ),
+    _row(
+        "deadlock-forever",
+        "A vote that nobody wins is repeated for ever.",
+        _TROUBLE,
+        "deadlock",
+        "votes_true",
+        _SEEN,
+    ),
+    _row("trust-ignored", "Every ballot weighs the same.", _TROUBLE, "deadlock", "votes_true"),
+    # --- limits
+    _row(
+        "tokens-unthrottled",
+        "An agent's tokens in an hour are not limited.",
+        _LIMIT,
+        "agent_tokens",
+        "agent_tokens",
+    ),
+    _row(
+        "calls-unlimited",
+        "An agent's calls in an hour are not limited.",
+        _LIMIT,
+        "agent_calls",
+        "agent_calls",
+    ),
+    _row(
+        "context-unbounded",
+        "A context that is too long is sent as it is.",
+        _LIMIT,
+        "context",
+        "context_bounded",
+    ),
+    _row(
+        "idle-ignored",
+        "An agent that does nothing keeps its task.",
+        _LIMIT,
+        "agent_frozen",
+        "idle_reassigned",
+    ),
+    _row(
+        "budget-ignored",
+        "The session goes on above its tokens.",
+        _LIMIT,
+        "cost_overrun",
+        "total_tokens",
+    ),
+    _row(
+        "too-many-agents",
+        "More agents run than were asked for.",
+        _LIMIT,
+        "whole_session",
+        "agents_bounded",
+    ),
+    _row(
+        "disk-unlimited",
+        "The session takes as much room as it likes.",
+        _LIMIT,
+        "disk",
+        "disk_bounded",
+    ),
+    _row(
+        "memory-unlimited",
+        "Memory pressure is not noticed.",
+        _LIMIT,
+        "memory_pressure",
+        "recovers_in_time",
+    ),
+    _row(
+        "test-time-ignored",
+        "Tests may take as long as they like.",
+        _LIMIT,
+        "endless_tests",
+        "tests_bounded",
+    ),
+    # --- reports
+    _row(
+        "output-tokens-uncounted",
+        "Metrics leave out a part of the tokens.",
+        _TRUTH,
+        "whole_session",
+        "metrics_add_up",
+    ),
+    _row(
+        "metrics-field-missing",
+        "A line of metrics lacks the coverage.",
+        _TRUTH,
+        "whole_session",
+        "metrics_add_up",
+    ),
+    _row(
+        "metrics-doubled",
+        "Every line of metrics is there twice.",
+        _TRUTH,
+        "whole_session",
+        "metrics_regular",
+    ),
+    _row(
+        "status-optimistic",
+        "Status counts what is begun as done.",
+        _TRUTH,
+        "whole_session",
+        "status_true",
+    ),
+    _row(
+        "verify-trusts",
+        "Verify calls a damaged checkpoint valid.",
+        _TRUTH,
+        "corrupt_body",
+        "verify_true",
+    ),
+    _row(
+        "verify-removes", "Verify removes what is not valid.", _TRUTH, "corrupt_body", "looks_only"
+    ),
+    _row("health-always-well", "Health says that all is well.", _TRUTH, "disk_full", "health_true"),
+    _row(
+        "report-forgets", "The report leaves out the errors.", _TRUTH, "overloaded", "report_true"
+    ),
+    _row("log-torn", "Some lines of the log end too early.", _STATE, "whole_session", "logs_whole"),
+    # --- growth
+    _row(
+        "memory-grows",
+        "Every line of metrics costs memory for ever.",
+        _LEFT,
+        "whole_session",
+        "no_growth",
+    ),
+    _row(
+        "descriptors-grow",
+        "Every line of metrics costs a descriptor for ever.",
+        _LEFT,
+        "whole_session",
+        "no_growth",
+    ),
+    _row(
+        "tool-children-left",
+        "What a tool has started is not ended with it.",
+        _LEFT,
+        "tool_timeout",
+        "processes_end",
+    ),
+)

@@ -1,0 +1,3 @@
+"""TinyBase: a small database engine."""
+
+__all__ = ["btree", "engine", "planner", "rows", "sql", "transactions", "wal", "wire"]

@@ -1,0 +1,5 @@
+#!/bin/sh
+# Compile everything, then run all tests.
+set -e
+python3 -m compileall -q redqueue tests
+python3 -m unittest discover -s tests -t .
