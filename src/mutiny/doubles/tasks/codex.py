@@ -6,6 +6,8 @@ It also writes a test for its task, because some orchestrators only look at work
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import sys
@@ -22,7 +24,12 @@ def main(desk: Desk, arguments: list[str]) -> int:
     named = TASK.search(prompt)
     tell({"type": "thread.started", "thread_id": f"thread-{named[1] if named else 'nobody'}"})
     tell({"type": "turn.started"})
-    code, tokens = attempt(desk, prompt)
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        code, tokens = attempt(desk, prompt)
+    if said.getvalue():
+        item = {"id": "item_0", "type": "agent_message", "text": said.getvalue().strip()}
+        tell({"type": "item.completed", "item": item})
     if named and os.path.isfile(f"work/{named[1]}.txt"):
         write(f"extra/{named[1]}.test.txt", "it works\n")
     if code == 0:

@@ -137,6 +137,12 @@ def settle(place: Place, knobs: Mapping[str, str]) -> None:
             if file.read() == text:
                 return
         os.replace(place.write("config.yaml", text), path)
+        docs = os.path.join(place.source, ".mycelium", "planning", "architecture.md")
+        os.makedirs(os.path.dirname(docs), exist_ok=True)
+        with open(
+            docs, "w", encoding="utf-8"
+        ) as file:  # without one its validator has nothing to say
+            file.write("Tasks write into work/.\n")
 
 
 def planned(place: Place, path: str, *, enforced: bool) -> dict[str, Any]:
