@@ -6,7 +6,7 @@ import os
 from typing import Any, NamedTuple
 
 from longboat.batch import config as settings
-from longboat.batch import engine, merge
+from longboat.batch import containers, engine, merge
 from longboat.batch import plan as plans
 from longboat.batch.config import Config
 from longboat.batch.site import Site, Stopped, marked
@@ -166,6 +166,7 @@ def clean(home: Home, config: Config, run_id: str, *, force: bool) -> Answer:
             raise Rejection(
                 f"A process of run {run_id} is still at work (pid {one.pid}); resume or stop it first"
             )
+        containers.stop(Site(home, config, git, state))
         home.doom(run_id)
         _forget(home, git, run_id)
     return Answer({"cleaned": run_id}, f"Run {run_id} is gone")

@@ -46,6 +46,12 @@ class Config(NamedTuple):
     validator: str = ""
     planner_url: str = ""
     cleanup: str = "on_success"
+    container_engine: str = ""
+    container_image: str = ""
+    container_network: str = "none"
+    container_memory_mb: int = 0
+    container_pids: int = 0
+    container_options: str = ""
     lock_timeout_s: float = 5.0
 
     def mode_of(self, validator: str) -> str:
@@ -82,6 +88,12 @@ _MEANING = {
     "validator": "the validators' command: its name is the last argument, the diff its input",
     "planner_url": "a model API that turns a text into a plan; empty: `plan` takes a plan file",
     "cleanup": "workspaces of finished tasks: on_success, never",
+    "container_engine": "a command like `docker`: agents run in containers; empty: as local processes",
+    "container_image": "the image of those containers",
+    "container_network": "their network",
+    "container_memory_mb": "their memory; 0: no limit",
+    "container_pids": "how many processes each may have; 0: no limit",
+    "container_options": "more words for `create`: mounts, variables",
     "lock_timeout_s": "how long a command waits for another one",
 }
 _WORDS = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
-from longboat.batch import gates, merge, schedule
+from longboat.batch import containers, gates, merge, schedule
 from longboat.batch.site import Site, Stopped
 from longboat.batch.store import remove_tree
 from longboat.batch.values import DONE, Batch, Task
@@ -39,10 +39,12 @@ def drive(site: Site) -> None:
         _end(site)
     except Stopped as stop:
         site.reap()
+        containers.stop(site)
         _pause(site, str(stop))
         raise
     except (LongboatError, OSError) as error:
         site.reap()
+        containers.stop(site)
         _pause(site, str(error))
         raise
 
@@ -64,12 +66,21 @@ def _recover(site: Site) -> None:
                 site.save(
                     site.state.with_batch(batch._replace(phase="merging", base="", target=""))
                 )
-    running = [task for task in site.state.tasks.values() if task.status == "running"]
+    working = containers.waiting(site)
+    running = [
+        task
+        for task in site.state.tasks.values()
+        if task.status == "running" and task not in working
+    ]
     if running:
         tasks = [task._replace(status="pending") for task in running]
         site.save(site.state.with_task(*tasks))
         for task in running:
             site.events.say("task.reset", task.id, reason="it was interrupted")
+    for batch in site.state.batches:
+        mine = [task for task in working if batch.phase == "running" and task.id in batch.tasks]
+        if mine:
+            _attempts(site, batch, mine, attached=True)
     if planted("complete-run-again"):
         again = [task for task in site.state.tasks.values() if task.status == "complete"][-1:]
         site.save(site.state.with_task(*(task._replace(status="pending") for task in again)))
@@ -84,15 +95,24 @@ def _work(site: Site, tasks: list[Task]) -> None:
     base = site.git.ref(site.trunk)
     if base is None:
         raise GitFailed(f"{site.config.main} is not there any more")
-    begun = [task._replace(status="running", generation=task.generation + 1) for task in tasks]
+    begun = [
+        task._replace(status="running", generation=task.generation + 1, base=base) for task in tasks
+    ]
     batch = Batch(number, tuple(task.id for task in tasks))
     site.save(site.state.with_task(*begun).with_batch(batch))
     site.events.say("batch.start", batch_id=number, tasks=list(batch.tasks))
-    if len(begun) == 1:
-        _note(site, attempt(site, begun[0], base))
+    _attempts(site, batch, begun)
+
+
+def _attempts(site: Site, batch: Batch, tasks: list[Task], *, attached: bool = False) -> None:
+    """Attempts side by side, and what they mean for their tasks."""
+    if len(tasks) == 1:
+        _note(site, attempt(site, tasks[0], tasks[0].base, attached=attached))
     else:
-        with ThreadPoolExecutor(len(begun)) as pool:
-            under_way = [pool.submit(attempt, site, task, base) for task in begun]
+        with ThreadPoolExecutor(len(tasks)) as pool:
+            under_way = [
+                pool.submit(attempt, site, task, task.base, attached=attached) for task in tasks
+            ]
         for one in under_way:  # what the first of them raises ends the run, with all of them ended
             _note(site, one.result())
     done = [name for name in batch.tasks if site.state.tasks[name].status == "validated"]

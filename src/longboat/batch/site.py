@@ -99,6 +99,16 @@ class Site:
         self.check()
         return result
 
+    def client(self, argv: list[str], timeout_s: float, *, last: bool = False) -> Result:
+        """Ask a program that serves us; whoever is asked to stop asks nothing more but for the `last`."""
+        if not last:
+            self.check()
+        environment = {**free_environment(), MARK: self.state.id}
+        result = run_program(argv, timeout_s=timeout_s, environment=environment)
+        if not last:
+            self.check()
+        return result
+
     def reap(self, task: str = "") -> None:
         """End what a task, or the whole run, has left running."""
         for _ in range(100):

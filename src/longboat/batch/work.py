@@ -7,7 +7,7 @@ import re
 import shlex
 from typing import NamedTuple
 
-from longboat.batch import gates
+from longboat.batch import containers, gates
 from longboat.batch.gates import Refusal
 from longboat.batch.site import Site
 from longboat.batch.store import make_directory, remove_tree
@@ -28,14 +28,20 @@ class Attempt(NamedTuple):
     refusal: Refusal | None = None
 
 
-def attempt(site: Site, task: Task, base: str) -> Attempt:
-    """Let an agent do a task in a fresh workspace; what passes all gates is kept for good."""
+def attempt(site: Site, task: Task, base: str, *, attached: bool = False) -> Attempt:
+    """Let an agent do a task in a fresh workspace; what passes all gates is kept for good.
+
+    `attached`: it is at work already, in its container.
+    """
     place = site.home.run(site.state.id, "workspaces", f"{task.id}-{task.generation}")
-    _make_workspace(site, place, base)
-    site.events.say("worker.start", task.id, generation=task.generation)
-    result = site.program(
-        [*shlex.split(site.config.agent), task.prompt], place, site.config.agent_timeout_s, task.id
-    )
+    if not attached:
+        _make_workspace(site, place, base)
+    site.events.say("worker.attach" if attached else "worker.start", task.id, at=task.generation)
+    argv = [*shlex.split(site.config.agent), task.prompt]
+    if site.config.container_engine:
+        result = containers.run(site, task, argv, place)
+    else:
+        result = site.program(argv, place, site.config.agent_timeout_s, task.id)
     _keep_output(site, task, result)
     task = task._replace(tokens=task.tokens + gates.tokens_in(result.out), base=base, error="")
     site.note_tokens(task)

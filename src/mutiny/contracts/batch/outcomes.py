@@ -127,6 +127,8 @@ def _run(
         taken = no(model, "there is such a run", "exists")
         return (taken, *(_resume(model, moment) if model.run_resumes else ()))
     begun = model.begun(operation.name, moment.before)
+    if model.edited:
+        wrong = (*wrong, no(model, "the user is in the middle of something", "dirty"))
     return (*wrong, *_driven(begun, moment))
 
 
