@@ -70,6 +70,7 @@ ABOUT: dict[str, str] = {
     "run_against_run": "Two runs at once.",
     "resume_against_resume": "Two resumes at once.",
     "status_against_run": "Status while an agent works.",
+    "status_when_stale": "Status long after a run has died changes nothing.",
     "resume_against_run": "Resume while a run is at work.",
     "clean_against_run": "Clean while a run is at work.",
     "state_cut_off": "A state that was cut off is refused, not invented.",

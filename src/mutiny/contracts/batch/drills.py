@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from mutiny.contracts.batch.operations import Init, Plan, Resume, Run, Status
+from mutiny.contracts.batch.scenarios import STALE_S
 from mutiny.kit.abilities import Drill
 from mutiny.kit.faults import SkewClock
 from mutiny.kit.moments import At, KillOrchestrator
 from mutiny.kit.operations import Parallel, Reset, Settle
 from mutiny.model.operation import Operation
 
-STALE_S = 3600.0
-"""Longer than any target waits before it calls a run stale."""
 WAYS: Mapping[str, tuple[Operation, ...]] = {
     "resume now": (Resume(),),
     "resume twice": (Resume(), Resume()),

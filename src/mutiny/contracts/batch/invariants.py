@@ -11,6 +11,7 @@ from mutiny.contracts.batch.tasks import SHARED_FILE
 from mutiny.kit import git_rules, task_rules
 from mutiny.kit import operations as common
 from mutiny.kit.checking import Check, Unreadable
+from mutiny.kit.faults import SkewClock
 from mutiny.kit.moments import EndsCommand, InterruptOrchestrator, KillOrchestrator
 from mutiny.model.operation import Kind, walk
 from mutiny.model.violation import Violation
@@ -287,14 +288,16 @@ MOST_CONFLICTS = 3
 
 
 def looks_only(check: BatchCheck) -> Iterator[Violation]:
-    """Commands that look change nothing."""
-    if not check.operation.looks or check.operation.kind is not Kind.COMMAND:
+    """Commands that look change nothing, also when much time has passed."""
+    operation = check.operation
+    asked = operation.during if isinstance(operation, SkewClock) else operation
+    if asked is None or not asked.looks or asked.kind is not Kind.COMMAND:
         return
     before, now = check.before, check.seen
     if before.digest and before.digest != now.digest:
-        yield found("looks_only", f"{check.operation} has changed files of the home.")
+        yield found("looks_only", f"{operation} has changed files of the home.")
     if before.git is not None and before.git.head != git_of(check).head:
-        yield found("looks_only", f"{check.operation} has moved the branch.")
+        yield found("looks_only", f"{operation} has moved the branch.")
 
 
 def resume_repeats(check: BatchCheck) -> Iterator[Violation]:

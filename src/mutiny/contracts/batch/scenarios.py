@@ -20,12 +20,15 @@ from mutiny.contracts.batch.operations import (
     TruncateState,
 )
 from mutiny.contracts.batch.profile import BatchProfile
+from mutiny.kit.faults import SkewClock
 from mutiny.kit.moments import At, InterruptOrchestrator, KillOrchestrator
 from mutiny.kit.operations import ExpectError, Parallel, Reset, Settle
 from mutiny.kit.recipes import everywhere, said_wrongly
 from mutiny.model.operation import Operation
 
 Steps = tuple[Operation, ...]
+STALE_S = 3600.0
+"""Longer than any target waits before it calls a run stale."""
 _END: Steps = (Status(), Settle())
 
 
@@ -290,6 +293,13 @@ CHAOS: dict[str, Steps] = {
         *_END,
     ),
     "status_against_run": (*_planned("a"), At("worker", Run(), Status()), *_END),
+    "status_when_stale": (
+        *_planned("a"),
+        At("worker", Run(), KillOrchestrator()),
+        SkewClock(offset_s=STALE_S, during=Status()),
+        Resume(),
+        *_END,
+    ),
     "resume_against_run": (*_planned("a"), At("integration_doctor", Run(), Resume()), *_END),
     "clean_against_run": (*_planned("a"), At("worker", Run(), Clean()), *_END),
     "state_cut_off": (
