@@ -198,6 +198,13 @@ def prompt_lost(box: Box) -> bool:
     return not soon(lambda: len(box.prompts("MT-a-1")) == 2)
 
 
+def semicolon_lost(box: Box) -> bool:
+    box.ready("alpha")
+    box.do("start", "--worker", "alpha", "--prompt", "Create a.txt MT-a-1;")
+    box.wait_stage("alpha", "received")
+    return not str(box.prompts("MT-a-1")[0].text).endswith(";")
+
+
 def delivered_twice(box: Box) -> bool:
     at_work(box)
     box.kill_daemon()
@@ -379,6 +386,7 @@ SYMPTOMS: dict[str, Callable[[Box], bool]] = {
     "completion-missed": completion_missed,
     "hooks-lost-while-daemon-down": hooks_lost,
     "prompt-lost-on-session-death": prompt_lost,
+    "last-semicolon-lost": semicolon_lost,
     "prompt-delivered-twice": delivered_twice,
     "worker-stuck-offline-after-tmux-server-death": stuck_offline,
     "session-without-agent": session_without_agent,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from rule_cases import MERGED, ON_BRANCH, Case, delivered, ready, task
 
 from builders import (
@@ -16,9 +18,21 @@ from builders import (
     receipt,
     view,
 )
-from mutiny.contracts.workers.model import Work
+from mutiny.contracts.workers.model import Work, WorkersModel
+from mutiny.contracts.workers.observation import Observation
 from mutiny.contracts.workers.profile import Profile
 from mutiny.kit import operations as common
+
+
+def _said(text: str) -> WorkersModel:
+    """One worker was given a task in these words."""
+    return replace(task(), work={TOKEN: Work(TOKEN, "task", "alpha", said=text)})
+
+
+def _heard(text: str | None, kind: str = "task") -> Observation:
+    """Its agent has received these."""
+    return picture(view("alpha", "working"), receipts=(receipt(text=text, kind=kind),))
+
 
 LEDGER_CASES: tuple[Case, ...] = (
     # ----------------------------------------------------------------------------------
@@ -45,6 +59,18 @@ LEDGER_CASES: tuple[Case, ...] = (
             TOKEN,
         )
         for same in (True, False)
+    ),
+    Case(
+        "workers.delivered_whole",
+        check(_said("Create a.txt;"), _heard("Preamble. Create a.txt (ref MT-0-1)")),
+        (
+            check(_said("Create a.txt;"), _heard("Preamble. Create a.txt (ref MT-0-1);")),
+            check(_said("Create a.txt; b"), _heard("Create\ra.txt; b (ref MT-0-1)")),
+            check(_said("Create a.txt;"), _heard(None)),
+            check(_said(""), _heard("Create a.txt (ref MT-0-1)")),
+            check(_said("Create a.txt;"), _heard("conflict (ref MT-0-1)", kind="conflict")),
+        ),
+        TOKEN,
     ),
     Case(
         "workers.merged_once",

@@ -135,6 +135,10 @@ SWITCHES: dict[str, dict[str, tuple[object, Allowed]]] = {
         "step": (True, lambda one: not broken(replace(one, fences=False), held(), *AGAIN)),
         "history": (True, lambda one: ordered(one, ADD, CLAIM, CLAIM)),
     },
+    "opens_itself": {
+        "step": (True, lambda one: "nothing_to_claim" in _too_early(one)),
+        "exploration": (True, lambda one: "ExpectError" not in explored(one)),
+    },
     "retry_rests": {
         "step": (True, lambda one: "task_not_available" in _after_retry(one)),
         "wait": (True, lambda one: not waiting_for(_patient(one), replace(A, rest=Span(NOW, NOW + 90)))[0]),
@@ -206,6 +210,13 @@ SWITCHES: dict[str, dict[str, tuple[object, Allowed]]] = {
     },
 }  # fmt: skip
 """Switch -> where it counts -> its unusual value, and what is right only then."""
+
+
+def _too_early(profile: BoardProfile) -> set[str]:
+    """What a claim may hear before there is a board."""
+    nothing = replace(board(), profile=profile, initialised=False)
+    heard = outcomes(nothing, op.Claim("w"), WHEN)
+    return {word for one in heard for word in one.refusals}
 
 
 def _once(profile: BoardProfile) -> BoardProfile:

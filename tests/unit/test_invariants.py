@@ -206,7 +206,13 @@ IMMEDIATE = {
         *("idle_has_no_prompt", "working_has_prompt", "status_follows_model", "state_atomic"),
         *("recovers", "completes", "refusal_changes_nothing", "daemon_survives"),
         *("live_agent_kept", "source_untouched"),
-        *("delivered_once", "merged_once", "nothing_invented", "accepted_is_merged"),
+        *(
+            "delivered_once",
+            "delivered_whole",
+            "merged_once",
+            "nothing_invented",
+            "accepted_is_merged",
+        ),
         *("merged_stays", "default_moves_forward", "way_out", "no_crash"),
     )
 }

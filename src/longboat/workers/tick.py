@@ -380,7 +380,8 @@ def _type(home: Home, config: Config, typings: list[Typing]) -> None:
     """Type without the lock (it may take a while), then note how it went."""
     answers = []
     for one in typings:
-        answers.append(tmuxctl.type_text(one.pane, one.pid, one.text, config.submit_delay_ms))
+        text = one.text.removesuffix(";") if planted("last-semicolon-lost") else one.text
+        answers.append(tmuxctl.type_text(one.pane, one.pid, text, config.submit_delay_ms))
     with opened(home, config, "daemon") as transaction:
         for one, answer in zip(typings, answers, strict=True):
             worker = transaction.book.state.workers.get(one.worker)

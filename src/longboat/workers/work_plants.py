@@ -133,6 +133,13 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
         f"{_KNOWN}; vibe-kanban#1571",
     ),
     (
+        "last-semicolon-lost",
+        "A text is typed as an argument of tmux, which takes a semicolon at its end for its own. "
+        "Shortest: Init Up Add WaitForIdle Start[ends in ;] WaitForPrompt",
+        "lost work",
+        _LLMC,
+    ),
+    (
         "prompt-delivered-twice",
         "A restarted daemon delivers again what a living agent is still working on. Shortest: "
         f"{_AT_WORK} KillDaemon Up",

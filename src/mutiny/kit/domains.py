@@ -36,8 +36,12 @@ TEXTS = (
     "one; two && three | four > five",
     "$(false) `false` ${HOME} %s %d",
     "back\\slash and trailing\\",
+    "one command; and another;",
 )
 """Texts that every program has to take: they are only awkward for a shell."""
+
+FOREIGN = "x" + "\U0001f6a2 \u6771\u4eac " * 40
+"""Long, and hardly any byte of it begins a character: whoever cuts it by bytes cuts one in two."""
 
 STRANGE_TEXTS = (
     "",
@@ -45,6 +49,7 @@ STRANGE_TEXTS = (
     "-starts with a dash",
     "Gr\u00fc\u00dfe \u2014 \u6771\u4eac \U0001f6a2",
     "long " * 2000,
+    FOREIGN,
 )
 """Texts that a program may refuse, or must take whole."""
 

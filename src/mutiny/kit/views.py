@@ -60,6 +60,8 @@ class Receipt:
     """The turn has ended in the record."""
     committed: bool = False
     """The agent wrote down a commit for it."""
+    text: str | None = None
+    """What it received, to the last character; None: it was too long to be written down whole."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from mutiny.doubles.agents.records import TEXT_LIMIT
 from mutiny.doubles.install import Received, read_received
 from mutiny.kit.views import AgentView, Receipt
 from mutiny.system.files import BoxPath
@@ -66,6 +67,7 @@ def receipts(records: Iterable[Received]) -> tuple[Receipt, ...]:
                     kind=record.kind or "other",
                     earlier_alive=any(earlier.alive for earlier in record.earlier),
                     same_agent=any(earlier.same_agent for earlier in record.earlier),
+                    text=_whole(record.text),
                 )
             )
         elif record.event == "commit" and who in open_turn:
@@ -75,6 +77,10 @@ def receipts(records: Iterable[Received]) -> tuple[Receipt, ...]:
             index = open_turn.pop(who)
             found[index] = replace(found[index], finished=True)
     return tuple(found)
+
+
+def _whole(text: str | None) -> str | None:
+    return None if text is None or len(text) >= TEXT_LIMIT else text
 
 
 def agents(records: Iterable[Received], alive: frozenset[Identity]) -> tuple[AgentView, ...]:

@@ -375,7 +375,9 @@ NEEDS_SERVER = (
     "lease_over_restart",
     "tokens_over_restart",
     "corrupt_store",
+    "read_only_store",
 )
 NEEDS_FILES = (
     *("disk_full", "corrupt_state", "twice_corrupt", "poisoned_backup", "stale_state", "held_lock"),
+    *("before_init", "state_deleted", "state_repaired"),
 )

@@ -60,9 +60,17 @@ def _served(model: BoardModel, operation: Operation, when: Span) -> tuple[BoardO
     if serving is False:
         return (down,)
     if not model.initialised:
-        return (no(model, "there is no board yet", "not_initialised", "server_down"),)
+        return _before_init(model, operation, when)
     found = tuple(_limited(model, operation, when))
     return (*found, down) if serving is None else found
+
+
+def _before_init(model: BoardModel, operation: Operation, when: Span) -> tuple[BoardOutcome, ...]:
+    """Too early: refused, or the command itself makes the board."""
+    early = no(model, "there is no board yet", *NOT_SERVING)
+    if not model.profile.opens_itself:
+        return (early,)
+    return (early, *_limited(replace(model, initialised=True), operation, when))
 
 
 def learn(model: BoardModel, operation: Operation, answer: Answer) -> BoardModel:

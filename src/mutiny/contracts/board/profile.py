@@ -92,6 +92,8 @@ class BoardProfile(TargetProfile):
     """A restore brings claims back as they were, instead of freeing them."""
     cancels_failed: bool = False
     """A failed task may still be cancelled."""
+    opens_itself: bool = False
+    """Whoever comes first makes the board: a command before `Init` may be served like any other."""
     owner_reclaims: bool = False
     """Who claims what it holds already is told so, instead of being refused."""
 

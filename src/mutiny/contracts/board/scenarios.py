@@ -45,6 +45,7 @@ from mutiny.contracts.board.operations import (
     WriteAsLeader,
 )
 from mutiny.contracts.board.profile import LONGEST_WAIT_S, BoardProfile
+from mutiny.contracts.board.short_scenarios import SHORT_SCENARIOS
 from mutiny.contracts.board.supported import fit
 from mutiny.kit.faults import SkewClock
 from mutiny.kit.operations import ExpectError, Parallel, Reset, Sleep
@@ -88,6 +89,22 @@ def _stale_by_claim(profile: BoardProfile) -> Sequence:
     )
 
 
+def _claim_is_heard(profile: BoardProfile) -> Sequence:
+    """Who was silent for long and claims has shown that it lives."""
+    over = Sleep(_past(profile.figures.lease_s, profile))
+    return (
+        *BEGIN,
+        AddTask("a"),
+        Heartbeat("w1"),
+        over,
+        Claim("w1"),
+        Claim("w2"),
+        AssertOwner("a", "w1"),
+        Complete("w1", "a"),
+        Settle(),
+    )
+
+
 def _live_worker(profile: BoardProfile) -> Sequence:
     """A worker that is heard of keeps its task, however long it takes."""
     part = Sleep(round(profile.figures.lease_s * 0.4, 3))
@@ -114,6 +131,7 @@ def _clock_skew(profile: BoardProfile) -> Sequence:
         Up(),
         AddTask("a"),
         AddTask("b"),
+        Heartbeat("w1"),
         Claim("w1"),
         SkewClock(offset_s=3600, during=Claim("w2")),
         AssertOwner("a", "w1"),
@@ -148,6 +166,12 @@ def _election(profile: BoardProfile) -> Sequence:
         Status(),
         Settle(),
     )
+
+
+def _next_leader(profile: BoardProfile) -> Sequence:
+    """The next leader has a newer token, though the last one never stepped down."""
+    over = Sleep(_past(profile.figures.leader_lease_s, profile))
+    return (*BEGIN, Elect("n1"), over, Elect("n2"), Status(), Settle())
 
 
 def _retry_returns(profile: BoardProfile) -> Sequence:
@@ -474,19 +498,28 @@ _TIMED = {
     "clock_skew": _clock_skew,
     "stale_claim": _stale_claim,
     "stale_by_claim": _stale_by_claim,
+    "claim_is_heard": _claim_is_heard,
     "live_worker": _live_worker,
     "election": _election,
+    "next_leader": _next_leader,
     "retry_returns": _retry_returns,
     "breaker_opens": _breaker_opens,
     "breaker": _breaker,
 }
 _NEEDS_BREAKER = ("breaker", "breaker_opens")
-_NEEDS_LEASE = ("stale_claim", "stale_by_claim", "live_worker", "dying_worker", "killed_worker")
+_ONE_LEASE = ("stale_claim", "claim_is_heard")
+"""They wait once until a lease is over, for which a minute is worth it."""
+_NEEDS_LEASE = (
+    *("stale_by_claim", "live_worker", "dying_worker", "killed_worker"),
+    *_ONE_LEASE,
+)
 """They wait until a lease is over, which nobody does for a long one."""
+LONGEST_LEASE_S = 90.0
 
 
-def _soon_over(profile: BoardProfile) -> bool:
-    return profile.figures.lease_s <= LONGEST_WAIT_S
+def _soon_over(profile: BoardProfile, name: str) -> bool:
+    longest_s = LONGEST_LEASE_S if name in _ONE_LEASE else LONGEST_WAIT_S
+    return profile.figures.lease_s <= longest_s
 
 
 def scenarios_of(profile: BoardProfile) -> Mapping[str, Sequence]:
@@ -496,13 +529,14 @@ def scenarios_of(profile: BoardProfile) -> Mapping[str, Sequence]:
         "said_wrongly": _SAID_WRONGLY,
         "unusual_machines": everywhere(_FIXED["ready_tasks"]),
     }
-    listed = OWN_AGENTS if profile.works else {**_FIXED, **timed, **FAULT_SCENARIOS, **away}
+    given = {**_FIXED, **timed, **FAULT_SCENARIOS, **SHORT_SCENARIOS, **away}
+    listed = OWN_AGENTS if profile.works else given
     found = {
         name: fit(profile, sequence)
         for name, sequence in listed.items()
         if (profile.works or name not in (NEEDS_FILES if profile.server else NEEDS_SERVER))
         and (profile.breaker or name not in _NEEDS_BREAKER)
-        and (not profile.leases or _soon_over(profile) or name not in _NEEDS_LEASE)
+        and (name not in _NEEDS_LEASE or not profile.leases or _soon_over(profile, name))
         and name not in profile.skips
     }
     return {name: one.sequence for name, one in found.items() if not one.nothing_left}

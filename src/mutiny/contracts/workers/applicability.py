@@ -32,8 +32,14 @@ KEPT_BY: dict[str, KeptBy] = {
         KeptBy.WRITER: (
             *("idle_has_no_prompt", "working_has_prompt", "status_follows_model"),
             *("daemon_flag_true", "worker_kept", "refusal_changes_nothing", "live_agent_kept"),
-            *("nothing_lost", "delivered_once", "merged_once", "nothing_invented", "way_out"),
-            *("accepted_is_merged",),
+            *(
+                "nothing_lost",
+                "delivered_once",
+                "delivered_whole",
+                "merged_once",
+                "nothing_invented",
+            ),
+            *("way_out", "accepted_is_merged"),
         ),
         KeptBy.DAEMON: (
             *("worktree_exists", "session_exists", "offline_has_no_agent", "agent_running"),

@@ -7,6 +7,7 @@ was.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -19,12 +20,15 @@ from mutiny.kit.views import Commit
 from mutiny.model.violation import Violation
 
 LEDGER: RuleBook[Check] = RuleBook("workers")
+REFERENCE = re.compile(r"\(ref [^()]*\)")
+"""What Mutiny adds to each text, so that it can be found again."""
+_OF_RECEIPTS = ("workers.delivered_once", "workers.delivered_whole")
 
 
 def audit(check: Check) -> Iterator[tuple[Violation, bool]]:
     """All ledger rules; each violation with whether the target's lag may excuse it for a while."""
     for name, (ask, eventual) in LEDGER.rules.items():
-        if check.seen.commits is None and name != "workers.delivered_once":
+        if check.seen.commits is None and name not in _OF_RECEIPTS:
             if check.model.work:
                 raise Unreadable("the commits of the source repository")
             return
@@ -43,6 +47,23 @@ def delivered_once(check: Check) -> Iterator[Found]:
         who = "the same agent" if receipt.same_agent else "a second agent while the first was alive"
         text = f"{receipt.token} was delivered again to {who} of worker {receipt.worker!r}."
         yield receipt.token, text, {"agent": receipt.agent[0]}
+
+
+@LEDGER.rule(eventual=False)
+def delivered_whole(check: Check) -> Iterator[Found]:
+    for receipt in check.seen.receipts or ():
+        work = check.model.work.get(receipt.token or "")
+        if work is None or not work.said or receipt.text is None or receipt.kind == "conflict":
+            continue  # who is told of a conflict may be told of the task in other words
+        if _letters(work.said) not in _letters(receipt.text):
+            ends = f"{work.said[-40:]!r}" if len(work.said) > 40 else f"{work.said!r}"
+            text = f"The agent of worker {work.worker!r} was not told all of {work.token}: {ends} was said."
+            yield work.token, text, {"received": receipt.text[-200:]}
+
+
+def _letters(text: str) -> str:
+    """A text without our reference in it and without blanks, which a terminal may change."""
+    return "".join(REFERENCE.sub("", text).split())
 
 
 @LEDGER.rule(eventual=False)

@@ -104,6 +104,8 @@ class Work:
     """open, merged, discarded (the user gave it up), or unknown (the command's outcome is not
     known).
     """
+    said: str = ""
+    """What was said, when it is a text that every target has to take; empty: it may be changed."""
 
 
 @dataclass(frozen=True)
@@ -216,9 +218,12 @@ class WorkersModel(ModelBase):
         }
         return replace(self, work={**self.work, **changed})
 
-    def with_work(self, token: str, kind: str, worker: str, *, sure: bool) -> WorkersModel:
+    def with_work(
+        self, token: str, kind: str, worker: str, *, sure: bool, said: str = ""
+    ) -> WorkersModel:
         """The same with a new piece of work; `sure` when the target acknowledged it."""
-        entry = Work(token, kind, worker, "open" if sure and not self.doubted else "unknown")
+        fate = "open" if sure and not self.doubted else "unknown"
+        entry = Work(token, kind, worker, fate, said)
         return replace(self, work={**self.work, token: entry})
 
     def _unnoticed(self, seen: Observation) -> bool:

@@ -335,7 +335,8 @@ def _start(model: WorkersModel, operation: op.Start, moment: When) -> WorkersMod
     belief = model.workers[operation.worker]
     before = frozenset({"idle"}) if not model.profile.start_is_immediate else frozenset()
     for token in moment.tokens:
-        model = model.with_work(token, "task", operation.worker, sure=True)
+        said = _plainly_said(model, operation, operation.prompt)
+        model = model.with_work(token, "task", operation.worker, sure=True, said=said)
     return model.with_worker(
         replace(
             belief,
@@ -349,13 +350,21 @@ def _start(model: WorkersModel, operation: op.Start, moment: When) -> WorkersMod
     )
 
 
+def _plainly_said(model: WorkersModel, operation: Operation, text: str) -> str:
+    """A text that has to arrive as it is; empty for one that a target may refuse."""
+    return "" if strange(operation, model.profile.names) else text
+
+
 def _told(
-    model: WorkersModel, name: str, kind: str, statuses: frozenset[str], moment: When
+    model: WorkersModel, name: str, operation: op.Message | op.Reject, moment: When
 ) -> WorkersModel:
     """A worker with a task was told something more."""
     belief = model.workers[name]
+    rejected = isinstance(operation, op.Reject)
+    statuses = frozenset({"rejected"}) if rejected else belief.statuses | {"working"}
+    kind, said = operation.type.lower(), _plainly_said(model, operation, operation.message)
     for token in moment.tokens:
-        model = model.with_work(token, kind, name, sure=True)
+        model = model.with_work(token, kind, name, sure=True, said=said)
     return model.with_worker(
         replace(
             belief,
@@ -368,13 +377,12 @@ def _told(
 
 
 def _message(model: WorkersModel, operation: op.Message, moment: When) -> WorkersModel:
-    statuses = model.workers[operation.worker].statuses | {"working"}
-    return _told(model, operation.worker, "message", statuses, moment)
+    return _told(model, operation.worker, operation, moment)
 
 
 def _reject(model: WorkersModel, operation: op.Reject, moment: When) -> WorkersModel:
     assert model.last_reviewed is not None
-    return _told(model, model.last_reviewed, "reject", frozenset({"rejected"}), moment)
+    return _told(model, model.last_reviewed, operation, moment)
 
 
 def _rebased(

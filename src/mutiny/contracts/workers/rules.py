@@ -84,6 +84,7 @@ _OWN = (
     ("nothing_lost", _LOST,
      "Work that was acknowledged is delivered, and is kept until it is merged, given up or reported."),
     ("delivered_once", _RACE, "A prompt is delivered again only when the agent that had it is dead."),
+    ("delivered_whole", _LOST, "An agent receives what was said, to the last character."),
     ("merged_once", _RACE, "Work is merged at most once."),
     ("nothing_invented", _LOST, "Nothing is merged that was not accepted."),
     ("merged_stays", _LOST, "What was merged stays in the files of the default branch."),
@@ -109,7 +110,8 @@ BINDING = binding(
 """Rules that no target may be excused from."""
 
 BY_RECORD = (
-    *("workers.delivered_once", "workers.nothing_lost", "workers.accepted_is_merged"),
-    *("workers.work_reachable", "workers.discarded_is_kept", "workers.review_means_done"),
+    *("workers.delivered_once", "workers.delivered_whole", "workers.nothing_lost"),
+    *("workers.accepted_is_merged", "workers.work_reachable"),
+    *("workers.discarded_is_kept", "workers.review_means_done"),
 )
 """Rules that need the doubles' own record."""

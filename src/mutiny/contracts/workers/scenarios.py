@@ -32,6 +32,7 @@ from mutiny.contracts.workers.operations import (
     WaitForPrompt,
     WaitForState,
 )
+from mutiny.contracts.workers.short_scenarios import SHORT_SCENARIOS
 from mutiny.kit.operations import Choice, ExpectError, Reset, Settle, Sleep
 from mutiny.kit.recipes import everywhere, said_wrongly
 from mutiny.model.operation import Operation
@@ -193,5 +194,6 @@ SCENARIOS: dict[str, tuple[Operation, ...]] = {
         Settle(),
     ),
     "unusual_machines": everywhere(BASIC_LIFECYCLE),
+    **SHORT_SCENARIOS,
 }
 """All scenarios of the contract by name, the classic seven first."""

@@ -38,7 +38,9 @@ from mutiny.targets.workers.observer import Observer
 from mutiny.targets.workers.spec import VOCABULARY, TargetSpec, WorkersCommand
 from mutiny.targets.workers.waits import WAITS
 
-PROMPT_REFERENCE = "{text} (ref {token})"
+REFERENCE = " (ref {token})"
+AWKWARD_LAST = (";", "\\")
+"""Characters that a shell or tmux takes for its own at the end of a text: there they stay."""
 DYING_S = 1.0
 
 
@@ -164,7 +166,7 @@ class WorkersLive(LiveTarget):
             text = getattr(operation, argument, None)
             if isinstance(text, str):
                 tokens = (context.token(),)
-                values[argument] = PROMPT_REFERENCE.format(text=text, token=tokens[0])
+                values[argument] = _referenced(text, tokens[0])
         if isinstance(operation, op.Add):
             values["model"] = operation.model
         return values, tokens
@@ -369,3 +371,9 @@ def _command_name(operation: Operation) -> str:
     if isinstance(operation, op.Doctor) and operation.repair:
         return "repair"
     return _COMMAND_OF.get(operation.type, "")
+
+
+def _referenced(text: str, token: str) -> str:
+    """A text with the token by which its work is found again."""
+    last = text[-1:] if text.endswith(AWKWARD_LAST) else ""
+    return text.removesuffix(last) + REFERENCE.format(token=token) + last

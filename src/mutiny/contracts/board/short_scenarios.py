@@ -1,0 +1,92 @@
+"""One promise each, as short as it can be: a board that breaks several shows them all.
+
+A longer scenario ends at its first bug and hides what comes after it. What must be refused is simply
+said here: the model knows whether this board owes a refusal.
+"""
+
+from __future__ import annotations
+
+from mutiny.contracts.board.operations import (
+    AddTask,
+    AssertOwner,
+    Cancel,
+    Claim,
+    Complete,
+    CorruptBoard,
+    Fail,
+    Heartbeat,
+    Init,
+    List,
+    Recover,
+    Repair,
+    Retry,
+    Settle,
+    Start,
+    Up,
+)
+from mutiny.kit.faults import ReadOnlyDisk, SkewClock
+from mutiny.kit.operations import Heal, Parallel, Reset
+from mutiny.model.operation import Operation
+
+Sequence = tuple[Operation, ...]
+BEGIN: Sequence = (Reset(), Init(), Up())
+_FOUR: Sequence = tuple(AddTask(name) for name in "abcd")
+_DONE: Sequence = (*BEGIN, AddTask("a"), Claim("w1"), Complete("w1", "a"))
+_FAILED: Sequence = (*BEGIN, AddTask("a", max_attempts=1), Claim("w1"), Fail("w1", "a"))
+
+SHORT_SCENARIOS: dict[str, Sequence] = {
+    "done_not_started": (*_DONE, Start("w1", "a"), Settle()),
+    "done_not_failed": (*_DONE, Fail("w1", "a"), Settle()),
+    "done_once": (*_DONE, Complete("w1", "a"), Settle()),
+    "failed_not_completed": (*_FAILED, Complete("w1", "a"), Settle()),
+    "failed_not_started": (*_FAILED, Start("w1", "a"), Settle()),
+    "cancelled_not_completed": (
+        *(*BEGIN, AddTask("a"), Claim("w1"), Cancel("a"), Complete("w1", "a"), Settle()),
+    ),
+    "stranger_completes": (
+        *(*BEGIN, AddTask("a"), Claim("w1"), Complete("w2", "a"), Complete("w1", "a"), Settle()),
+    ),
+    "stranger_fails": (
+        *(*BEGIN, AddTask("a"), Claim("w1"), Fail("w2", "a"), Complete("w1", "a"), Settle()),
+    ),
+    "unknown_dependency": (*BEGIN, AddTask("a", depends=("nobody",)), AddTask("b"), Settle()),
+    "failed_dependant": (
+        *(*BEGIN, AddTask("a", max_attempts=1), AddTask("b", depends=("a",))),
+        *(Claim("w1"), Fail("w1", "a"), Settle()),
+    ),
+    "cancelled_dependant": (
+        *(*BEGIN, AddTask("a"), AddTask("b", depends=("a",)), Cancel("a"), Settle()),
+    ),
+    "retried_by_hand": (*_FAILED, Retry("a"), Claim("w2"), Settle()),
+    "before_init": (Reset(), Claim("w1"), List(), AddTask("a"), Init(), AddTask("b"), Settle()),
+    "racing_adds": (
+        *(*BEGIN, Parallel((AddTask("a"), AddTask("b"), AddTask("c"), AddTask("d")))),
+        *(List(), Settle()),
+    ),
+    "racing_completions": (
+        *(*BEGIN, *_FOUR, Claim("w1"), Claim("w2"), Claim("w3"), Claim("w4")),
+        Parallel(
+            (Complete("w1", "a"), Complete("w2", "b"), Complete("w3", "c"), Complete("w4", "d"))
+        ),
+        *(List(), Settle()),
+    ),
+    "racing_kinds": (
+        *(*BEGIN, *_FOUR, Claim("w1"), Claim("w2")),
+        Parallel((Complete("w1", "a"), Claim("w3"), AddTask("e"), Fail("w2", "b"))),
+        *(List(), Settle()),
+    ),
+    "state_deleted": (*BEGIN, AddTask("a"), CorruptBoard("delete"), Claim("w1")),
+    "state_repaired": (
+        *(*BEGIN, AddTask("a"), AddTask("b"), CorruptBoard("truncate"), Repair(), List()),
+        *(Claim("w1"), Settle()),
+    ),
+    "clock_steps": (
+        *(*BEGIN, AddTask("a"), Claim("w1"), SkewClock(offset_s=3600, lasting=True)),
+        *(Heartbeat("w1"), Recover(), AssertOwner("a", "w1"), Heal(), Complete("w1", "a")),
+        Settle(),
+    ),
+    "read_only_store": (
+        *(*BEGIN, AddTask("a"), ReadOnlyDisk(lasting=True), AddTask("b"), Heal(), List()),
+        *(Claim("w1"), Settle()),
+    ),
+}

@@ -1,0 +1,76 @@
+"""One promise each, as short as it can be: a target that breaks several shows them all.
+
+A longer scenario ends at its first bug and hides what comes after it. What must be refused is simply
+said here: the model knows whether a refusal is due.
+"""
+
+from __future__ import annotations
+
+from mutiny.contracts.workers.operations import (
+    Accept,
+    Add,
+    Doctor,
+    Down,
+    Init,
+    KillDaemon,
+    KillTmuxSession,
+    Message,
+    MoveSource,
+    Nuke,
+    Reject,
+    Review,
+    Start,
+    Status,
+    Up,
+    WaitForIdle,
+    WaitForNeedsReview,
+    WaitForPrompt,
+)
+from mutiny.kit.domains import FOREIGN
+from mutiny.kit.faults import SkewClock
+from mutiny.kit.operations import Heal, Parallel, Reset, Settle
+from mutiny.model.operation import Operation
+
+Sequence_ = tuple[Operation, ...]
+_BEGIN: Sequence_ = (Reset(), Init(), Up())
+_IDLE: Sequence_ = (*_BEGIN, Add("alpha"), WaitForIdle("alpha"))
+_TWO: Sequence_ = (*_IDLE, Add("beta"), WaitForIdle("beta"))
+_READY: Sequence_ = (*_IDLE, Start("alpha", "Create test.txt"), WaitForNeedsReview("alpha"))
+_MERGED: Sequence_ = (
+    *(WaitForNeedsReview("alpha"), Review("alpha"), Accept("alpha"), Settle(), Down()),
+)
+
+SHORT_SCENARIOS: dict[str, Sequence_] = {
+    "second_daemon": (*_BEGIN, Up(), Settle(), Down()),
+    "start_at_once": (*_BEGIN, Add("alpha"), Start("alpha", "Create test.txt"), Settle(), Down()),
+    "start_without_daemon": (
+        *(*_IDLE, KillDaemon(), Start("alpha", "Create test.txt"), Up(), Settle(), Down()),
+    ),
+    "start_after_session_died": (
+        *(*_TWO, KillTmuxSession("alpha"), Start("alpha", "Create test.txt"), Settle(), Down()),
+    ),
+    "message_in_review": (*_READY, Message("alpha", "Create more.txt"), Settle(), *_MERGED),
+    "repaired_when_well": (
+        *(*_IDLE, Doctor(repair=True, yes=True), Status(), Doctor()),
+        *(Start("alpha", "Create test.txt"), *_MERGED),
+    ),
+    "upstream_while_down": (
+        *(*_READY, Down(), MoveSource("upstream.txt"), Add("beta"), Up(), Settle(), *_MERGED),
+    ),
+    "nuke_beside_looks": (
+        *(*_IDLE, Parallel((Nuke("alpha"), Status(), Status(), Status())), Settle(), Down()),
+    ),
+    "foreign_words": (
+        *(*_IDLE, Start("alpha", f"Create test.txt: {FOREIGN}"), Status()),
+        *(WaitForNeedsReview("alpha"), Review("alpha"), Reject(FOREIGN), Settle(), *_MERGED),
+    ),
+    "last_character": (
+        *(*_IDLE, Start("alpha", "Create test.txt; then stop;"), WaitForPrompt("alpha")),
+        *_MERGED,
+    ),
+    "clock_set_back": (
+        *(*_READY, SkewClock(offset_s=-3600, lasting=True), Status(), Review("alpha"), Heal()),
+        *(Settle(), *_MERGED),
+    ),
+}
+"""By name; `mutiny run --all-scenarios` runs them last."""
