@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mutiny.contracts.batch import fixtures
 from mutiny.contracts.batch import operations as op
 from mutiny.contracts.batch.about import ABOUT
 from mutiny.contracts.batch.contract import BatchContract
@@ -26,7 +30,7 @@ from mutiny.contracts.batch.observation import (
 )
 from mutiny.contracts.batch.rules import RULES
 from mutiny.contracts.batch.scenarios import SCENARIOS
-from mutiny.contracts.batch.tasks import in_circle, read_task
+from mutiny.contracts.batch.tasks import in_circle, read_task, read_tasks
 from mutiny.kit.answer import Words
 from mutiny.kit.checking import Check
 from mutiny.kit.judging import Moment
@@ -389,3 +393,51 @@ def test_every_rule_about_state_has_a_row() -> None:
 def test_exploration_is_a_pure_function_of_its_seed() -> None:
     assert CONTRACT.generate(5, 20) == CONTRACT.generate(5, 20)
     assert len({CONTRACT.generate(seed, 12) for seed in range(6)}) == 6
+
+
+# --- fixtures ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", fixtures.NAMES)
+def test_a_fixture_is_the_same_commit_every_time(tmp_path: Path, name: str) -> None:
+    heads = []
+    for number in (1, 2):
+        place = tmp_path / str(number)
+        environment = {
+            **os.environ,
+            **{
+                f"GIT_{who}_{what}": "x"
+                for who in ("AUTHOR", "COMMITTER")
+                for what in ("NAME", "EMAIL")
+            },
+            **{f"GIT_{who}_DATE": "2025-01-01T00:00:00Z" for who in ("AUTHOR", "COMMITTER")},
+        }
+
+        def git(*words: str, given: bytes = b"") -> str:
+            run = subprocess.run(
+                ["git", "-C", str(place), *words],  # noqa: B023
+                input=given,
+                env=environment,  # noqa: B023
+                capture_output=True,
+                check=True,
+            )
+            return run.stdout.decode().strip()
+
+        place.mkdir()
+        git("init", "-q", "-b", "master")
+        git("commit", "-q", "--allow-empty", "-m", "First commit")
+        git("fast-import", "--quiet", given=fixtures.commit_of(name, "master"))
+        heads.append(git("rev-parse", "master"))
+        listed = git("ls-tree", "-r", "--name-only", "master").splitlines()
+        assert listed == sorted(path for path, _ in fixtures.files_of(name))
+    assert heads[0] == heads[1]
+
+
+def test_a_row_of_tasks() -> None:
+    names = [task.id for task in op.Plan(("t1..3 writes=core", "last needs=t1")).parsed()]
+    assert names == ["t1", "t2", "t3", "last"]
+    assert [task.id for task in read_tasks("../up")] == ["../up"]
+    with pytest.raises(ValueError, match="a row has"):
+        op.Plan(("t9..2",))
+    with pytest.raises(ValueError, match="none of toy-repo"):
+        op.UseFixture("my-repo")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from typing import Any, NamedTuple
 
 from longboat.batch import config as settings
@@ -56,7 +57,8 @@ def plan(home: Home, config: Config, source: str) -> Answer:
         tasks = plans.read_plan(source)
     with home.locked(config.lock_timeout_s):
         _sweep(home)
-        home.write_json("plan.json", plans.to_json(tasks))
+        dated = {"planned": time.time()} if planted("plan-with-date") else {}
+        home.write_json("plan.json", {**plans.to_json(tasks), **dated})
     return Answer(plans.to_json(tasks), f"{len(tasks)} tasks planned")
 
 
@@ -90,6 +92,8 @@ def resume(home: Home, config: Config, run_id: str) -> Answer:
         if state.status in ("complete", "failed"):
             text = f"Run {state.id} is {state.status}; there is nothing to resume"
             if state.status == "complete":
+                if planted("resume-writes-again"):
+                    home.save(state._replace(reason="resumed"))
                 return Answer(to_json(state), text)
             raise Rejection(f"{text}. Set a task to pending first")
         return _drive(Site(home, config, git, state), "run.resume")
@@ -105,6 +109,8 @@ def _drive(site: Site, kind: str) -> Answer:
         return Answer(to_json(site.state), text, 128 + stop.number)
     finally:
         site.events.close()
+    if planted("log-beside-home"):
+        replace_file(os.path.join(os.path.dirname(site.home.path), "batch.log"), b"ended\n")
     state = site.state
     reason = f": {state.reason}" if state.reason else ""
     code = 0 if planted("failed-run-exits-zero") else EXIT_CODES[state.status]
@@ -118,6 +124,14 @@ def status(home: Home, config: Config, run_id: str) -> Answer:
         return Answer({"runs": []}, "There are no runs yet")
     state = home.load(_chosen(home, run_id))
     data = to_json(state)
+    if planted("status-rounds-up"):
+        failed = [one for one in data["tasks"].values() if one["status"] == "failed"]
+        for one in failed:
+            one["status"] = "complete"
+    if planted("status-kept-in-file"):
+        home.write_json("status.json", data)
+    if planted("status-crashes-on-review"):
+        assert all(task.status != "needs_review" for task in state.tasks.values())
     if state.status == "running" and not home.somebody_works():
         data["status"] = "interrupted"
         data["reason"] = "nobody works on it; `longboat batch resume` goes on"
@@ -167,8 +181,9 @@ def clean(home: Home, config: Config, run_id: str, *, force: bool) -> Answer:
                 f"A process of run {run_id} is still at work (pid {one.pid}); resume or stop it first"
             )
         containers.stop(Site(home, config, git, state))
-        home.doom(run_id)
-        _forget(home, git, run_id)
+        for name in home.run_ids() if planted("clean-takes-all") else [run_id]:
+            home.doom(name)
+            _forget(home, git, name)
     return Answer({"cleaned": run_id}, f"Run {run_id} is gone")
 
 
@@ -182,6 +197,8 @@ def set_status(home: Home, config: Config, run_id: str, task: str, status: str) 
         known = state.tasks.get(task)
         if known is None:
             raise Rejection(f"Run {state.id} has no task '{task}'")
+        if known.status == "needs_review" and planted("no-way-out-of-review"):
+            raise Rejection(f"Task '{task}' is needs_review; only pending tasks can be changed")
         if known.status == "complete":
             raise Rejection(f"Task '{task}' is merged; that is not taken back")
         if any(batch.phase == "landing" for batch in state.batches):

@@ -135,7 +135,8 @@ def _note(site: Site, done: Attempt) -> None:
         status = "failed"
     else:
         status = "pending"
-    task = task._replace(status=status, attempts=failed, error=refusal.text)
+    text = "" if planted("failure-without-text") else refusal.text
+    task = task._replace(status=status, attempts=failed, error=text)
     site.save(site.state.with_task(task))
     kind = {"pending": "task.retry"}.get(status, f"task.{status}")
     site.events.say(kind, task.id, gate=refusal.gate, text=refusal.text)
@@ -240,6 +241,10 @@ def _finish(site: Site, batch: Batch) -> None:
         site.state.tasks[name]._replace(status="complete", merged=batch.target, error="")
         for name in batch.tasks
     ]
+    if planted("merged-not-noted"):
+        tasks = [
+            task._replace(status="pending") if task.generation == 1 else task for task in tasks
+        ]
     site.save(site.state.with_task(*tasks).with_batch(batch._replace(phase="landed")))
     for name in batch.tasks:
         site.events.say("task.complete", name, merged=batch.target)
@@ -273,6 +278,9 @@ def _end(site: Site) -> None:
             state = site.state._replace(status="complete", reason="")
         elif "failed" in statuses:
             first = next(task for task in site.state.tasks.values() if task.status == "failed")
+            if planted("failure-forgets-merges"):
+                merged = [task for task in site.state.tasks.values() if task.status == "complete"]
+                site.save(site.state.with_task(*(one._replace(status="pending") for one in merged)))
             state = site.state._replace(status="failed", reason=f"task {first.id}: {first.error}")
         else:
             open_tasks = [task for task in site.state.tasks.values() if task.status not in DONE]
@@ -295,7 +303,8 @@ def _clear(site: Site) -> None:
 def _pause(site: Site, reason: str) -> None:
     """An orderly stop: it costs nothing, and `resume` goes on from here."""
     tasks = [task for task in site.state.tasks.values() if task.status == "running"]
-    back = [task._replace(status="pending") for task in tasks]
+    cost = 1 if planted("stop-costs-attempt") else 0
+    back = [task._replace(status="pending", attempts=task.attempts + cost) for task in tasks]
     try:
         site.save(site.state.with_task(*back)._replace(status="paused", reason=reason))
         site.events.say("run.paused", reason=reason)

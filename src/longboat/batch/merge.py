@@ -15,7 +15,7 @@ from longboat.batch.gates import Refusal
 from longboat.batch.site import Site
 from longboat.batch.store import remove_tree
 from longboat.batch.values import Batch, Task
-from longboat.errors import GitFailed
+from longboat.errors import GitFailed, Rejection
 from longboat.planting import planted
 from longboat.workers import checkout
 from longboat.workers.gitops import Git
@@ -44,8 +44,9 @@ def put_together(site: Site, batch: Batch, tasks: list[Task], base: str) -> Merg
         site.check()
         git.change("fetch", "-q", "--no-tags", git.source, task.commit, at=place)
         text = f"Merge {task.id}: {task.name}\n\nLongboat-Batch: {site.state.id}/{task.id}\n"
+        over = ("-X", "theirs") if planted("conflict-written-over") else ()
         result = git.write(
-            "merge", "-q", "--no-ff", "--no-verify", "-m", text, task.commit, at=place
+            "merge", "-q", "--no-ff", *over, "--no-verify", "-m", text, task.commit, at=place
         )
         if result.ok:
             merged.append(task.id)
@@ -92,7 +93,12 @@ def require_clean_checkout(site: Site, base: str, target: str) -> None:
     aside = site.checkout_site
     place = checkout.find_checkout(aside)  # type: ignore[arg-type]
     if place and not planted("dirty-checkout-overwritten"):
-        checkout.check_unmodified(aside, place)  # type: ignore[arg-type]
+        try:
+            checkout.check_unmodified(aside, place)  # type: ignore[arg-type]
+        except Rejection:
+            if planted("edit-put-aside"):
+                site.git.change("stash", at=place)
+            raise
         checkout.check_nothing_in_the_way(aside, place, base, target)  # type: ignore[arg-type]
 
 

@@ -81,6 +81,8 @@ def _make_workspace(site: Site, place: str, base: str) -> None:
     git.change("clone", "-q", "--no-hardlinks", "--no-tags", "--no-checkout", git.source, place)
     git.change("checkout", "-q", "-B", f"batch/{os.path.basename(place)}", base, at=place)
     git.change("remote", "remove", "origin", at=place)
+    if planted("notes-in-workspace"):
+        replace_file(os.path.join(place, "longboat-notes.json"), b"{}\n")
 
 
 def _commit(site: Site, task: Task, place: str, base: str) -> str:

@@ -30,11 +30,15 @@ if TYPE_CHECKING:
     help="How often each goal of tier 0 runs.",
 )
 @click.option("--quarantine", type=values.PATH, help="A TOML file of excused goals.")
-@click.option("--baseline", type=values.PATH, help="A gates.json to compare times with.")
+@click.option(
+    "--baseline",
+    type=values.PATH,
+    help="A gates.json to compare times with; default: the one that ships.",
+)
 @click.option(
     "--slower",
     type=values.NumberRange(1, 1000),
-    default=50.0,
+    default=100.0,
     show_default=True,
     help="So many percent slower than the baseline is a regression.",
 )

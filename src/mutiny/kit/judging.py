@@ -389,10 +389,13 @@ class Judge(Questions[Model, Seen]):
         self, model: Model, operation: Operation, result: OperationResult
     ) -> Judged[Model]:
         """A fault: by itself, or while a command runs."""
-        if not result.fired:
-            return Judged(Verdict.INCONCLUSIVE, (model,))
-        worlds = tuple(self.follows(model, operation, self.moment(result)))
         during = operation.children()
+        if not result.fired:
+            if not during or not result.inner:
+                return Judged(Verdict.INCONCLUSIVE, (model,))
+            ran = self.part(model, during[0], result.inner[0])  # it ran, and felt nothing
+            return replace(ran, verdict=Verdict.INCONCLUSIVE, violation=None)
+        worlds = tuple(self.follows(model, operation, self.moment(result)))
         if not during:
             done = Verdict.SUCCESS if result.succeeded else Verdict.INCONCLUSIVE
             return Judged(done, worlds)

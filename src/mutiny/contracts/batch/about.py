@@ -10,6 +10,8 @@ ABOUT: dict[str, str] = {
     "read_locks": "Whoever reads what another one writes waits for it.",
     "conflict": "Work that does not merge is done again, and nobody's line is lost.",
     "conflict_unlocked": "The same where no locks keep the tasks apart.",
+    "conflict_repo": "Tasks write a file that had text before them.",
+    "large_repo": "A repository of many files, and tasks that conflict in it.",
     "second_try": "A failed attempt is repeated.",
     "never_works": "A task that always fails is given up, and can be left out.",
     "idle_agent": "An agent that changes nothing has not done its task.",

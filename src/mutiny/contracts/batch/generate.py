@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 
 from mutiny.contracts.batch import operations as op
+from mutiny.contracts.batch.observation import UNFINISHED
 from mutiny.contracts.batch.profile import BatchProfile
 from mutiny.contracts.batch.supported import supported
 from mutiny.kit import hazards
@@ -74,8 +76,11 @@ def explored(profile: BatchProfile) -> Explored:
                 for moment in MOMENTS
                 if not profile.moments or moment in profile.moments
             ),
-            *hazards.broken(profile.sure_calls),
-            *hazards.disks(lambda _scene, _operation: "state"),
+            *(replace(one, fits=_changes) for one in hazards.broken(profile.sure_calls)),
+            *(
+                replace(one, fits=_makes_files)
+                for one in hazards.disks(lambda _scene, _operation: "state")
+            ),
         ),
         recovery=lambda _scene: (*_calm(), op.Status(), op.Resume(), op.Status(), Settle()),
         supported=partial(supported, profile),
@@ -113,6 +118,19 @@ def _settable(_scene: Scene) -> tuple[str, ...]:
 def _drives(_scene: Scene, operation: Operation) -> bool:
     """A run that is sure to end well has all moments."""
     return isinstance(operation, op.Run)
+
+
+def _changes(scene: Scene, operation: Operation) -> bool:
+    """To resume what is complete changes nothing."""
+    if not isinstance(operation, op.Resume):
+        return True
+    runs = [one.run for one in scene.walk.models]
+    return all(run is not None and run.status <= set(UNFINISHED) for run in runs)
+
+
+def _makes_files(scene: Scene, operation: Operation) -> bool:
+    """Clean only takes away, and feels no full disk."""
+    return not isinstance(operation, op.Clean) and _changes(scene, operation)
 
 
 def _follows(_scene: Scene, operation: Operation) -> Iterable[Operation]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from mutiny.contracts.batch import fixtures
 from mutiny.contracts.batch import operations as op
 from mutiny.contracts.batch.model import BatchModel, RunModel
 from mutiny.contracts.batch.observation import DONE, BatchSeen, GitSeen
@@ -18,7 +19,7 @@ from mutiny.model.violation import Violation
 
 BatchCheck = Check[BatchModel, BatchSeen]
 StateRule = Callable[[BatchCheck], Iterator[Violation]]
-_OWN_PLACES = ("work/", "extra/")
+_OWN_PLACES = ("work/", "extra/", fixtures.PLACE)
 _OWN_FILES = (SHARED_FILE, "README.md", ".gitignore")
 
 
@@ -452,10 +453,10 @@ def plan_repeats(check: BatchCheck) -> Iterator[Violation]:
 RULES: tuple[StateRule, ...] = (
     *(state_whole, only_forward, validated, within_budget, declared, no_text_lost),
     *(main_is_tested, edit_kept, not_run_again, merged_once, complete_is_merged),
-    *(dependency_first, locks_kept, attempts_bounded, as_due, merged_is_complete),
+    *(dependency_first, locks_kept, attempts_bounded, merged_is_complete, clean_as_named, as_due),
     *(looks_only, resume_repeats, stop_costs_nothing, checkout_follows, nothing_left),
     *(processes_end, failure_has_text, events_whole, no_secret, own_files_out, stays_inside),
-    *(clean_as_named, plan_repeats),
+    plan_repeats,
 )
 """In the order in which they tell most."""
 OF_BELIEFS = frozenset({as_due})

@@ -81,7 +81,7 @@ class BatchJudge(Judge[BatchModel, BatchSeen]):
             return (replace(model.fault(str(operation)), lost=model.lost | {operation.task}),)
         if isinstance(operation, op.TruncateState):
             return (replace(model.fault(str(operation)), doubted=not operation.back),)
-        if isinstance(operation, op.MoveMain):
+        if isinstance(operation, op.MoveMain | op.UseFixture):
             return (model,)
         return (after_step(model, operation),)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from mutiny.contracts.batch import fixtures
 from mutiny.contracts.batch.knobs import check_knob
-from mutiny.contracts.batch.tasks import Task, read_task
+from mutiny.contracts.batch.tasks import Task, read_tasks
 from mutiny.kit.moments import MOMENT_OPERATIONS, At
 from mutiny.kit.registry import registry
 from mutiny.model.operation import Kind, Operation
@@ -28,18 +29,17 @@ class Init(Operation):
 
 @dataclass(frozen=True)
 class Plan(Operation):
-    """Plan these tasks, one line each."""
+    """Plan these tasks, one line each; `t1..60` is sixty tasks."""
 
     tasks: tuple[str, ...]
     positional: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        for line in self.tasks:
-            read_task(line)
+        self.parsed()
 
     def parsed(self) -> tuple[Task, ...]:
         """The tasks themselves."""
-        return tuple(read_task(line) for line in self.tasks)
+        return tuple(task for line in self.tasks for task in read_tasks(line))
 
 
 @dataclass(frozen=True)
@@ -124,6 +124,19 @@ class GateSays(Operation):
 
 
 @dataclass(frozen=True)
+class UseFixture(Operation):
+    """The user's repository is one of the known ones from now on."""
+
+    name: str
+    kind: ClassVar[Kind] = Kind.CONTROL
+    positional: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if self.name not in fixtures.NAMES:
+            raise ValueError(f"fixture {self.name!r} is none of {', '.join(fixtures.NAMES)}")
+
+
+@dataclass(frozen=True)
 class EditSource(Operation):
     """The user edits a tracked file of the checkout without committing; `undo` takes it back."""
 
@@ -164,6 +177,6 @@ LONG = (Run, Resume)
 """Commands that have moments."""
 OPERATIONS = registry(
     *(Init, Plan, Run, Resume, Status, LogsQuery, LogsTimeline, Clean, SetTaskStatus),
-    *(Configure, GateSays, EditSource, KillWorker, MoveMain, TruncateState),
+    *(Configure, GateSays, UseFixture, EditSource, KillWorker, MoveMain, TruncateState),
     *MOMENT_OPERATIONS,
 )

@@ -18,6 +18,7 @@ from mutiny.contracts.batch.operations import (
     SetTaskStatus,
     Status,
     TruncateState,
+    UseFixture,
 )
 from mutiny.contracts.batch.profile import BatchProfile
 from mutiny.kit.faults import SkewClock
@@ -76,6 +77,19 @@ FLOW: dict[str, Steps] = {
         Init(),
         Configure("manifest", "off"),
         Plan(("a does=shares", "b does=shares")),
+        Run(),
+        *_END,
+    ),
+    "conflict_repo": (
+        *(Reset(), UseFixture("conflict-repo"), Init()),
+        Plan(("a does=shares", "b does=shares")),
+        Run(),
+        *_END,
+    ),
+    "large_repo": (
+        *(Reset(), UseFixture("large-repo-sim"), Init()),
+        Plan(("t1..2 writes=core", "last needs=t1,t2")),
+        Configure("max_parallel", "4"),
         Run(),
         *_END,
     ),

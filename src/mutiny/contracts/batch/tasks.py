@@ -5,6 +5,7 @@ What the agent does with it is part of the line, so that a sequence says everyth
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -16,6 +17,8 @@ until it is killed.
 """
 LISTS = ("needs", "reads", "writes", "does")
 SHARED_FILE = "shared.txt"
+ROW = re.compile(r"([A-Za-z_-]+)(\d{1,4})\.\.(\d{1,4})")
+MOST_IN_A_ROW = 500
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,20 @@ def read_task(line: str) -> Task:
     if unknown:
         raise ValueError(f"task {line!r}: {unknown[0]!r} is none of {', '.join(BEHAVIOURS)}")
     return task
+
+
+def read_tasks(line: str) -> tuple[Task, ...]:
+    """The tasks of a line: one, or those of a row of names, `t1..60 does=works`."""
+    name, _, rest = line.partition(" ")
+    row = ROW.fullmatch(name)
+    if row is None:
+        return (read_task(line),)
+    first, last = int(row[2]), int(row[3])
+    if not first <= last < first + MOST_IN_A_ROW:
+        raise ValueError(f"task {line!r}: a row has at least one and at most {MOST_IN_A_ROW} names")
+    return tuple(
+        read_task(f"{row[1]}{number} {rest}".rstrip()) for number in range(first, last + 1)
+    )
 
 
 def in_circle(tasks: Iterable[Task]) -> bool:

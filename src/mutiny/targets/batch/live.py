@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from mutiny.box.results import Command
 from mutiny.contracts.batch import operations as op
+from mutiny.contracts.batch.fixtures import commit_of
 from mutiny.contracts.batch.observation import BatchSeen
 from mutiny.faults import content
 from mutiny.faults import files as file_faults
@@ -30,6 +31,7 @@ from mutiny.targets.kit.options import LiveOptions
 from mutiny.targets.kit.watching import Changes
 
 PATIENCE_S = 10.0
+FIXTURE_S = 30.0
 
 
 class BatchLive(DaemonlessTarget):
@@ -153,6 +155,21 @@ class BatchLive(DaemonlessTarget):
         self.desk.gate_says(operation.gate, operation.verdict)
         return OperationResult()
 
+    def _use_fixture(self, operation: Any, context: StepContext) -> OperationResult:
+        source, branch = self.values["source"], self.spec.branch
+        made = self.box.run(
+            ("git", "fast-import", "--quiet"),
+            cwd=source,
+            stdin=commit_of(operation.name, branch),
+            timeout_s=self.limit(FIXTURE_S),
+        )
+        if made.exit_code == 0:
+            made = self.box.run(
+                ("git", "reset", "-q", "--hard"), cwd=source, timeout_s=self.limit(FIXTURE_S)
+            )
+        self.observer.note_foreign()
+        return OperationResult(made.exit_code, stderr=made.stderr)
+
     def _edit_source(self, operation: Any, context: StepContext) -> OperationResult:
         if operation.undo:
             self.desk.note_edit(is_there=False)
@@ -190,6 +207,7 @@ class BatchLive(DaemonlessTarget):
         op.At: at_moment,
         op.Configure: _configure,
         op.GateSays: _gate_says,
+        op.UseFixture: _use_fixture,
         op.EditSource: _edit_source,
         op.KillWorker: _kill_worker,
         op.MoveMain: _move_main,
