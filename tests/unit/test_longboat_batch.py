@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from longboat.batch import config, gates, plan, schedule, values
+from longboat.batch import config, gates, plan, schedule, site, values
 from longboat.batch.plants import ROWS
 from longboat.batch.store import Events, Home, read_events, remove_tree
 from longboat.batch.values import Batch, Run, StateUnreadable, Task
@@ -207,6 +208,23 @@ def test_a_link_is_removed_and_never_followed(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(kept)
     remove_tree(str(tmp_path / "link"))
     assert (kept / "file").exists()
+
+
+# --- processes ---------------------------------------------------------------------------------------
+
+
+def test_a_run_never_takes_the_processes_of_another_home_for_its_own(tmp_path: Path) -> None:
+    """The first run of every home is called r1."""
+    mine, others = Home(str(tmp_path / "mine")), Home(str(tmp_path / "others"))
+    environment = {site.MARK: site.mark_of(others, "r1"), "TASK_ID": "a"}
+    with subprocess.Popen(["/bin/sleep", "60"], env=environment) as sleeper:
+        try:
+            assert [one.pid for one in site.marked(others, "r1", "")] == [sleeper.pid]
+            assert [one.pid for one in site.marked(others, "r1", "a")] == [sleeper.pid]
+            assert site.marked(others, "r2", "") == site.marked(others, "r1", "b") == []
+            assert site.marked(mine, "r1", "") == []
+        finally:
+            sleeper.kill()
 
 
 # --- plants ------------------------------------------------------------------------------------------

@@ -176,7 +176,7 @@ def clean(home: Home, config: Config, run_id: str, *, force: bool) -> Answer:
             raise Rejection(
                 f"Nothing was deleted: run {run_id} has {len(state.tasks)} tasks{left}. Use --force"
             )
-        for one in marked(state.id, ""):
+        for one in marked(home, state.id, ""):
             raise Rejection(
                 f"A process of run {run_id} is still at work (pid {one.pid}); resume or stop it first"
             )

@@ -131,7 +131,7 @@ def _note(site: Site, done: Attempt) -> None:
     failed = task.attempts + (refusal.gate != "rescope")
     if refusal.gate in ("manifest", "validator"):
         status = "needs_review"
-    elif failed > site.config.max_retries and not planted("retries-without-end"):
+    elif failed > site.config.max_retries and not planted("attempts-without-end"):
         status = "failed"
     else:
         status = "pending"

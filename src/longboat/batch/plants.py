@@ -145,7 +145,7 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "batch.locks_kept",
     ),
     (
-        "retries-without-end",
+        "attempts-without-end",
         "A task that always fails is tried for ever.",
         _FLOW,
         "seen in a real batch orchestrator",

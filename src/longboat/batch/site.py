@@ -88,7 +88,11 @@ class Site:
     ) -> Result:
         """Run a foreign program in a directory; it is ended with the run, wherever it hides."""
         self.check()
-        environment = {**free_environment(), MARK: self.state.id, **(more or {})}
+        environment = {
+            **free_environment(),
+            MARK: mark_of(self.home, self.state.id),
+            **(more or {}),
+        }
         if task:
             environment["TASK_ID"] = task
         result = run_program(
@@ -112,7 +116,7 @@ class Site:
     def reap(self, task: str = "") -> None:
         """End what a task, or the whole run, has left running."""
         for _ in range(100):
-            living = marked(self.state.id, task)
+            living = marked(self.home, self.state.id, task)
             if not living:
                 return
             for one in living:
@@ -128,7 +132,7 @@ class Site:
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
         self._signal = number
-        for one in marked(self.state.id, ""):
+        for one in marked(self.home, self.state.id, ""):
             send(one, signal.SIGKILL)
 
     def check(self) -> None:
@@ -137,9 +141,14 @@ class Site:
             raise Stopped(self._signal)
 
 
-def marked(run_id: str, task: str) -> list[Identity]:
+def mark_of(home: Home, run_id: str) -> str:
+    """What everything of a run carries: the first run of every home is called r1."""
+    return f"{home.path} {run_id}"
+
+
+def marked(home: Home, run_id: str, task: str) -> list[Identity]:
     """Live processes of a run, or of one of its tasks."""
-    marks = {f"{MARK}={run_id}".encode()}
+    marks = {f"{MARK}={mark_of(home, run_id)}".encode()}
     if task:
         marks.add(f"TASK_ID={task}".encode())
     return carrying(marks)
