@@ -36,7 +36,8 @@ def outcomes(
     if isinstance(operation, op.Run):
         return _run(model, operation, moment)
     if isinstance(operation, op.Status):
-        return (ok(model, "it only looks"),)
+        looked = ok(model, "it only looks")
+        return (looked, no(model, "there is no run", "no_run"))[: 1 + (model.run is None)]
     if isinstance(operation, op.Clean) and not _is_run(model, _named(model, operation)):
         return (no(model, "there is no such run", "no_run", BAD_INPUT),)
     if model.run is None:

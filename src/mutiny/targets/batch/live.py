@@ -64,7 +64,8 @@ class BatchLive(DaemonlessTarget):
 
     def logs(self) -> list[BoxPath]:
         """The event logs that there are."""
-        return list(matching(self, self.filled(self.spec.events)))
+        patterns = [one for one in (self.spec.events, self.spec.task_events) if one]
+        return [log for one in patterns for log in matching(self, self.filled(one))]
 
     # --- the engine's side -----------------------------------------------------------------------
 

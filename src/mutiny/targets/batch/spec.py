@@ -74,6 +74,8 @@ class BatchSpec(TargetFile):
     """Where the plan is kept."""
     events: Inside
     """The event logs; `*` stands for the run."""
+    task_events: Inside = ""
+    """Those that each task has of its own."""
     event_fields: EventFields = field(default_factory=EventFields)
     workspaces: tuple[Inside, ...] = ()
     """Directories in which tasks are worked on, and batches put together."""
