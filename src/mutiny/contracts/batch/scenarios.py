@@ -133,7 +133,7 @@ FLOW: dict[str, Steps] = {
         ExpectError(Plan(("../up",))),
         ExpectError(Plan(("/abs",))),
         Plan(("a",)),
-        ExpectError(Run("../../up")),
+        ExpectError(Run("../../../../../../up")),
         Run(),
         *_END,
     ),
