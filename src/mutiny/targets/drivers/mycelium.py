@@ -270,6 +270,11 @@ def understood(verb: str, code: int, said: str, *, plain: bool) -> tuple[int, st
     return (code or (0 if plain else int(ended[2] != "complete"))), json.dumps(answer), ""
 
 
+def _quoted(path: str) -> str:
+    """A path as node reads it in its options."""
+    return json.dumps(path, ensure_ascii=False)
+
+
 def main(arguments: list[str]) -> int:
     """Say one command."""
     program, verb, *rest = arguments
@@ -283,7 +288,7 @@ def main(arguments: list[str]) -> int:
         environment["MOCK_LLM_OUTPUT_PATH"] = place.write("planned.json", plan)
         rest = ["--input", place.write("plan.md", "As the planner says.\n")]
     environment["MUTINY_CODEX"] = shlex.split(place.desk)[0] + "/codex"
-    environment["NODE_OPTIONS"] = f"--require={place.write('double.cjs', PRELOAD)}"
+    environment["NODE_OPTIONS"] = f"--require={_quoted(place.write('double.cjs', PRELOAD))}"
     environment["OPENAI_API_KEY"] = "none"
     Model.place, Model.begin = place, staticmethod(begun)
     if any(knobs[name] != "off" for name in VALIDATORS):
