@@ -53,7 +53,7 @@ def _of(part: str, row: tuple[str, str, str, str, str, str]) -> Plant:
 
 
 BATCH_PLANTS: dict[str, Plant] = {row[0]: _of("pipeline", row) for row in batch_plants.ROWS}
-SPAWN_PLANTS: dict[str, Plant] = {row[0]: _of("spawns", row) for row in spawn_plants.ROWS}
+SPAWN_PLANTS: dict[str, Plant] = {row[0]: _of("bridge", row) for row in spawn_plants.ROWS}
 SESSION_PLANTS: dict[str, Plant] = {row[0]: _of("session", row) for row in session_plants.ROWS}
 PLANTS: dict[str, Plant] = {
     **WORKER_PLANTS,

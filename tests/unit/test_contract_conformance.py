@@ -15,6 +15,7 @@ from mutiny.contracts.board.contract import BoardContract
 from mutiny.contracts.board.profile import BoardProfile
 from mutiny.contracts.catalogue import language_of
 from mutiny.contracts.plain.contract import PlainContract
+from mutiny.contracts.spawns.contract import SpawnsContract
 from mutiny.contracts.workers.contract import WorkersContract
 from mutiny.experiments.instrumented import InstrumentedContract
 from mutiny.experiments.recorder import Recorder
@@ -43,6 +44,7 @@ PLAIN: dict[str, ContractBase[Any, Any]] = {
     "workers": WorkersContract(patterns=PATTERNS),
     "board": BoardContract(),
     "board with a server": BoardContract(BoardProfile(server=True)),
+    "spawns": SpawnsContract(),
     "counter": CounterContract(),
 }
 EVERY: dict[str, AnyContract] = {

@@ -350,6 +350,7 @@ def report_command(run: Path, form: str, output: Path | None, as_json: bool) -> 
     from mutiny.report.experiment import from_json
     from mutiny.report.experiment_markdown import junit, markdown
     from mutiny.report.experiment_page import page
+    from mutiny.report.measured import of_run
     from mutiny.report.page import links_to
 
     path = run / "experiment.json" if run.is_dir() else run
@@ -366,7 +367,7 @@ def report_command(run: Path, form: str, output: Path | None, as_json: bool) -> 
         "markdown": lambda: markdown(report),
         "json": lambda: json.dumps(report.as_json(), indent=2) + "\n",
         "junit": lambda: junit([report]),
-        "html": lambda: page(report, links_to(path.parent, output or path)),
+        "html": lambda: page(report, links_to(path.parent, output or path), of_run(path.parent)),
     }[form]()
     if output is None:
         echo(text, nl=False)
@@ -376,3 +377,36 @@ def report_command(run: Path, form: str, output: Path | None, as_json: bool) -> 
         with storing(output):
             output.write_text(text, encoding="utf-8")
     return report.exit_code
+
+
+@command.command("log")
+@click.argument("runs", type=values.PATH, default=Path("chaos_runs"))
+@click.option("--title", default="Stress testing log", show_default=True, help="What it is called.")
+@click.option("--output", type=values.PATH, help="Without an ending; default: RUNS/experiment_log.")
+@json_option
+def log_command(runs: Path, title: str, output: Path | None, as_json: bool) -> int:
+    """Write the experiment log: an entry for each experiment that was run, from the runs' journals."""
+    from dataclasses import asdict
+
+    from mutiny.engine.rundir import storing
+    from mutiny.report.experiment_log import entries, markdown, page
+
+    found = entries(runs)
+    place = output or runs / "experiment_log"
+    files = {".md": markdown(found, title), ".html": page(found, title)}
+    written = [place.with_name(place.name + ending) for ending in files]
+    for path, text in zip(written, files.values(), strict=True):
+        with storing(path):
+            path.write_text(text, encoding="utf-8")
+    if as_json:
+        from mutiny.cli.envelope import tell
+
+        rows = [asdict(entry) for entry in found]
+        tell("experiment log", 0, {"entries": rows, "files": [str(path) for path in written]})
+    else:
+        for entry in found:
+            echo(
+                f"{entry.number:>3}  {entry.date}  {entry.result:<12} {entry.title} on {entry.target}"
+            )
+        echo(f"Log: {written[0]} and {written[1].name}")
+    return 0

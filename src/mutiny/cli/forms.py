@@ -110,6 +110,13 @@ class ExperimentListOutput(TypedDict, total=False):
     language: Row
 
 
+class ExperimentLogOutput(TypedDict):
+    """Of `mutiny experiment log`."""
+
+    entries: list[dict[str, object]]
+    files: list[str]
+
+
 class ExperimentReportOutput(TypedDict):
     """Of `mutiny experiment report`."""
 
@@ -246,6 +253,7 @@ OUTPUTS: dict[str, Any] = {
     "experiment run": ExperimentRunOutput,
     "experiment check": ExperimentCheckOutput,
     "experiment list": ExperimentListOutput,
+    "experiment log": ExperimentLogOutput,
     "experiment report": ExperimentReportOutput,
     "replay": ReplayOutput,
     "minimise": MinimiseOutput,

@@ -14,7 +14,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -26,7 +26,7 @@ from mutiny.system import procfs
 from mutiny.system.files import BoxPath
 from mutiny.system.processes import is_alive
 
-Namespace = Literal["net", "mnt"]
+Namespace = Literal["net", "mnt", "pid"]
 HELPER_LIMIT_S = 10.0
 _PROC = Path("/proc")
 
@@ -108,7 +108,7 @@ def shared_with_host(box: Box, namespace: Namespace) -> bool:
 
 def why_no_namespace(box: Box, namespace: Namespace) -> str | None:
     """Why the namespace of the box cannot be changed; None when it can."""
-    name = {"net": "network", "mnt": "mount"}[namespace]
+    name = {"net": "network", "mnt": "mount", "pid": "pid"}[namespace]
     if shared_with_host(box, namespace):
         return f"the box ({box.technique}) has no {name} namespace of its own"
     return None
@@ -135,6 +135,16 @@ def change_mounts(box: Box, steps: Iterable[MountStep]) -> None:
     if done.returncode != 0:
         number = done.returncode - 100 if done.returncode > 100 else None
         raise MountRefused(done.stderr.strip() or f"exit code {done.returncode}", number)
+
+
+def help_in(
+    box: Box, namespaces: Sequence[Namespace], program: str, order: Mapping[str, object]
+) -> subprocess.CompletedProcess[str]:
+    """Run a few lines of Python inside namespaces of the box, with full rights over them; they find what
+    they need in `order`.
+    """
+    whole = {**order, "pid": agent_pid(box), "namespaces": list(namespaces)}
+    return _help(_ENTER + program, whole, "")
 
 
 def _help(program: str, order: dict[str, object], stdin: str) -> subprocess.CompletedProcess[str]:

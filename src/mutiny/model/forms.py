@@ -193,6 +193,12 @@ class SummaryForm(TypedDict):
         Says(description="Mutiny's own cost per operation; null when there was none to measure."),
     ]
     error: Annotated[ErrorForm | None, Says(description="null when the run passed.")]
+    metrics: Annotated[
+        dict[str, object] | None,
+        Says(
+            description="The figures of the run, in its contract's words; null when it measures none."
+        ),
+    ]
 
 
 class MachineForm(TypedDict):
@@ -241,6 +247,7 @@ class PlanForm(TypedDict):
     process: NotRequired[ProcessForm]
     operations: list[OperationForm]
     rollback: NotRequired[list[OperationForm]]
+    question: NotRequired[Annotated[str, Says(description="What an experiment is to show.")]]
     box: NotRequired[BoxForm]
 
 

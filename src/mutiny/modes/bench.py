@@ -40,6 +40,8 @@ class Assignment:
     title: str
     seed: int = 0
     mode: str = "scenario"
+    question: str = ""
+    """What it is to show, in a sentence."""
     rollback: tuple[Operation, ...] = ()
     """Runs at the end in any case."""
     repeats: bool = False
@@ -156,6 +158,7 @@ class Bench:
             "process": this_process(),
             "operations": [operation.as_json() for operation in assignment.operations],
             **({"rollback": rollback} if rollback else {}),
+            **({"question": assignment.question} if assignment.question else {}),
         }
 
     def _shortest(

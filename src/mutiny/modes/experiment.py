@@ -146,7 +146,12 @@ def run(
     target = seeing.target
     assert isinstance(target, InstrumentedTarget)
     assignment = Assignment(
-        plan.operations, experiment.name, seed, "experiment", rollback=plan.undoing
+        plan.operations,
+        experiment.name,
+        seed,
+        "experiment",
+        experiment.hypothesis,
+        rollback=plan.undoing,
     )
     outcome = seeing.run(assignment, listeners, **more)
     with stopping.held_off():
@@ -173,6 +178,7 @@ def _told(
     from mutiny.experiments.assess import assess
     from mutiny.report.experiment_markdown import junit, markdown
     from mutiny.report.experiment_page import page
+    from mutiny.report.measured import of_outcome
     from mutiny.report.page import links_to
 
     report = assess(
@@ -190,7 +196,8 @@ def _told(
     directory.write_json(directory.path / "experiment.json", report.as_json())
     directory.write_text(directory.path / "chaos_report.md", markdown(report))
     place = directory.path / "chaos_report.html"
-    directory.write_text(place, page(report, links_to(directory.path, place)))
+    measured = of_outcome(target.spec.contract, outcome) if target.origin else None
+    directory.write_text(place, page(report, links_to(directory.path, place), measured))
     directory.write_text(directory.path / "junit.xml", junit([report]))
     from mutiny.experiments.experiment import CHAOS_TOOLKIT
 

@@ -10,7 +10,8 @@ import fnmatch
 import json
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -21,6 +22,8 @@ MOST_FILES = 10_000
 QUERY_LIMIT_S = 5.0
 TORN_READS = 20
 TORN_PAUSE_S = 0.01
+WAL_HEADER = 32
+"""A log that is begun anew has another one."""
 _READING = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION)
 
 
@@ -62,33 +65,67 @@ def json_files(root: BoxPath, pattern: str) -> Raw:
 
 def sqlite_rows(path: BoxPath, query: str) -> Raw:
     """The rows of a query, each by the names of its columns."""
+    raw = sqlite_tables(path, {"": query}, whole=False)
+    return replace(raw, data=raw.data[""]) if raw.data is not None else raw
+
+
+def sqlite_tables(path: BoxPath, queries: Mapping[str, str], *, whole: bool = True) -> Raw:
+    """The rows of several queries at one moment, by the queries' names; `whole`: and a look at whether the
+    database is intact.
+    """
     if not path.exists():
         return Raw(exists=False)
     with TemporaryDirectory(prefix="mutiny-look-") as place:
         copy = Path(place, "copy.db")
-        for suffix in ("", "-wal"):
-            beside = path.parent / f"{path.name}{suffix}"
-            if suffix == "" or beside.exists():
-                copy.with_name(f"copy.db{suffix}").write_bytes(beside.read_bytes())
+        for _ in range(TORN_READS):
+            before = _stamp(path)
+            for suffix in ("", "-wal"):
+                beside = path.parent / f"{path.name}{suffix}"
+                there = copy.with_name(f"copy.db{suffix}")
+                there.unlink(missing_ok=True)
+                if suffix == "" or beside.exists():
+                    there.write_bytes(beside.read_bytes())
+            if _stamp(path) == before:
+                break
         try:
-            return Raw(data=_asked(copy, query))
+            return Raw(data=_asked(copy, queries, whole=whole))
         except sqlite3.Error as error:
             return Raw(error=f"the database cannot be read: {error}")
 
 
-def _asked(copy: Path, query: str) -> list[dict[str, object]]:
+def _stamp(path: BoxPath) -> object:
+    """What changes when the log is written back into the database, or begun anew: then the two that were
+    copied one after the other do not belong together.
+    """
+    log = path.parent / f"{path.name}-wal"
+    head = log.read_bytes()[:WAL_HEADER] if log.exists() else b""
+    known = path.stat()
+    return (known.st_size, known.st_mtime_ns, head)
+
+
+def _asked(
+    copy: Path, queries: Mapping[str, str], *, whole: bool
+) -> dict[str, list[dict[str, object]]]:
     connection = sqlite3.connect(copy)
     try:
+        if whole:
+            (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+            if verdict != "ok":
+                raise sqlite3.DatabaseError(str(verdict))
         deadline = time.monotonic() + QUERY_LIMIT_S
         connection.set_progress_handler(lambda: time.monotonic() > deadline, 10_000)
         connection.set_authorizer(
             lambda action, *_: sqlite3.SQLITE_OK if action in _READING else sqlite3.SQLITE_DENY
         )
-        found = connection.execute(query)
-        names = [column[0] for column in found.description or ()]
-        return [dict(zip(names, row, strict=True)) for row in found]
+        return {name: _rows(connection, query) for name, query in queries.items()}
     finally:
         connection.close()
+
+
+def _rows(connection: sqlite3.Connection, query: str) -> list[dict[str, object]]:
+    found = connection.execute(query)
+    names = [column[0] for column in found.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in found]
 
 
 def settled(read: Callable[[], Raw]) -> Raw:

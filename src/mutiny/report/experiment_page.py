@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from mutiny.kit.measuring import Measured
 from mutiny.model.duration import show_duration
 from mutiny.report.experiment import ExperimentReport, Score
 from mutiny.report.experiment_markdown import (
@@ -14,6 +15,7 @@ from mutiny.report.experiment_markdown import (
     recovered_text,
     recovery_text,
 )
+from mutiny.report.measured import shown
 from mutiny.report.page import render
 from mutiny.report.timeline import timeline
 
@@ -30,7 +32,11 @@ VERDICTS = {"success": "holds", "expected": "holds", "inconclusive": "doubt"}
 """How the verdict of a step looks; every other one is broken."""
 
 
-def page(report: ExperimentReport, links: Mapping[str, str] | None = None) -> str:
+def page(
+    report: ExperimentReport,
+    links: Mapping[str, str] | None = None,
+    measured: Measured | None = None,
+) -> str:
     """The whole page; `links`: where its run is."""
     planned = len(report.faults)
     return render(
@@ -62,6 +68,7 @@ def page(report: ExperimentReport, links: Mapping[str, str] | None = None) -> st
         colours=LEGEND,
         truths=TRUTHS,
         verdicts=VERDICTS,
+        **shown(measured),
     )
 
 

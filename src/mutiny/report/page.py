@@ -35,6 +35,7 @@ FILES = {
     "chaos report (Markdown)": "chaos_report.md",
     "steps": "operations.jsonl",
     "summary": "summary.json",
+    "run report": "run_report.html",
     "plan": "plan.json",
 }
 """What of a run is worth a look, by the words of its link."""

@@ -23,6 +23,8 @@ from mutiny.model.verdict import Verdict
 from mutiny.report import page
 from mutiny.report.changes import NOTHING, changes
 from mutiny.report.experiment import FaultRecord, SampleRecord, StepRecord
+from mutiny.report.measured import measure
+from mutiny.report.measured import shown as figures
 from mutiny.report.timeline import timeline
 
 WORDS = {
@@ -84,6 +86,7 @@ def render(
         colours=LEGEND,
         steps=shown,
         left_out=len(steps) - len(shown),
+        **figures(measure(contract, lines)),
         **{"script": "copy.js", **frame},
     )
 

@@ -5,16 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mutiny.engine.rundir import FORMAT
+from mutiny.report.measured import PAGE, of_outcome, page
 
 if TYPE_CHECKING:
     from mutiny.engine.loop import Outcome
     from mutiny.engine.replay import Replay
     from mutiny.kit.contract import AnyContract
+    from mutiny.kit.measuring import Measured
     from mutiny.model.forms import ErrorForm, SummaryForm
 
 
 def summary(
-    outcome: Outcome, contract: AnyContract, title: str, seed: int, replay: Replay | None
+    outcome: Outcome,
+    contract: AnyContract,
+    title: str,
+    seed: int,
+    replay: Replay | None,
+    measured: Measured | None = None,
 ) -> SummaryForm:
     """The whole outcome in one object."""
     counts: dict[str, int] = {}
@@ -33,6 +40,7 @@ def summary(
         "not_applicable": dict(contract.not_applicable),
         "own_ms_mean": _mean_own_ms(outcome),
         "error": _error(outcome, replay),
+        "metrics": None if measured is None else dict(measured.figures),
     }
 
 
@@ -64,6 +72,16 @@ def _mean_own_ms(outcome: Outcome) -> float | None:
 def write_summary(
     outcome: Outcome, contract: AnyContract, title: str, seed: int, replay: Replay | None
 ) -> None:
-    """Write `summary.json` into the run directory."""
+    """Write `summary.json` into the run directory, and a page where there are figures to show."""
     directory = outcome.directory
-    directory.write_json(directory.summary_path, summary(outcome, contract, title, seed, replay))
+    measured = of_outcome(contract.name, outcome)
+    told = summary(outcome, contract, title, seed, replay, measured)
+    directory.write_json(directory.summary_path, told)
+    if measured is not None:
+        facts = {
+            "Operations": told["operations"],
+            "Duration": f"{told['duration_s']} s",
+            "Seed": seed,
+        }
+        text = page(title, told["verdict"], measured, facts, directory.path)
+        directory.write_text(directory.path / PAGE, text)

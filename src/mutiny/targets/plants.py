@@ -16,7 +16,7 @@ _PARTS = {
     "longboat-broker": "B",
     "longboat-crew": "C",
     "longboat-batch": "pipeline",
-    "longboat-spawns": "spawns",
+    "longboat-spawns": "bridge",
     "longboat-session": "session",
 }
 """Which part of longboat a target is: its workers, a board, its batches, its spawns, its long sessions."""

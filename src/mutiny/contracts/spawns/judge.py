@@ -1,0 +1,244 @@
+"""What the kit's judge does not know of runs: which of them a command meant, and what a lie is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from mutiny.contracts.spawns import health
+from mutiny.contracts.spawns import operations as op
+from mutiny.contracts.spawns.model import HARMLESS, SpawnsModel
+from mutiny.contracts.spawns.observation import Run, SpawnsSeen
+from mutiny.kit import operations as common
+from mutiny.kit.answer import Answer
+from mutiny.kit.beliefs import distinct
+from mutiny.kit.judging import Judge, Judged, Moment
+from mutiny.kit.outcome import Outcome
+from mutiny.kit.questions import Heard, after_step
+from mutiny.model.operation import Operation
+from mutiny.model.result import OperationResult
+from mutiny.model.verdict import Verdict
+from mutiny.model.violation import Violation
+
+NAMED_BY = -1
+"""Where a command line says which run it means."""
+
+
+class SpawnsJudge(Judge[SpawnsModel, SpawnsSeen]):
+    """Judges one operation between two looks."""
+
+    # --- answers -----------------------------------------------------------------------------------------
+
+    def command(
+        self, model: SpawnsModel, operation: Operation, result: OperationResult, **how: Any
+    ) -> Judged[SpawnsModel]:
+        """A command and its answer; of a stop also whether the run that it named lived."""
+        judged = super().command(model, operation, result, **how)
+        alone = how.get("alone", True) and not how.get("hindered", False)
+        if isinstance(operation, op.Stop) and alone and judged.violation is None:
+            lie = self._wrong_stop(operation, result)
+            if lie is not None:
+                return replace(judged, verdict=Verdict.BUG, violation=lie)
+        return judged
+
+    def _wrong_stop(self, operation: op.Stop, result: OperationResult) -> Violation | None:
+        answer, number = self.contract.read(result), named(result)
+        was, now = self.before.runs.get(number), self.seen.runs.get(number)
+        if was is None or now is None or was.place != (operation.agent, operation.channel):
+            return None
+        if answer.ok and was.over and was.status != "stopped":
+            text = f"{operation} succeeded, but {was} was {was.status} before."
+            return self.violation("rejects_illegal", text, was.agent)
+        if "no_spawn" in answer.classes or (
+            "not_running" in answer.classes and not was.over and not now.over
+        ):
+            text = f"{operation} says {answer.error}, but {now} is {now.status}."
+            return self.violation("rejects_truthfully", text, now.agent)
+        return None
+
+    def explain(
+        self,
+        model: SpawnsModel,
+        operation: Operation,
+        result: OperationResult,
+        right: Sequence[Outcome[SpawnsModel]],
+        moment: Moment[SpawnsSeen],
+    ) -> Violation:
+        """A database that nobody has hurt can be read, and one that was lost is not made up."""
+        answer = self.contract.read(result)
+        if model.doubted and answer.ok:
+            text = f"{operation} succeeded although the database was lost: {answer.shown}"
+            return self.violation("never_new", text)
+        if "unreadable" in answer.classes and not model.doubted:
+            text = f"{operation} says that the database cannot be read: {answer.message}"
+            return self.violation("database_whole", text)
+        return super().explain(model, operation, result, right, moment)
+
+    def dishonest(self, model: SpawnsModel, heard: Heard) -> Violation | None:
+        """What a command that only looks says, and is not so."""
+        operation, answer = heard.operation, heard.answer
+        if not heard.alone or self.seen.error is not None or self.before.error is not None:
+            return None
+        told: Iterator[tuple[str, str, str]] = iter(())
+        if isinstance(operation, op.Health) and not model.lasting:
+            told = self._health(model, answer)
+        elif isinstance(operation, op.ListSpawns):
+            told = self._listed(answer)
+        elif isinstance(operation, op.Chain):
+            told = self._chained(answer)
+        elif isinstance(operation, op.Receive):
+            told = self._received(model, operation, answer)
+        return next((self.violation(rule, text, who) for rule, text, who in told), None)
+
+    def _health(self, model: SpawnsModel, answer: Answer) -> Iterator[tuple[str, str, str]]:
+        said = answer.said.get("problems")
+        for run, text in health.untrue(model, self.before, self.seen, said):
+            yield "health_true", f"{text[0].upper()}{text[1:]}.", "" if run is None else run.agent
+
+    def _listed(self, answer: Answer) -> Iterator[tuple[str, str, str]]:
+        said = answer.said.get("spawns")
+        rows = {number_of(row.get("id")): row for row in _objects(said)}
+        for run in self.before.runs.values():
+            row = rows.get(run.id)
+            right = {run.status, *(one.status for one in [self.seen.runs.get(run.id)] if one)}
+            if row is None:
+                yield "answers_truly", f"The list does not have {run}.", run.agent
+            elif row.get("status") not in right and not self._between(run):
+                text = f"The list says that {run} is {row.get('status')}; it is {run.status}."
+                yield "answers_truly", text, run.agent
+        for number in set(rows) - set(self.seen.runs):
+            yield "answers_truly", f"The list has s{number}, which is nowhere.", ""
+
+    def _between(self, run: Run) -> bool:
+        """May it have been something else between the two looks?"""
+        now = self.seen.runs.get(run.id)
+        return now is not None and (now.status, now.attempt) != (run.status, run.attempt)
+
+    def _chained(self, answer: Answer) -> Iterator[tuple[str, str, str]]:
+        parents: dict[int, int | None] = {}
+        waiting = [(node, None) for node in _objects(answer.said.get("tree"))]
+        while waiting:
+            node, parent = waiting.pop()
+            number = number_of(node.get("id"))
+            if number in parents:
+                yield "answers_truly", f"The chain has s{number} twice.", ""
+                return
+            parents[number] = parent
+            waiting += [(child, number) for child in _objects(node.get("children"))]  # type: ignore[misc]
+        for run in self.before.runs.values():
+            message = self.before.messages.get(run.message)
+            parent = None if message is None else message.spawn
+            if run.id not in parents:
+                yield "answers_truly", f"The chain does not have {run}.", run.agent
+            elif parents[run.id] != parent:
+                text = (
+                    f"The chain says that {run} was started by s{parents[run.id]}, not s{parent}."
+                )
+                yield "answers_truly", text, run.agent
+
+    def _received(
+        self, model: SpawnsModel, operation: op.Receive, answer: Answer
+    ) -> Iterator[tuple[str, str, str]]:
+        channel = operation.channel.lower()
+        rows = list(_objects(answer.said.get("messages")))
+        got = [number_of(row.get("id")) for row in rows]
+        after = model.bookmarks.get((operation.reader, channel), 0) if operation.reader else 0
+        due = [
+            one.id
+            for one in self.before.messages.values()
+            if one.channel == channel and one.id > after
+        ]
+        missed = [number for number in due if number not in got]
+        if missed:
+            yield "reader_sees_all", f"{operation} did not get message {missed[0]}.", ""
+        if got != sorted(got):
+            yield "reader_sees_all", f"{operation} got messages in the order {got}.", ""
+        for number, row in zip(got, rows, strict=True):
+            known = self.seen.messages.get(number)
+            if known is None or known.text != row.get("text"):
+                yield (
+                    "reader_sees_all",
+                    f"{operation} got message {number} otherwise than it is.",
+                    "",
+                )
+
+    # --- what follows ------------------------------------------------------------------------------------
+
+    def excuses(self, fault: Operation) -> frozenset[str] | None:
+        """Who only costs time may make a command give up, and no more."""
+        if isinstance(fault, op.KillSender):
+            return frozenset()
+        return frozenset({"busy"}) if isinstance(fault, (*HARMLESS, op.HoldDatabase)) else None
+
+    def unknown(
+        self, model: SpawnsModel, operation: Operation, moment: Moment[SpawnsSeen]
+    ) -> tuple[SpawnsModel, ...]:
+        """It has happened or it has not. A message may be there; a stop may still come true."""
+        if isinstance(operation, op.Stop | op.StopAll):
+            wish = (operation.agent.lower(), operation.channel.lower())
+            return (replace(model, meant=model.meant | {wish}, died=True),)
+        right = self.contract.outcomes(model, operation, replace(moment, seen=None))
+        said = [one.after for one in right if len(one.after.sent) > len(model.sent)]
+        if said:
+            return (replace(model, unsure=(*model.unsure, said[0].sent[-1]), died=True),)
+        return distinct((model, *(one.after for one in right)))
+
+    def struck(
+        self, model: SpawnsModel, operation: Operation, moment: Moment[SpawnsSeen]
+    ) -> SpawnsModel:
+        """A point may lie in a supervisor, which the command has started."""
+        hurt = model.fault(str(operation))
+        only_sender = isinstance(operation, common.KillDuring) and not operation.whole
+        inner = operation.children()[0] if operation.children() else operation
+        if only_sender and isinstance(inner, op.Send | op.Spawn):
+            return replace(hurt, died=True)
+        return hurt.struck("", self.before, self.seen)
+
+    def follows(
+        self, model: SpawnsModel, operation: Operation, moment: Moment[SpawnsSeen]
+    ) -> Sequence[SpawnsModel]:
+        """The beliefs after a step that is not said to the target."""
+        if isinstance(operation, op.Configure):
+            settings = {**model.settings, operation.name: operation.value}
+            return (replace(model, settings=settings),)
+        if isinstance(operation, op.OfRun):
+            hurt = model.fault(str(operation)).struck(operation.agent, self.before, self.seen)
+            kept = model.died if isinstance(operation, op.KillProvider) else True
+            return (replace(hurt, died=kept),)
+        if isinstance(operation, op.ProviderMissing):
+            gone = {operation.provider}
+            missing = model.missing - gone if operation.back else model.missing | gone
+            return (replace(model.fault(str(operation)), missing=missing),)
+        if isinstance(operation, op.LoseDatabase):
+            return (replace(model.fault(str(operation)), doubted=not operation.back),)
+        if isinstance(operation, common.LibraryFault) and not isinstance(operation, HARMLESS):
+            return (after_step(model, operation).struck("", self.before, self.seen),)
+        return (after_step(model, operation),)
+
+    def overdue(
+        self, model: SpawnsModel, operation: Operation, result: OperationResult
+    ) -> Violation | None:
+        """What should have begun or ended by now."""
+        for run in model.due(self.seen):
+            if run.status in ("pending", "queued"):
+                text = f"{run} is still {run.status}, and nobody begins it."
+                return self.violation("mention_runs", text, run.agent)
+        if isinstance(operation, op.WaitForHuman) and not model.pending(self.seen):
+            return self.violation("assertion", f"{operation}: nobody called a human.")
+        return super().overdue(model, operation, result)
+
+
+def named(result: OperationResult) -> int:
+    """The run that a command line names."""
+    return number_of(result.argv[NAMED_BY]) if result.argv else 0
+
+
+def number_of(said: object) -> int:
+    """The number of a run or a message as a target writes it: 12, or `s12`; 0: there is none."""
+    text = str(said).lstrip("s")
+    return int(text) if text.isdigit() else 0
+
+
+def _objects(said: object) -> Iterator[Mapping[str, Any]]:
+    return (one for one in (said if isinstance(said, list) else ()) if isinstance(one, Mapping))

@@ -1,0 +1,35 @@
+"""What can be said to one target at all: not every one has all commands and settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from mutiny.contracts.spawns import operations as op
+from mutiny.contracts.spawns.profile import SpawnsProfile
+from mutiny.kit.operations import Settle
+from mutiny.kit.supported import Fitted, TargetWords, fitted
+from mutiny.model.operation import Operation, walk
+
+HARMLESS = (
+    *("Init", "Health", "ListSpawns", "Chain", "Logs", "Receive", "CreateChannel"),
+    *("VerifySentence", "Configure"),
+)
+
+
+def has_words(profile: SpawnsProfile, part: Operation) -> bool:
+    """Has the target a word for this operation?"""
+    if part.type in profile.lacks:
+        return False
+    return not isinstance(part, op.Configure) or part.name in profile.settable
+
+
+def supported(profile: SpawnsProfile, operation: Operation) -> bool:
+    """Has it words for an operation and all of its parts?"""
+    return all(has_words(profile, part) for part in walk(operation))
+
+
+def fit(profile: SpawnsProfile, sequence: Sequence[Operation]) -> Fitted:
+    """A sequence as this target can be told it."""
+    words = TargetWords(partial(has_words, profile), harmless=HARMLESS, settle=Settle())
+    return fitted(words, sequence)

@@ -1,0 +1,188 @@
+"""Look at agents that summon agents: what they wrote down, who lives, and the target's database.
+
+In this order: whoever has acted must already stand in the database.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any, Protocol
+
+from mutiny.box.box import Box
+from mutiny.contracts.spawns.observation import (
+    Happened,
+    Identity,
+    Invocation,
+    Message,
+    Run,
+    SpawnsSeen,
+)
+from mutiny.doubles.providers.install import RECEIVED_FILE, read_received
+from mutiny.faults.pids import STRANGER
+from mutiny.probes.records import parse_json
+from mutiny.probes.sources import settled, sqlite_tables
+from mutiny.system.files import BoxPath
+from mutiny.targets.kit.pacing import Pacing
+from mutiny.targets.spawns.spec import SpawnsSpec
+
+Rows = list[dict[str, Any]]
+
+
+class Looked(Protocol):
+    """What is looked at."""
+
+    box: Box
+    spec: SpawnsSpec
+    pacing: Pacing
+
+    @property
+    def desk(self) -> BoxPath: ...
+
+    @property
+    def database(self) -> BoxPath: ...
+
+
+class Observer:
+    """Looks at one live target in one box."""
+
+    def __init__(self, live: Looked) -> None:
+        self._live = live
+        self._invoked: dict[Identity, Invocation] = {}
+        self._offset = 0
+        self.strangers = 0
+        """So many processes of ours have a pid that was a run's."""
+
+    def observe(self) -> SpawnsSeen:
+        """One complete look."""
+        self._read_records()
+        processes = self._live.box.processes()
+        living = [one for one in processes if one.state not in "ZXx"]
+        alive = {(one.pid, one.start) for one in living}
+        raw = settled(lambda: sqlite_tables(self._live.database, self._live.spec.tables))
+        tables: Mapping[str, Rows] = raw.data or {}
+        return SpawnsSeen(
+            at=time.time(),
+            error=raw.error,
+            pace=self._live.pacing.now(),
+            home=raw.exists,
+            agents={_low(row["name"]): str(row["provider"]) for row in tables.get("agents", ())},
+            channels=frozenset(_low(row["name"]) for row in tables.get("channels", ())),
+            messages={row["id"]: _message(row) for row in tables.get("messages", ())},
+            runs={row["id"]: _run(row, alive) for row in tables.get("spawns", ())},
+            events=tuple(_event(row) for row in tables.get("events", ())),
+            invocations=tuple(
+                replace(one, alive=one.identity in alive) for one in self._invoked.values()
+            ),
+            killed=self.strangers
+            - sum(STRANGER in one.argv for one in processes if one.state not in "ZXx"),
+            strays=tuple(
+                " ".join(one.argv)[:100] or one.name
+                for one in living
+                if not one.asked_for and STRANGER not in one.argv
+            ),
+        )
+
+    def _read_records(self) -> None:
+        path = self._live.desk / RECEIVED_FILE
+        if not path.exists():
+            return
+        records, self._offset = read_received(path, self._offset)
+        for one in records:
+            if one["event"] != "torn":
+                identity = (int(one["pid"]), int(one["start"]))
+                known = self._invoked.get(identity)
+                self._invoked[identity] = _noted(known or _begun(one, identity), one)
+
+
+def _begun(record: Mapping[str, Any], identity: Identity) -> Invocation:
+    return Invocation(
+        _number(record.get("spawn")),
+        int(record.get("attempt") or 1),
+        _low(record.get("agent")),
+        identity,
+        at=float(record["time"]),
+    )
+
+
+def _noted(one: Invocation, record: Mapping[str, Any]) -> Invocation:
+    """With what one line of the record tells."""
+    event = record["event"]
+    if event == "prompt":
+        return replace(
+            one,
+            task=str(record.get("task", "")),
+            message=_number(record.get("message")) or None,
+            behaviour=str(record.get("behaviour", "")),
+        )
+    if event == "session":
+        return replace(one, session=str(record["session"]), session_at=float(record["time"]))
+    if event == "posting":
+        return replace(one, posting=one.posting + 1)
+    if event == "effect" and record.get("exit_code") == 0:
+        return replace(one, posts=(*one.posts, _accepted(record)))
+    if event == "exit":
+        return replace(one, exit_code=int(record["exit_code"]))
+    return one
+
+
+def _accepted(record: Mapping[str, Any]) -> int:
+    """How the target called a message that it accepted; 0: it does not say."""
+    try:
+        answer = parse_json(str(record.get("answer", "")))
+    except ValueError:
+        return 0
+    return _number(answer.get("message")) if isinstance(answer, dict) else 0
+
+
+def _message(row: Mapping[str, Any]) -> Message:
+    return Message(
+        row["id"],
+        _low(row["channel"]),
+        _low(row["sender"]),
+        str(row["text"]),
+        row["spawn"],
+        int(row["attempt"] or 0),
+        float(row["at"] or 0),
+    )
+
+
+def _run(row: Mapping[str, Any], alive: Collection[Identity]) -> Run:
+    supervisor = _identity(row["supervisor_pid"], row["supervisor_start"])
+    provider = _identity(row["pid"], row["start"])
+    return Run(
+        id=row["id"],
+        agent=_low(row["agent"]),
+        channel=_low(row["channel"]),
+        message=row["message"],
+        status=str(row["status"]),
+        reason=str(row["reason"] or ""),
+        attempt=int(row["attempt"] or 0),
+        stopping=bool(row["stopping"]),
+        supervisor=supervisor,
+        provider=provider,
+        supervised=supervisor in alive,
+        provided=provider in alive,
+        session=str(row["session"] or ""),
+        created=float(row["created_at"] or 0),
+        started=float(row["started_at"] or 0),
+        ended=float(row["ended_at"] or 0),
+    )
+
+
+def _event(row: Mapping[str, Any]) -> Happened:
+    return Happened(row["seq"], str(row["kind"]), row["message"], row["spawn"])
+
+
+def _identity(pid: object, start: object) -> Identity | None:
+    return (int(str(pid)), int(str(start))) if pid and start else None
+
+
+def _number(said: object) -> int:
+    text = str(said or "").lstrip("s")
+    return int(text) if text.isdigit() else 0
+
+
+def _low(name: object) -> str:
+    return str(name or "").lower()
