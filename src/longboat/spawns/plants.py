@@ -45,9 +45,17 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
     (
         "supervisors-die-with-command",
         "Supervisors die with the command that started them: the run never happens.",
-        _KILLED,
+        _LOST,
         _SEEN,
         "one_mention",
+        "spawns.mention_runs",
+    ),
+    (
+        "mark-inherited",
+        "A run's supervisor carries the mark of the run that started it, and is ended with that.",
+        _KILLED,
+        _KNOWN,
+        "cascade",
         "spawns.outlives_starter",
     ),
     (
@@ -59,11 +67,11 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "spawns.pid_first",
     ),
     (
-        "pid-after-start",
-        "The provider may act before its pid is written down.",
+        "pid-with-session",
+        "The pid is written down when the session file is there: what hangs without one has none.",
         _TRUTH,
         _SEEN,
-        "one_mention",
+        "hangs",
         "spawns.pid_first",
     ),
     (
@@ -267,8 +275,8 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "spawns.health_true",
     ),
     (
-        "health-mends",
-        "Health changes what it finds.",
+        "health-writes",
+        "Health writes what it finds into the runs.",
         _TRUTH,
         _KNOWN,
         "hangs",

@@ -12,6 +12,7 @@ import signal
 import sys
 
 import longboat
+from longboat.planting import planted
 from longboat.spawns.ledger import PENDING, Ledger, Spawn
 from longboat.workers.processes import identify
 
@@ -64,7 +65,8 @@ class Starter:
     def _spawn(self, number: int) -> int:
         if self._gate is None:
             self._gate = os.pipe()
-        environment = {name: text for name, text in os.environ.items() if name not in OF_A_RUN}
+        left_out = () if planted("mark-inherited") else OF_A_RUN
+        environment = {name: text for name, text in os.environ.items() if name not in left_out}
         environment["LONGBOAT_SPAWNS_HOME"] = self._home
         root = os.path.dirname(os.path.dirname(os.path.abspath(longboat.__file__)))
         log = os.path.join(self._home, "supervisors.log")

@@ -106,9 +106,6 @@ class Supervisor:
     def _attempt(self, spawn: Spawn, argv: list[str]) -> None:
         mark = mark_of(self.office.ledger, spawn, spawn.attempt + 1)
         attempt = started(self.office, spawn, argv, mark)
-        if planted("pid-after-start"):
-            attempt.let_go()
-            time.sleep(0.5)
         try:
             running = self._begin(attempt)
         except BaseException:
@@ -117,8 +114,7 @@ class Supervisor:
         if running is None:
             attempt.abandon()
             return
-        if not planted("pid-after-start"):
-            attempt.let_go()
+        attempt.let_go()
         ended = self._wait(running, attempt, mark)
         self._finish(running, ended)
 
@@ -141,8 +137,8 @@ class Supervisor:
                 started_at=now(),
                 began=moment,
                 progress=moment,
-                pid=None if planted("pid-never-recorded") else attempt.identity.pid,
-                start=None if planted("pid-never-recorded") else attempt.identity.start,
+                pid=None if _pid_is_late() else attempt.identity.pid,
+                start=None if _pid_is_late() else attempt.identity.start,
             )
         return self.office.ledger.fresh(spawn.id)
 
@@ -214,6 +210,9 @@ class Watch:
         with self._office.change() as flow:
             if self._supervisor._mine(RUNNING) is not None:
                 flow.ledger.set(self._spawn.id, session=session, session_file=path)
+                if planted("pid-with-session"):
+                    pid, start = self._attempt.identity
+                    flow.ledger.set(self._spawn.id, pid=pid, start=start)
                 flow.ledger.note("session", None, self._spawn.id, session)
         self._session = path
 
@@ -227,6 +226,10 @@ class Watch:
         with self._office.change() as flow:
             if self._supervisor._mine(RUNNING) is not None:
                 flow.ledger.set(self._spawn.id, progress=moment)
+
+
+def _pid_is_late() -> bool:
+    return planted("pid-never-recorded", "pid-with-session")
 
 
 def _size(path: str) -> int:
