@@ -132,7 +132,16 @@ def own_options() -> set[str]:
 
 
 FOREIGN = {
-    *("--repair", "--yes", "--worker", "--prompt", "--message", "--home", "--dir"),  # longboat's
+    *(
+        "--repair",
+        "--yes",
+        "--worker",
+        "--prompt",
+        "--message",
+        "--home",
+        "--dir",
+        "--session",
+    ),  # longboat's
     *("--agent-command", "--standby", "--epoch", "--prompt-file"),
     *("--resume", "--session-id", "--settings", "--print", "--continue", "--model"),  # agents'
     *("--permission-mode", "--dangerously-skip-permissions", "--output-format"),

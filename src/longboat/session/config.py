@@ -51,6 +51,7 @@ class Config(NamedTuple):
     vote_wait_s: float = 30.0
     deadlock: str = "priority"
     gate_attempts: int = 3
+    gate_wait_s: float = 60.0
     keep: int = 0
     """Checkpoints that are kept; 0: all."""
     command_timeout_s: float = 900.0

@@ -12,11 +12,12 @@ from longboat.errors import GitFailed
 from longboat.planting import planted
 from longboat.session import gates, votes
 from longboat.session.checkpoints import Invalid, file_entry
+from longboat.session.desks import Desk, Job
 from longboat.session.project import Task, Vote
 from longboat.session.saving import Saving, kind_of
 from longboat.session.site import Site
 from longboat.session.values import Json, Refused
-from longboat.session.work import Desk, Job, Work
+from longboat.session.work import Work
 
 _DONE = ("done", "flagged")
 
@@ -139,7 +140,9 @@ class Course:
             more = {"task": task.id, "from": task.role, "to": desk.name}
             self.site.say("task.reassigned", **more, why="idle")
         self.site.say("task.start", task=task.id, agent=desk.name)
-        job = Job("task", task.id, task.minutes * 60 * self.site.scale)
+        half_s = task.minutes * 30 * self.site.scale
+        first_s, second_s = known.get("left_s", (half_s, half_s))
+        job = Job("task", task.id, (first_s, second_s))
         job.prompt = self._work.task_prompt(task.id)
         self._work.begin(desk, job)
 
@@ -149,7 +152,8 @@ class Course:
             if job.kind == "task":
                 known = self.site.state["tasks"][job.name]
                 self._left[job.name] = known["agent"]
-                known["status"], known["agent"] = "waiting", ""
+                outcome = {"error": "idle", "text": f"{known['agent']} was silent"}
+                self._task_failed(job, known, outcome, wait_s=0.0)
             elif job.kind == "vote":
                 self.withdraw_votes()
             else:
@@ -183,7 +187,7 @@ class Course:
         site = self.site
         known = site.state["tasks"][job.name]
         if not outcome["ok"]:
-            self._task_failed(job, known, outcome)
+            self._task_failed(job, known, outcome, self.site.config.backoff_cap_s)
             return
         if job.files:
             site.state["git_commit"] = site.repository.commit_paths(
@@ -200,6 +204,7 @@ class Course:
             and job.tests["passed"] + job.tests["skipped"] != job.tests["total"]
         )
         known["status"], known["agent"] = ("flagged" if bad else "done"), desk.name
+        known.pop("left_s", None)
         if bad:
             site.state["counts"]["errors"] += 1
             more = {"kind": "test_failure", "severity": "degraded", "agent": desk.name}
@@ -208,10 +213,11 @@ class Course:
         site.say("task.done", task=job.name, agent=desk.name, files=list(job.files))
         site.save("task")
 
-    def _task_failed(self, job: Job, known: Json, outcome: Json) -> None:
+    def _task_failed(self, job: Job, known: Json, outcome: Json, wait_s: float) -> None:
         """Back in the queue, but not for ever."""
         known["attempts"] += 1
         known["status"], known["agent"] = "waiting", ""
+        known.pop("left_s", None)
         text = f"task {job.name} failed {known['attempts']} times: {outcome['error']}"
         if known["attempts"] >= self.site.config.task_attempts and not planted(
             "session-retry-unbounded"
@@ -219,10 +225,9 @@ class Course:
             known["attempts"] = 0
             self._owner.critical("task_failed", f"{text}: {outcome['text']}"[:300])
             return
-        wait_s = self.site.config.backoff_cap_s
         known["not_before"] = self.site.clock.now() + wait_s
         self.site.clock.after(wait_s, self.step)
-        self.site.save("task")
+        self._guarded("task", lambda: self.site.save("task"))
 
     # --- votes ------------------------------------------------------------------------------------------
 
@@ -374,7 +379,7 @@ class Course:
             return
         site.state["counts"]["errors"] += 1
         more = {"kind": "gate", "severity": "degraded", "agent": "", "task": "", "action": "retry"}
-        wait_s = site.config.backoff_cap_s
+        wait_s = site.config.gate_wait_s
         text = ", ".join(failed)
         site.say("error", **more, attempt=self._gate_tries, wait_s=wait_s, text=text)
         self._waiting = True

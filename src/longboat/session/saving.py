@@ -150,6 +150,7 @@ class Saving:
         site.state["file_system_state"] = site.repository.snapshot()
         previous = "" if planted("session-chain-broken") else site.base_digest
         payload = site.present(trigger, number, previous)
+        payload["metrics"]["checkpoint_count"] += 1  # this one
         payload["validation"] = self._validation(payload)
         if planted("session-field-missing"):
             del payload["working_memory"]

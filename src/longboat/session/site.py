@@ -9,6 +9,7 @@ import copy
 import os
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 from longboat.errors import UsageError
@@ -106,6 +107,7 @@ class Site:
         self.metrics_number = sum(1 for _ in read_lines(session.file("metrics.jsonl")))
         self.spent = measures.Spent.of_calls(read_lines(session.file("calls.jsonl")))
         self.life = lives(session) + 1
+        self.before_saving: Callable[[], None] = lambda: None
         self._dropped = 0
         self._phase_began_s = self.clock.now() - float(self.state["phase"]["elapsed_s"])
         self.base_at_s = self.clock.now()
@@ -204,6 +206,7 @@ class Site:
 
     def present(self, trigger: str, number: int, previous: str) -> Json:
         """The state as a checkpoint of now."""
+        self.before_saving()
         self.state["phase"]["elapsed_s"] = round(self.phase_elapsed_s(), 3)
         for one in self.state["agent_states"]:
             used = self.spent.agents.get(one["name"], measures.Used())

@@ -20,12 +20,13 @@ from longboat.board.files import discard, try_lock
 from longboat.planting import planted
 from longboat.session import health, measures
 from longboat.session.course import Course
+from longboat.session.desks import Desk, Job
 from longboat.session.home import Home
 from longboat.session.project import read
 from longboat.session.saving import Saving
 from longboat.session.site import Site
 from longboat.session.values import ENDED, Json, Refused
-from longboat.session.work import Desk, Job, Work
+from longboat.session.work import Work
 from longboat.workers.processes import identify
 
 _REQUEST_LIMIT = 1 << 16
@@ -252,6 +253,7 @@ class Supervisor:
 
     def _obey(self, asked: Json, reply: Reply) -> None:
         known = {"ok": True, "session": self.site.session.name}
+        self.site.reread_config()
         match asked["verb"]:
             case "status":
                 reply({**known, **health.status(self.site, self.work)})

@@ -15,7 +15,7 @@ from typing import Protocol
 from longboat.planting import planted
 from longboat.session import contexts, policy, votes
 from longboat.session.crew import Hand
-from longboat.session.limits import Window
+from longboat.session.desks import Desk, Job
 from longboat.session.policy import SEVERITIES, Tries
 from longboat.session.site import Site
 from longboat.session.tools import SCHEMAS
@@ -25,39 +25,7 @@ _BATCH_FROM = 0.8
 """From this part of its calls on, an agent does everything of one answer in one call."""
 _ALERT_FROM = 0.8
 _GAIN, _LOSS = 0.01, 0.05
-
-
-class Job:
-    """What an agent is doing: a task, a vote, or the tests of a gate."""
-
-    def __init__(self, kind: str, name: str, work_s: float = 0.0) -> None:
-        self.kind = kind
-        self.name = name
-        self.work_s = work_s
-        self.prompt = ""
-        self.results: list[Json] = []
-        self.again = 0
-        """How often the model was asked in other words."""
-        self.tests: Json | None = None
-        self.files: dict[str, Json] = {}
-
-
-class Desk:
-    """One agent's place: its process, its job, its call under way, what it has used."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.hand: Hand | None = None
-        self.job: Job | None = None
-        self.call: Json | None = None
-        self.held: Callable[[], None] | None = None
-        self.tries = Tries()
-        self.tokens = Window()
-        self.calls = Window()
-        self.free_since_s = 0.0
-        self.throttled = ""
-        self.generation = 0
-        """Counts jobs: a timer of an earlier one means nothing."""
+_STARTING_S = 600.0
 
 
 class Captain(Protocol):
@@ -86,6 +54,7 @@ class Work:
         self._captain = captain
         self.halted = False
         self._alerted = False
+        site.before_saving = self.note_progress
 
     # --- who is there ---------------------------------------------------------------------------------
 
@@ -168,7 +137,29 @@ class Work:
             self._use(desk, [{"id": "", "name": "run_tests", "input": {}}])
             return
         contexts.begin(agent)
-        self._later(desk, job.work_s / 2, self._ask)
+        self._think(desk, job, 0)
+
+    def _think(self, desk: Desk, job: Job, half: int) -> None:
+        """What takes the time: it goes on where a checkpoint has kept it."""
+        job.half, job.thinks_since_s = half, self.site.clock.now()
+
+        def thought(one: Desk) -> None:
+            job.left_s[half], job.thinks_since_s = 0.0, None
+            self._ask(one)
+
+        self._later(desk, job.left_s[half], thought)
+
+    def note_progress(self) -> None:
+        """How far tasks are, into the state: a crash then costs no thought older than that."""
+        now_s = self.site.clock.now()
+        for desk in self.desks.values():
+            job = desk.job
+            if job is None or job.kind != "task":
+                continue
+            left_s = list(job.left_s)
+            if job.thinks_since_s is not None:
+                left_s[job.half] = max(0.0, left_s[job.half] - (now_s - job.thinks_since_s))
+            self.site.state["tasks"][job.name]["left_s"] = [round(one, 3) for one in left_s]
 
     def drop(self, desk: Desk) -> Job | None:
         """Take an agent's job away."""
@@ -413,7 +404,7 @@ class Work:
         else:
             job.prompt = f"Results of {job.name}: {len(job.results)} tools were used."
             self._went_well(desk)
-            self._later(desk, job.work_s / 2, self._ask)
+            self._think(desk, job, 1)
 
     def _take(self, job: Job, result: Json) -> None:
         """What a tool brought: for the task, and for everybody."""
@@ -546,7 +537,11 @@ class Work:
         if planted("session-idle-ignored"):
             return []
         for desk in list(self.desks.values()):
-            if desk.call is None or desk.hand is None or desk.hand.silent_s() <= limit_s:
+            if desk.call is None or desk.hand is None:
+                continue
+            # Who has not come up yet is slow, not idle.
+            patience_s = limit_s if desk.hand.ready else max(limit_s, _STARTING_S)
+            if desk.hand.silent_s() <= patience_s:
                 continue
             self._reached("idle", desk, "reassign", int(desk.hand.silent_s()), int(limit_s))
             job = self.drop(desk)
