@@ -25,6 +25,8 @@ from longboat.session.values import CHECKS, ENDED, Json, Refused, check_name
 from longboat.workers.store import replace_file
 
 _LOCK_S = 60.0
+_LOOKS = ("status", "health", "metrics")
+"""Commands that change nothing."""
 
 
 # --- beginning ----------------------------------------------------------------------------------------
@@ -181,6 +183,8 @@ def ask(session: Session, verb: str, **more: Any) -> Json | None:
             text = f"The supervisor did not answer in {config.command_timeout_s:g} s"
             raise Refused("busy", f"{text} (it is unknown whether it happened)") from None
         except ConnectionError as error:
+            if verb in _LOOKS:
+                return None  # it has just ended: what it has left can be looked at
             text = f"The supervisor did not answer: {error} (it is unknown whether it happened)"
             raise Refused("system", text) from None
     answer: Json = json.loads(received)
