@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -13,8 +14,10 @@ from mutiny.cli.options import (
     Shrinking,
     choose_seed,
     json_option,
+    known_option,
     minimise_options,
     target_options,
+    with_known,
 )
 from mutiny.cli.output import echo
 
@@ -53,6 +56,7 @@ if TYPE_CHECKING:
     "--print", "only_print", is_flag=True, help="Show the sequence of the first seed; run nothing."
 )
 @click.option("--coverage/--no-coverage", default=True, help="Print what was covered.")
+@known_option
 @json_option
 @minimise_options
 def command(
@@ -66,6 +70,7 @@ def command(
     keep_going: bool,
     only_print: bool,
     coverage: bool,
+    known: Path | None,
     as_json: bool,
     shrinking: Shrinking,
 ) -> int:
@@ -87,7 +92,7 @@ def command(
     from mutiny.modes.explore import explore
     from mutiny.modes.series import series
 
-    bench = chosen.bench(budget=shrinking.budget())
+    bench = with_known(chosen.bench(budget=shrinking.budget()), known)
     own = bench.target.spec.contract
     if contract is not None and own != contract:
         raise UsageError(f"target {chosen.target!r} implements {own!r}, not {contract!r}")
@@ -105,8 +110,8 @@ def command(
 
         def watch(so_far: Exploration) -> None:
             note = f"{so_far.operations} operations, {len(so_far.failures)} not passed"
-            line.update(so_far.runs, note)
-            progress.tell(so_far.runs, seeds, note, so_far.verdicts)
+            line.update(so_far.sequences, note)
+            progress.tell(so_far.sequences, seeds, note, so_far.verdicts)
 
         result = explore(
             bench,
@@ -132,7 +137,7 @@ def _keep(result: Exploration, seeds: int, progress: Progress) -> None:
     directory = RunDirectory(progress.directory)
     directory.write_json(directory.path / "exploration.json", result.as_json())
     note = f"{result.operations} operations, {len(result.failures)} not passed"
-    progress.tell(result.runs, seeds, note, result.verdicts, verdict=result.verdict.value)
+    progress.tell(result.sequences, seeds, note, result.verdicts, verdict=result.verdict.value)
 
 
 def _tell(result: Exploration, first: int, coverage: bool) -> None:
@@ -143,12 +148,12 @@ def _tell(result: Exploration, first: int, coverage: bool) -> None:
     for number, outcome in result.failures:
         if outcome.rule is None:  # the others are named by their causes
             echo(f"seed {number}: {outcome.verdict.value}: {outcome.reason}")
-    for text in told(result.causes):
+    for text in told(result.causes, result.known):
         echo(text)
     if coverage:
         echo("\n".join(coverage_table(result.coverage)))
     counts = ", ".join(f"{count} {name}" for name, count in sorted(result.verdicts.items()))
-    echo(f"{result.runs} runs from seed {first}, {result.operations} operations: {counts}")
+    echo(f"{result.sequences} runs from seed {first}, {result.operations} operations: {counts}")
 
 
 def _print(bench: Bench, seed: int, ops: int, *, as_json: bool) -> int:

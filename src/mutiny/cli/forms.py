@@ -39,6 +39,7 @@ class RunOutput(TypedDict):
     runs: list[Row]
     left_out: dict[str, str]
     causes: list[Row]
+    known: list[Row]
 
 
 class ExploreOutput(TypedDict):
@@ -52,6 +53,7 @@ class ExploreOutput(TypedDict):
     coverage: NotRequired[list[Row]]
     failures: NotRequired[list[Row]]
     causes: NotRequired[list[Row]]
+    known: NotRequired[list[Row]]
 
 
 class SweepOutput(TypedDict):
@@ -208,6 +210,12 @@ class PlantsOutput(TypedDict):
     plants: list[Row]
 
 
+class KnownOutput(TypedDict):
+    """Of `mutiny known add` and `mutiny known list`."""
+
+    entries: list[Row]
+
+
 class RulesOutput(TypedDict):
     """Of `mutiny rules`."""
 
@@ -263,6 +271,8 @@ OUTPUTS: dict[str, Any] = {
     "target check": TargetCheckOutput,
     "target init": InitOutput,
     "scenarios": ScenariosOutput,
+    "known add": KnownOutput,
+    "known list": KnownOutput,
     "plants": PlantsOutput,
     "rules": RulesOutput,
     "doctor": DoctorOutput,

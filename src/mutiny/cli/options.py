@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import reduce, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -178,6 +178,29 @@ def make_bench(
     found = find_target(target, program=program, plant=plant, agents=agents, isolation=isolation)
     check_plants(found.spec, plant)
     return Bench(found, root, budget)
+
+
+known_option = click.option(
+    "--known",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A file of known findings: they are counted and shown, and the run goes on behind them. "
+    "Default: NAME.known.toml beside a target file of yours.",
+)
+
+
+def with_known(bench: Bench, given: Path | None) -> Bench:
+    """The bench with what is known of its target: by the file that was named, or the one beside it."""
+    import datetime
+
+    from mutiny.engine.known import load_known
+    from mutiny.targets.registry import own
+
+    origin = Path(bench.target.origin)
+    beside = origin.with_suffix(".known.toml")
+    path = given or (beside if origin not in own().values() and beside.is_file() else None)
+    if path is None:
+        return bench
+    return replace(bench, known=load_known(path, datetime.datetime.now(datetime.UTC).date()))
 
 
 def load_sequence(path: Path, target: str | None) -> Replay:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -12,8 +13,10 @@ from mutiny.cli.options import (
     Shrinking,
     choose_seed,
     json_option,
+    known_option,
     minimise_options,
     target_options,
+    with_known,
 )
 from mutiny.cli.output import echo
 
@@ -43,6 +46,7 @@ from mutiny.cli.output import echo
     default=None,
     help="Every step, or one line a scenario. Default: steps when there is one scenario.",
 )
+@known_option
 @json_option
 @minimise_options
 def command(
@@ -54,6 +58,7 @@ def command(
     seed: int | None,
     rounds: int,
     verbose: bool | None,
+    known: Path | None,
     as_json: bool,
     shrinking: Shrinking,
 ) -> int:
@@ -72,10 +77,11 @@ def command(
     """
     from mutiny.cli.envelope import tell_tried
     from mutiny.cli.show import Brief, Show
+    from mutiny.engine.known import known_as_json
     from mutiny.modes.scenarios import chosen_scenarios, run_scenarios
     from mutiny.targets.kit.requirements import left_out, refuse_lacking
 
-    bench = chosen.bench(budget=shrinking.budget())
+    bench = with_known(chosen.bench(budget=shrinking.budget()), known)
     wanted = chosen_scenarios(bench, scenarios, everything=all_scenarios)
     for name, operations in wanted.items() if scenarios else ():  # what was named is not left out
         refuse_lacking(f"scenario {name}", operations, isolation=chosen.isolation)
@@ -88,7 +94,7 @@ def command(
     times = rounds if until_error else 1
     count = len(wanted) * times
     brief = not as_json and not (count == 1 if verbose is None else verbose)
-    verdict, causes = run_scenarios(
+    total = run_scenarios(
         bench,
         wanted,
         first_seed,
@@ -98,6 +104,11 @@ def command(
         collect=outcomes,
     )
     if as_json:
-        told = {"runs": outcomes, "left_out": lacking, "causes": causes.as_json()}
-        tell_tried("run", bench, verdict, told, first_seed)
-    return verdict.exit_code
+        told = {
+            "runs": outcomes,
+            "left_out": lacking,
+            "causes": total.causes.as_json(),
+            "known": known_as_json(total.known),
+        }
+        tell_tried("run", bench, total.verdict, told, first_seed)
+    return total.verdict.exit_code

@@ -8,10 +8,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from mutiny.cli.progress import ProgressLine, minimising, span
+from mutiny.modes.behind import BEHIND
 from mutiny.report.terminal import Terminal
 
 if TYPE_CHECKING:
+    from collections import Counter
+
     from mutiny.engine.causes import Causes
+    from mutiny.engine.known import Known
     from mutiny.engine.loop import Event, Outcome
     from mutiny.engine.minimise import Progress
     from mutiny.modes.bench import Bench
@@ -44,12 +48,14 @@ class Show:
             self.terminal.verdict(outcome, contract, title)
             self.terminal.line("")
 
-    def total(self, records: list[dict[str, object]], causes: Causes) -> None:
+    def total(
+        self, records: list[dict[str, object]], causes: Causes, known: Counter[Known]
+    ) -> None:
         """What many runs came to; one has said it already."""
         if len(records) > 1:
             for record in records:
                 self.line(row(record))
-            for text in told(causes):
+            for text in told(causes, known):
                 self.line(text)
             self.line(passed_text(records))
 
@@ -78,24 +84,27 @@ class Brief:
 
     def _listen(self, event: Event) -> None:
         if event.step is None:
-            self._line.update(self._over, f"{self._title}: {event.operation.short()}")
+            self._line.update(self._over - 1, f"{self._title}: {event.operation.short()}")
 
     def header(self, bench: Bench, title: str, seed: int, kind: str) -> None:
+        self._over += kind != BEHIND
         self._title = title
 
     def finish(self, bench: Bench, outcome: Outcome, title: str) -> None:
         """Its line; below it what broke and where to read on."""
-        self._over += 1
+        known = bench.known.entry_for(outcome)
         self._line.done()
-        self._terminal.row(outcome, self._over, self._count, title)
+        self._terminal.row(outcome, self._over, self._count, title, known)
 
-    def total(self, records: list[dict[str, object]], causes: Causes) -> None:
+    def total(
+        self, records: list[dict[str, object]], causes: Causes, known: Counter[Known]
+    ) -> None:
         """What all runs came to."""
         if self._count == 1:
             return
         took = time.monotonic() - self._began
         self._terminal.line("")
-        for text in told(causes):
+        for text in told(causes, known):
             self._terminal.line(text)
         self._terminal.line(f"{passed_text(records)}, {span(took)} in all")
 
@@ -110,11 +119,14 @@ class Brief:
     def minimise(self, progress: Progress) -> None:
         """Show how far the minimiser is, in the line of the run."""
         shortest = f"shortest so far {progress.best}"
-        self._line.update(self._over, f"{self._title}: minimising, {shortest}")
+        self._line.update(self._over - 1, f"{self._title}: minimising, {shortest}")
 
 
-def told(causes: Causes) -> Iterator[str]:
-    """Why runs failed, the commonest cause first; nothing where none did."""
+def told(causes: Causes, known: Counter[Known]) -> Iterator[str]:
+    """Known findings that were met, then why runs failed, the commonest first; nothing where none did."""
+    from mutiny.engine.known import known_told
+
+    yield from known_told(known)
     lines = causes.told()
     if lines:
         count = len(causes.groups)

@@ -65,7 +65,7 @@ def fitted(words: TargetWords, sequence: Sequence[Operation]) -> Fitted:
             if one is None and _subject(operation).type not in words.harmless:
                 lost.append(operation.short())
             doubtful = doubtful or not _only_looks(operation)
-        made.append(_undemanding(words, one) if doubtful and one is not None else one)
+        made.append(undemanding(words.settle, one) if doubtful and one is not None else one)
     return Fitted(tuple(made), tuple(changes), _nothing_left(sequence, made, lost))
 
 
@@ -122,7 +122,7 @@ def _of_several(words: TargetWords, operation: Parallel | Interleave | Choice) -
     return Choice(parts) if isinstance(operation, Choice) else Parallel(parts)
 
 
-def _undemanding(words: TargetWords, operation: Operation) -> Operation | None:
+def undemanding(settle: Operation | None, operation: Operation) -> Operation | None:
     """The same without what only the whole sequence could expect."""
     if isinstance(operation, ExpectError):
         return operation.inner  # whether it is to be refused the model knows
@@ -130,9 +130,7 @@ def _undemanding(words: TargetWords, operation: Operation) -> Operation | None:
         return operation  # sentences know what is only not so yet
     if operation.kind is Kind.ASSERTION:
         return None
-    if operation.kind is Kind.WAIT and words.settle is not None:
-        return words.settle
-    return operation
+    return settle if operation.kind is Kind.WAIT and settle is not None else operation
 
 
 def _nothing_left(

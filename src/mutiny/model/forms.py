@@ -146,6 +146,13 @@ class StandingForm(TypedDict, total=False):
     passes: dict[str, PassForm]
 
 
+class CauseForm(TypedDict):
+    """What failing runs with one cause have in common, beside the rule."""
+
+    operation: Text
+    said: list[str]
+
+
 class ErrorForm(StandingForm):
     """The step at which a run stopped, and what was kept of it."""
 
@@ -162,6 +169,7 @@ class ErrorForm(StandingForm):
     minimal_replay: Annotated[str, Says(const="minimal_replay.json")] | None
     minimal_length: Positive | None
     state_preserved_at: Text
+    cause: NotRequired[CauseForm]
 
 
 class SummaryForm(TypedDict):

@@ -9,11 +9,12 @@ from __future__ import annotations
 import platform
 import sys
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mutiny import __version__, stopping
+from mutiny.engine.known import KnownFindings
 from mutiny.engine.loop import Engine
 from mutiny.engine.progress import this_process
 from mutiny.engine.rundir import FORMAT, RunDirectory
@@ -60,6 +61,8 @@ class Bench:
     """The directory of the first run, when it was made already."""
     causes: Causes | None = None
     """The causes of all failing runs so far: each is minimised once. None: every failure is."""
+    known: KnownFindings = field(default_factory=KnownFindings)
+    """What is known of the target already: it is not minimised again."""
 
     def run(
         self,
@@ -92,7 +95,9 @@ class Bench:
         replay = None
         if outcome.rule is not None:
             on_minimise(outcome)
-            fresh = self.causes is None or self.causes.is_new(outcome)
+            fresh = self.known.entry_for(outcome) is None and (
+                self.causes is None or self.causes.is_new(outcome)
+            )
             replay = self._shortest(
                 assignment, outcome, watch, self.minimise_budget if fresh else None
             )

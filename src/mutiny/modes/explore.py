@@ -15,8 +15,10 @@ from dataclasses import dataclass, field, replace
 from mutiny import stopping
 from mutiny.engine.causes import Causes
 from mutiny.engine.journal import Step
+from mutiny.engine.known import Known, known_as_json
 from mutiny.engine.loop import Outcome
 from mutiny.model.verdict import Verdict, worst
+from mutiny.modes.behind import Tried, run_behind
 from mutiny.modes.bench import Assignment, Bench
 
 Cell = tuple[str, str, str, str]
@@ -30,12 +32,21 @@ class Exploration:
     coverage: Counter[Cell] = field(default_factory=Counter)
     failures: list[tuple[int, Outcome]] = field(default_factory=list)
     causes: Causes = field(default_factory=Causes)
+    known: Counter[Known] = field(default_factory=Counter)
+    """How often each known finding was met."""
+    sequences: int = 0
     operations: int = 0
     own_ms: float = 0.0
     started: float = field(default_factory=time.monotonic)
 
-    def add(self, seed: int, outcome: Outcome) -> None:
-        """Take one finished run into account."""
+    def add(self, seed: int, tried: Tried) -> None:
+        """Take one finished sequence into account; one that ended with a known finding has no verdict."""
+        outcome = tried.outcome
+        self.known.update(entry for entry, _ in tried.met)
+        self.sequences += 1
+        if tried.only_known:
+            self.coverage.update(cells(outcome.steps))
+            return
         self.verdicts[outcome.verdict.value] += 1
         self.operations += len(outcome.steps)
         self.own_ms += sum(step.own_ms for step in outcome.steps[1:])
@@ -45,17 +56,13 @@ class Exploration:
             self.causes.add(f"seed {seed}", outcome)
 
     @property
-    def runs(self) -> int:
-        return sum(self.verdicts.values())
-
-    @property
     def verdict(self) -> Verdict:
         return worst(Verdict(name) for name in self.verdicts)
 
     def as_json(self) -> dict[str, object]:
         """For programs."""
         return {
-            "runs": self.runs,
+            "runs": self.sequences,
             "operations": self.operations,
             "seconds": round(time.monotonic() - self.started, 1),
             "verdicts": dict(self.verdicts),
@@ -74,6 +81,7 @@ class Exploration:
                 for seed, outcome in self.failures
             ],
             "causes": self.causes.as_json(),
+            "known": known_as_json(self.known),
         }
 
 
@@ -108,7 +116,7 @@ def explore(
     result = Exploration()
     bench = replace(bench, causes=result.causes)
     waiting = iter(seeds)
-    running: dict[Future[Outcome], int] = {}
+    running: dict[Future[Tried], int] = {}
     over = False
 
     def submit(pool: ThreadPoolExecutor) -> bool:
@@ -121,7 +129,7 @@ def explore(
         assignment = Assignment(
             contract.generate(seed, length), f"explore seed {seed}", seed, "explore"
         )
-        running[pool.submit(bench.run, assignment)] = seed
+        running[pool.submit(run_behind, bench, assignment)] = seed
         return True
 
     with ThreadPoolExecutor(max_workers=jobs) as pool:
@@ -134,11 +142,13 @@ def explore(
                 continue  # every run hears it, too, and comes to its end
             for future in done:
                 seed = running.pop(future)
-                outcome = future.result()
-                result.add(seed, outcome)
+                tried = future.result()
+                outcome = tried.outcome
+                result.add(seed, tried)
                 if outcome.verdict is Verdict.SUCCESS:
                     outcome.directory.discard()
-                failed = outcome.verdict not in (Verdict.SUCCESS, Verdict.INCONCLUSIVE)
+                news = outcome.verdict not in (Verdict.SUCCESS, Verdict.INCONCLUSIVE)
+                failed = news and not tried.only_known
                 over = over or (failed and not keep_going)
                 watch(result)
                 submit(pool)

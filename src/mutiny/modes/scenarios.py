@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from mutiny import stopping
 from mutiny.engine.causes import Causes
+from mutiny.engine.known import Known
 from mutiny.engine.loop import Outcome
 from mutiny.engine.replay import load
 from mutiny.errors import UsageError, nearest
 from mutiny.model.operation import Operation
 from mutiny.model.verdict import Verdict, worst
+from mutiny.modes.behind import run_behind
 from mutiny.modes.bench import Assignment, Bench
 from mutiny.report.summary import summary
 
@@ -28,7 +31,9 @@ class Shower(Protocol):
 
     def finish(self, bench: Bench, outcome: Outcome, title: str) -> None: ...
 
-    def total(self, records: list[dict[str, Any]], causes: Causes) -> None: ...
+    def total(
+        self, records: list[dict[str, Any]], causes: Causes, known: Counter[Known]
+    ) -> None: ...
 
     def minimising(self, bench: Bench) -> Any: ...
 
@@ -75,23 +80,44 @@ def run_scenarios(
     fail_fast: bool,
     rounds: int,
     collect: list[dict[str, Any]],
-) -> tuple[Verdict, Causes]:
-    """Run them all; returns the worst verdict, and why runs failed."""
+) -> Total:
+    """Run them all."""
     verdicts: list[Verdict] = []
-    causes = Causes()
+    causes, known = Causes(), Counter[Known]()
     bench = replace(bench, causes=causes)
     for round_number in range(rounds):
         for name, operations in scenarios.items():
             assignment = Assignment(operations, name, seed + round_number)
-            outcome = run_one(bench, assignment, show, "Scenario")
-            verdicts.append(outcome.verdict)
-            causes.add(name, outcome)
+            tried = run_behind(
+                bench,
+                assignment,
+                lambda one, kind: run_one(bench, one, show, kind or "Scenario"),
+            )
+            outcome = tried.outcome
+            known.update(entry for entry, _ in tried.met)
+            if not tried.only_known:
+                verdicts.append(outcome.verdict)
+                causes.add(name, outcome)
             record = summary(
                 outcome, bench.target.contract(), name, assignment.seed, outcome.replay
             )
             collect.append({**record, "directory": str(outcome.directory.path)})
             if stopping.asked() or (fail_fast and outcome.verdict.stops_run):
-                show.total(collect, causes)
-                return worst(verdicts), causes
-    show.total(collect, causes)
-    return worst(verdicts), causes
+                break
+    show.total(collect, causes, known)
+    return Total(_worst(verdicts, known), causes, known)
+
+
+@dataclass(frozen=True)
+class Total:
+    """What many runs came to."""
+
+    verdict: Verdict
+    """Of everything but the known findings."""
+    causes: Causes
+    known: Counter[Known]
+
+
+def _worst(verdicts: Sequence[Verdict], known: Counter[Known]) -> Verdict:
+    """Where nothing but known findings was met, nothing new was."""
+    return Verdict.SUCCESS if known and not verdicts else worst(verdicts)

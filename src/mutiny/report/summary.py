@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mutiny.engine.causes import cause_of
 from mutiny.engine.rundir import FORMAT
 from mutiny.report.measured import PAGE, of_outcome, page
 
@@ -61,6 +62,9 @@ def _error(outcome: Outcome, replay: Replay | None) -> ErrorForm | None:
         "minimal_length": len(replay.operations) if replay else None,
         "state_preserved_at": str(outcome.directory.box_path),
     }
+    cause = cause_of(outcome)
+    if cause is not None:
+        told["cause"] = {"operation": cause.operation, "said": sorted(cause.failure.said)}
     return {**told, **replay.standing_as_json()} if replay else told
 
 

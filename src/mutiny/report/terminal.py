@@ -19,6 +19,7 @@ from mutiny.report.screen import CLEAR, START, columns_of, fit, is_live
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from mutiny.engine.known import Known
     from mutiny.engine.loop import Event, Outcome
     from mutiny.engine.replay import Replay
     from mutiny.kit.contract import AnyContract
@@ -104,10 +105,12 @@ class Terminal:
         self._say("", word, f": {title}{rule}{at} in {outcome.duration_s:.1f}s")
         self.excused(contract)
 
-    def row(self, outcome: Outcome, number: int, count: int, title: str) -> None:
+    def row(
+        self, outcome: Outcome, number: int, count: int, title: str, known: Known | None = None
+    ) -> None:
         """A whole run in one line; what broke, and where to read on, below it."""
         place = f"{number:>{len(str(count))}}/{count}"
-        word = _ENDINGS[outcome.verdict]
+        word = _ENDINGS[outcome.verdict] if known is None else "KNOWN"
         shown = self._coloured(word, outcome.verdict) + " " * (13 - len(word))
         self._say(f"{place}  {title:<28} ", shown, f" {outcome.duration_s:6.1f}s")
         why = _why(outcome)

@@ -1,0 +1,116 @@
+"""`mutiny known`: findings that somebody has looked at, and that no longer stop a run."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mutiny.cli.options import json_option
+from mutiny.cli.output import echo
+
+LONGEST_DAYS = 366
+
+
+@click.group("known")
+def command() -> None:
+    """Known findings of a target: counted and shown, and the run goes on behind them.
+
+    They stand in a file of [[known]] entries that `mutiny run` and `mutiny explore` take with --known, or
+    find beside your target file (my.toml: my.known.toml).
+
+    \b
+    Examples:
+      mutiny known add chaos_runs/latest --reason "accept is not atomic" --file my.known.toml
+      mutiny explore --target my.toml --seeds 60 --known my.known.toml
+      mutiny known list my.known.toml
+    """
+
+
+@command.command("add")
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--reason", required=True, help="Why it is known: what somebody found out.")
+@click.option("--link", default="", help="Where it is being mended.")
+@click.option(
+    "--days",
+    type=click.IntRange(1, LONGEST_DAYS),
+    default=90,
+    show_default=True,
+    help="After so many days somebody has to look again.",
+)
+@click.option(
+    "--file",
+    "path",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=Path("known.toml"),
+    show_default=True,
+    help="The file that gets the entry.",
+)
+@json_option
+def add(run: Path, reason: str, link: str, days: int, path: Path, as_json: bool) -> int:
+    """Write the finding of a failed run into a file of known findings."""
+    from mutiny.cli.envelope import tell
+    from mutiny.engine.known import Known, load_known, written
+    from mutiny.errors import UsageError
+
+    error = _error(run)
+    cause: dict[str, Any] = error.get("cause") or {}
+    if not error.get("rule") or not cause:
+        raise UsageError(f"{run}: this run broke no rule; there is nothing to be known")
+    today = datetime.datetime.now(datetime.UTC).date()
+    entry = Known(
+        rule=str(error["rule"]),
+        reason=reason,
+        expires=(today + datetime.timedelta(days=days)).isoformat(),
+        said=tuple(map(str, cause["said"])),
+        operation=str(cause["operation"]),
+        link=link,
+    )
+    problem = entry.problem(today)
+    if problem is not None:
+        raise UsageError(f"--reason: {problem}")
+    before = path.read_text("utf-8") if path.exists() else ""
+    if before:
+        load_known(path, datetime.date.min)  # what is in it has to be readable before it grows
+    path.write_text(f"{before.rstrip()}\n\n{written(entry)}".lstrip(), "utf-8")
+    if as_json:
+        tell("known add", 0, {"entries": [asdict(entry)]})
+    else:
+        echo(f"{path}: {entry.rule}, until {entry.expires}")
+    return 0
+
+
+@command.command("list")
+@click.argument("path", type=click.Path(dir_okay=False, path_type=Path))
+@json_option
+def listed(path: Path, as_json: bool) -> int:
+    """Show a file of known findings; one that has expired is an error."""
+    from mutiny.cli.envelope import tell
+    from mutiny.engine.known import load_known
+
+    found = load_known(path, datetime.datetime.now(datetime.UTC).date())
+    if as_json:
+        tell("known list", 0, {"entries": [asdict(entry) for entry in found.entries]})
+        return 0
+    for entry in found.entries:
+        echo(f"{entry.rule}  until {entry.expires}  {entry.reason}  {entry.link}".rstrip())
+        echo(
+            f"    at {entry.operation or 'any step'}: {'; '.join(entry.said) or 'whatever is said'}"
+        )
+    return 0
+
+
+def _error(run: Path) -> dict[str, Any]:
+    """What the summary of a run tells about its failure."""
+    from mutiny import documents
+    from mutiny.engine.rundir import RunDirectory
+    from mutiny.errors import UsageError
+
+    summary = documents.read_json(RunDirectory(run).summary_path, "summary of the run")
+    error = summary.get("error") if isinstance(summary, dict) else None
+    if not isinstance(error, dict):
+        raise UsageError(f"{run}: this run did not fail; there is nothing to be known")
+    return error
