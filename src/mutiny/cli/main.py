@@ -27,13 +27,9 @@ COMMANDS = {
         "accept": "Run acceptance goals: matrix, gates, quarantine.",
         "replay": "Repeat a journal or a minimal replay step by step.",
         "minimise": "Find the shortest sequence that breaks the same rule.",
-<<<<<<< HEAD
         "report": "Show the report of a run again, also as a page.",
-        "serve": "Show all runs in a browser, and follow what runs now.",
-=======
-        "report": "Show the report of a run again.",
         "known": "Keep findings that are known: they no longer stop a run.",
->>>>>>> cfa220a (known findings: counted and shown, and the run goes on behind them)
+        "serve": "Show all runs in a browser, and follow what runs now.",
         "target": "List, check and create targets.",
         "scenarios": "List the scenarios by contract, one line each.",
         "plants": "List the bugs that can be planted into longboat.",
