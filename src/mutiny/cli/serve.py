@@ -43,13 +43,16 @@ def command(port: int | None, browse: bool, root: Path, as_json: bool) -> int:
     from mutiny.web.server import Server
 
     server = Server(root, USUAL_PORT if port is None else port, is_fixed=port is not None)
-    if as_json:
-        from mutiny.cli.envelope import tell
 
-        tell("serve", 0, {"address": server.address, "runs": str(root)})
-    else:
+    def announce() -> None:
+        if as_json:
+            from mutiny.cli.envelope import tell
+
+            tell("serve", 0, {"address": server.address, "runs": str(root)})
+            return
         echo(f"Mutiny is at {server.address} (Ctrl-C ends it)")
-    if browse and not as_json:
-        click.launch(server.address)
-    server.run()
+        if browse:
+            click.launch(server.address)
+
+    server.run(announce)
     return 0

@@ -52,7 +52,7 @@ class Follower:
         }
         if self._series.times:
             look["session"] = self._series.drawn() if grown else {"now": self._series.now()}
-        look["more"] = grown and self._series.is_behind()
+        look["more"] = grown  # some are read at a time
         return look
 
     def _steps(self, contract: str) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from mutiny.engine.record import LARGEST_PART, lines_since, table
+from mutiny.engine.record import lines_since, table
 from mutiny.report.escape import plain
 from mutiny.system.files import BoxPath
 
@@ -48,13 +48,6 @@ class Series:
                 column.append(_figure(line.get(name)))
             self.last = line
         return bool(lines)
-
-    def is_behind(self) -> bool:
-        """Is there so much more that it is worth to go on at once?"""
-        try:
-            return self._path.stat().st_size - self._offset > LARGEST_PART // 2
-        except OSError:
-            return False
 
     def drawn(self) -> dict[str, Any]:
         """Times and columns for a screen; a column without any value is left out."""

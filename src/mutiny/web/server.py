@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import uvicorn
@@ -46,12 +46,12 @@ class Server:
         """What a browser opens."""
         return f"http://{LOOPBACK}:{self._port}/?token={self._token}"
 
-    def run(self) -> None:
-        """Serve until somebody asks for the end."""
+    def run(self, announce: Callable[[], None]) -> None:
+        """Serve until somebody asks for the end, which is obeyed from the moment it is announced."""
         with self._socket:
-            asyncio.run(self._serve())
+            asyncio.run(self._serve(announce))
 
-    async def _serve(self) -> None:
+    async def _serve(self, announce: Callable[[], None]) -> None:
         dashboard = self._dashboard
         config = uvicorn.Config(
             dashboard.app(self._token, self._port),
@@ -70,6 +70,7 @@ class Server:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, end)
+        announce()
         await server.serve(sockets=[self._socket])
 
 
