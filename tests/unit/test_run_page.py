@@ -31,6 +31,8 @@ def test_what_has_no_summary_goes_on_or_is_broken_off(tmp_path: Path) -> None:
     assert record_of(written(tmp_path, "run_2", None, process=living())).state == RUNNING
     assert record_of(written(tmp_path, "run_3", None)).state == BROKEN_OFF
     assert read_record(BoxPath(tmp_path)) is None, "a folder of runs is none"
+    (tmp_path / "plan.json").write_text('{"box": {"technique": "bwrap"}}')
+    assert read_record(BoxPath(tmp_path)) is None, "nor is a trial"
 
 
 def test_progress_names_its_process_and_ends_with_a_verdict(tmp_path: Path) -> None:

@@ -81,6 +81,8 @@ def read_record(folder: BoxPath) -> Record | None:
         document(folder / name) if name in there else None
         for name in ("plan.json", "progress.json", "summary.json")
     )
+    if plan is not None and "mode" not in plan:
+        plan = None  # a trial: nothing but its box was written down
     if plan is None and progress is None:
         return None
     return Record(folder, plan, progress, summary, there)

@@ -53,9 +53,9 @@ function drawFigures(look) {
   const add = (name, text, tone = "") => figures.push([name, text, tone]);
   if (now.phase) add("Phase", now.phase);
   if (look.availability !== null) add("Availability", percent(look.availability), look.availability < 0.9 ? "bad" : "");
-  add("Faults", look.faults.toLocaleString());
+  if (figures.length) add("Faults", look.faults.toLocaleString());
   const bad = (look.counts.bug || 0) + (look.counts.recovery_bug || 0);
-  if (Object.keys(look.counts).length) add("Bugs", String(bad), bad ? "bad" : "");
+  if (bad) add("Bugs", String(bad), "bad");
   if (now.tokens_per_minute !== undefined) add("Tokens a minute", Math.round(now.tokens_per_minute).toLocaleString());
   if (now.test_pass_rate !== undefined) add("Tests passed", percent(now.test_pass_rate), now.test_pass_rate < 1 ? "unsure" : "");
   if (now.test_coverage !== undefined) add("Coverage", percent(now.test_coverage));
