@@ -47,6 +47,7 @@ class Part:
 
 
 PARTS = {
+    "batch": Part("batch/*.py", ("longboat-batch",)),
     "workers": Part("workers/*.py", ("longboat",)),
     "board": Part(
         "board/*.py", ("longboat-board", "longboat-broker", "longboat-crew", "longboat-fleet")

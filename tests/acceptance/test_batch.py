@@ -19,6 +19,17 @@ ALWAYS = ("one_task", "validator_dies", "killed_after_landing", "main_moves")
 OTHERS = [name for name in SCENARIOS if name not in ALWAYS]
 BY_SCENARIOS = [name for name, plant in BATCH_PLANTS.items() if not plant.sweep]
 
+EXPIRED = """\
+[[quarantine]]
+goal = "G0.2b"
+owner = "anna"
+reason = "it fails now and then"
+hypothesis = "the validator is killed too late"
+seen = 2026-01-10
+filed = 2026-01-10
+expires = 2026-01-15
+"""
+
 
 @pytest.mark.parametrize("name", [*ALWAYS, *sampled(OTHERS, every=12)])
 def test_healthy_longboat_gives_no_alarm(tmp_path: Path, name: str) -> None:
@@ -41,12 +52,21 @@ def test_a_plant_is_found_by_its_rule(tmp_path: Path, name: str) -> None:
 def test_a_goal_and_its_gates(tmp_path: Path) -> None:
     healthy = run_mutiny(tmp_path, "accept", "--goal", "G0.2b")
     assert healthy.code == 0, healthy.stdout + healthy.stderr
-    planted = run_mutiny(tmp_path, "accept", "--goal", "G0.2b", "--plant", "validator-error-passes")
+    quarantine = tmp_path / "quarantine.toml"
+    quarantine.write_text(EXPIRED, encoding="utf-8")
+    planted = run_mutiny(
+        tmp_path,
+        *("accept", "--goal", "G0.2b", "--plant", "validator-error-passes"),
+        *("--quarantine", "quarantine.toml"),
+    )
     assert planted.code == 5, planted.stdout + planted.stderr
     latest = tmp_path / "chaos_runs" / "latest"
     told = json.loads((latest / "gates.json").read_text(encoding="utf-8"))
     assert told["passed"] is False
     assert told["goals"][0]["rules"] == ["batch.validated"]
+    failed = {gate["name"]: gate["text"] for gate in told["gates"] if not gate["passed"]}
+    assert set(failed) == {"no-merge safety", "flakes", "quarantine"}
+    assert "quarantine.toml:1: the quarantine of G0.2b has expired" in failed["quarantine"]
     assert "G0.2b" in (latest / "matrix.md").read_text(encoding="utf-8")
     assert "G0.2b" in (latest / "matrix.html").read_text(encoding="utf-8")
 

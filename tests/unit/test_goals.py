@@ -90,6 +90,13 @@ def test_an_id_is_of_one_goal_only(tmp_path: Path) -> None:
         load_goals(tmp_path, CONTRACT)
 
 
+def test_goals_that_are_not_there(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no such goal"):
+        load_goals(tmp_path / "missing", CONTRACT)
+    with pytest.raises(UsageError, match="no goals ship for the contract plain"):
+        load_goals(shipped() / "plain", "plain")
+
+
 def test_goals_can_be_chosen() -> None:
     goals = shipped_goals()
     assert [goal.id for goal in accept.chosen(goals, ["G0.1"], [])] == ["G0.1"]

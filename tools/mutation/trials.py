@@ -56,6 +56,12 @@ _OPERATIONS = {
     "board-restore": "Restore",
     "board-elect": "Elect",
     "board-repair": "Repair",
+    "batch-init": "Init",
+    "batch-plan": "Plan",
+    "batch-run": "Run",
+    "batch-resume": "Resume",
+    "batch-clean": "Clean",
+    "batch-set": "SetTaskStatus",
     "broker": "Claim",
     "crew": "AddTask",
 }

@@ -18,6 +18,8 @@ SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}\Z")
 class StateUnreadable(LongboatError):
     """A run's state is no state; nothing is invented in its place."""
 
+    exit_code = 2
+
 
 class Task(NamedTuple):
     """One task of a plan, and how far it is."""

@@ -34,6 +34,10 @@ def shipped() -> Path:
 
 def load_goals(folder: Path, contract: str) -> list[Goal]:
     """All goals of a folder, or of one file, in the order of tier and id."""
+    if not folder.exists():
+        own = folder.parent == shipped()
+        told = f"no goals ship for the contract {contract}; name yours with --goals"
+        raise UsageError(told if own else f"{folder}: there is no such goal, and no such folder")
     files = sorted(folder.glob("*.yaml")) if folder.is_dir() else [folder]
     if not files:
         raise UsageError(f"{folder}: there is no goal (*.yaml) in it")
