@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @click.option(
     "--slower",
     type=values.NumberRange(1, 1000),
-    default=100.0,
+    default=200.0,
     show_default=True,
     help="So many percent slower than the baseline is a regression.",
 )

@@ -101,7 +101,7 @@ class Wish:
     flake_runs: int = 1
     quarantine: Path | None = None
     baseline: Path | None = None
-    slower: float = 100.0
+    slower: float = 200.0
     jobs: int | None = None
 
 
