@@ -133,11 +133,12 @@ def command(
 def _keep(result: Exploration, seeds: int, progress: Progress) -> None:
     """What was covered and found, as JSON in the directory of the exploration."""
     from mutiny.engine.rundir import RunDirectory
+    from mutiny.modes.series import word_of
 
     directory = RunDirectory(progress.directory)
     directory.write_json(directory.path / "exploration.json", result.as_json())
     note = f"{result.operations} operations, {len(result.failures)} not passed"
-    progress.tell(result.sequences, seeds, note, result.verdicts, verdict=result.verdict.value)
+    progress.tell(result.sequences, seeds, note, result.verdicts, verdict=word_of(result.verdict))
 
 
 def _tell(result: Exploration, first: int, coverage: bool) -> None:

@@ -133,6 +133,7 @@ def _swept(
 def _write(sweep: Sweep, progress: Progress) -> Path:
     """Keep the sweep as JSON and as a picture."""
     from mutiny.engine.rundir import RunDirectory
+    from mutiny.modes.series import word_of
     from mutiny.report.page import links_to
     from mutiny.report.sweep_page import render
 
@@ -144,7 +145,7 @@ def _write(sweep: Sweep, progress: Progress) -> Path:
     directory.write_text(page, render(sweep, links))
     counts = Counter(point.verdict.value for point in sweep.points)
     tried = len(sweep.points)
-    progress.tell(tried, tried + sweep.left_out, "", counts, verdict=sweep.verdict.value)
+    progress.tell(tried, tried + sweep.left_out, "", counts, verdict=word_of(sweep.verdict))
     return page
 
 

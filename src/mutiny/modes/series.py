@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from mutiny import stopping
 from mutiny.engine.progress import Progress
 from mutiny.engine.rundir import RunDirectory
 from mutiny.errors import MutinyError
+from mutiny.model.verdict import Verdict
 from mutiny.modes.bench import Bench
 
 
@@ -27,6 +29,12 @@ def progress_of(
         seed,
         unit,
     )
+
+
+def word_of(verdict: Verdict) -> str:
+    """The verdict of what is over; what was stopped before its end has passed nothing."""
+    stopped = stopping.asked() and verdict is Verdict.SUCCESS
+    return (Verdict.INCONCLUSIVE if stopped else verdict).value
 
 
 @contextmanager
