@@ -15,6 +15,7 @@ from mutiny.cli.options import (
     bench_options,
     choose_seed,
     json_option,
+    junit_option,
     minimise_options,
 )
 from mutiny.cli.output import echo
@@ -51,7 +52,7 @@ def command() -> None:
 )
 @bench_options
 @click.option("--seed", type=values.SEED, help="Seed of all choices; the file's, else printed.")
-@click.option("--junit", type=values.PATH, help="Write JUnit XML of all to a file.")
+@junit_option
 @json_option
 @minimise_options
 def run_command(
@@ -196,12 +197,10 @@ def _table(reports: list[ExperimentReport]) -> None:
 
 
 def _write_junit(path: Path, reports: list[ExperimentReport]) -> None:
-    from mutiny.engine.rundir import storing
-    from mutiny.report.experiment_markdown import junit
+    from mutiny.report.experiment_markdown import case_of
+    from mutiny.report.junit import write_junit
 
-    with storing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(junit(reports), encoding="utf-8")
+    write_junit(path, "mutiny experiments", [case_of(report) for report in reports])
 
 
 @command.command("check")

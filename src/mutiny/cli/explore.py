@@ -14,6 +14,7 @@ from mutiny.cli.options import (
     Shrinking,
     choose_seed,
     json_option,
+    junit_option,
     known_option,
     minimise_options,
     target_options,
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
 )
 @click.option("--coverage/--no-coverage", default=True, help="Print what was covered.")
 @known_option
+@junit_option
 @json_option
 @minimise_options
 def command(
@@ -71,6 +73,7 @@ def command(
     only_print: bool,
     coverage: bool,
     known: Path | None,
+    junit: Path | None,
     as_json: bool,
     shrinking: Shrinking,
 ) -> int:
@@ -99,7 +102,7 @@ def command(
     first = choose_seed(seed)
     if only_print:
         return _print(bench, first, ops, as_json=as_json)
-    if seeds == 1 and not as_json:
+    if seeds == 1 and not as_json and junit is None:
         return _single(bench, first, ops, coverage)
     limit_s = minutes * 60 if minutes else None
     title = f"{seeds} seeds from {first}"
@@ -123,6 +126,10 @@ def command(
             watch=watch,
         )
         _keep(result, seeds, progress)
+    if junit is not None:
+        from mutiny.report.junit import write_junit
+
+        write_junit(junit, "mutiny explore", result.cases)
     if as_json:
         tell_tried("explore", bench, result.verdict, result.as_json(), first)
     else:

@@ -180,6 +180,11 @@ def make_bench(
     return Bench(found, root, budget)
 
 
+junit_option = click.option(
+    "--junit",
+    type=values.PATH,
+    help="Write JUnit XML to a file: one case a run; what proved nothing is skipped, never passed.",
+)
 known_option = click.option(
     "--known",
     type=click.Path(dir_okay=False, path_type=Path),

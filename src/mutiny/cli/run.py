@@ -13,6 +13,7 @@ from mutiny.cli.options import (
     Shrinking,
     choose_seed,
     json_option,
+    junit_option,
     known_option,
     minimise_options,
     target_options,
@@ -47,6 +48,7 @@ from mutiny.cli.output import echo
     help="Every step, or one line a scenario. Default: steps when there is one scenario.",
 )
 @known_option
+@junit_option
 @json_option
 @minimise_options
 def command(
@@ -59,6 +61,7 @@ def command(
     rounds: int,
     verbose: bool | None,
     known: Path | None,
+    junit: Path | None,
     as_json: bool,
     shrinking: Shrinking,
 ) -> int:
@@ -103,6 +106,10 @@ def command(
         rounds=times,
         collect=outcomes,
     )
+    if junit is not None:
+        from mutiny.report.junit import write_junit
+
+        write_junit(junit, "mutiny run", total.cases)
     if as_json:
         told = {
             "runs": outcomes,

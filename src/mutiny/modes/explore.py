@@ -20,6 +20,7 @@ from mutiny.engine.loop import Outcome
 from mutiny.model.verdict import Verdict, worst
 from mutiny.modes.behind import Tried, run_behind
 from mutiny.modes.bench import Assignment, Bench
+from mutiny.report.junit import Case, case_of
 
 Cell = tuple[str, str, str, str]
 
@@ -31,6 +32,9 @@ class Exploration:
     verdicts: Counter[str] = field(default_factory=Counter)
     coverage: Counter[Cell] = field(default_factory=Counter)
     failures: list[tuple[int, Outcome]] = field(default_factory=list)
+    target: str = ""
+    cases: list[Case] = field(default_factory=list)
+    """Every sequence by its seed; those that ended with a known finding are not among them."""
     causes: Causes = field(default_factory=Causes)
     known: Counter[Known] = field(default_factory=Counter)
     """How often each known finding was met."""
@@ -47,6 +51,7 @@ class Exploration:
         if tried.only_known:
             self.coverage.update(cells(outcome.steps))
             return
+        self.cases.append(case_of(f"seed {seed}", self.target, outcome))
         self.verdicts[outcome.verdict.value] += 1
         self.operations += len(outcome.steps)
         self.own_ms += sum(step.own_ms for step in outcome.steps[1:])
@@ -57,6 +62,9 @@ class Exploration:
 
     @property
     def verdict(self) -> Verdict:
+        """Of everything but the known findings: where nothing else was met, nothing new was."""
+        if self.known and not self.verdicts:
+            return Verdict.SUCCESS
         return worst(Verdict(name) for name in self.verdicts)
 
     def as_json(self) -> dict[str, object]:
@@ -113,7 +121,7 @@ def explore(
     A sequence that shows nothing is no failure: the next seed may show something.
     """
     contract = bench.target.contract()
-    result = Exploration()
+    result = Exploration(target=bench.target.name)
     bench = replace(bench, causes=result.causes)
     waiting = iter(seeds)
     running: dict[Future[Tried], int] = {}

@@ -18,6 +18,7 @@ from mutiny.model.operation import Operation
 from mutiny.model.verdict import Verdict, worst
 from mutiny.modes.behind import run_behind
 from mutiny.modes.bench import Assignment, Bench
+from mutiny.report.junit import Case, case_of
 from mutiny.report.summary import summary
 
 
@@ -82,42 +83,43 @@ def run_scenarios(
     collect: list[dict[str, Any]],
 ) -> Total:
     """Run them all."""
-    verdicts: list[Verdict] = []
+    cases: list[Case] = []
     causes, known = Causes(), Counter[Known]()
     bench = replace(bench, causes=causes)
-    for round_number in range(rounds):
-        for name, operations in scenarios.items():
-            assignment = Assignment(operations, name, seed + round_number)
-            tried = run_behind(
-                bench,
-                assignment,
-                lambda one, kind: run_one(bench, one, show, kind or "Scenario"),
-            )
-            outcome = tried.outcome
-            known.update(entry for entry, _ in tried.met)
-            if not tried.only_known:
-                verdicts.append(outcome.verdict)
-                causes.add(name, outcome)
-            record = summary(
-                outcome, bench.target.contract(), name, assignment.seed, outcome.replay
-            )
-            collect.append({**record, "directory": str(outcome.directory.path)})
-            if stopping.asked() or (fail_fast and outcome.verdict.stops_run):
-                break
+    rows = ((number, *one) for number in range(rounds) for one in scenarios.items())
+    for number, name, operations in rows:
+        assignment = Assignment(operations, name, seed + number)
+        tried = run_behind(
+            bench,
+            assignment,
+            lambda one, kind: run_one(bench, one, show, kind or "Scenario"),
+        )
+        outcome = tried.outcome
+        known.update(entry for entry, _ in tried.met)
+        record = summary(outcome, bench.target.contract(), name, assignment.seed, outcome.replay)
+        collect.append({**record, "directory": str(outcome.directory.path)})
+        failed = False
+        if not tried.only_known:
+            cases.append(case_of(name, bench.target.name, outcome))
+            causes.add(name, outcome)
+            failed = outcome.verdict.stops_run
+        if stopping.asked() or (fail_fast and failed):
+            break
     show.total(collect, causes, known)
-    return Total(_worst(verdicts, known), causes, known)
+    return Total(cases, causes, known)
 
 
 @dataclass(frozen=True)
 class Total:
     """What many runs came to."""
 
-    verdict: Verdict
-    """Of everything but the known findings."""
+    cases: Sequence[Case]
+    """Each run by its name; those that ended with a known finding are not among them."""
     causes: Causes
     known: Counter[Known]
 
-
-def _worst(verdicts: Sequence[Verdict], known: Counter[Known]) -> Verdict:
-    """Where nothing but known findings was met, nothing new was."""
-    return Verdict.SUCCESS if known and not verdicts else worst(verdicts)
+    @property
+    def verdict(self) -> Verdict:
+        """Of everything but the known findings: where nothing else was met, nothing new was."""
+        verdicts = [case.verdict for case in self.cases]
+        return Verdict.SUCCESS if self.known and not verdicts else worst(verdicts)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mutiny.model.duration import show_duration
-from mutiny.report.escape import defused, escape
+from mutiny.model.verdict import Verdict
+from mutiny.report.escape import defused
+from mutiny.report.junit import Case, suite
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from mutiny.report.experiment import ExperimentReport, FaultRecord, Score
 
@@ -140,40 +142,16 @@ def _steps(report: ExperimentReport) -> Iterator[str]:
         )
 
 
-def junit(reports: Sequence[ExperimentReport]) -> str:
-    """JUnit XML: one test case an experiment; inconclusive is skipped, never passed."""
-    failures = sum(1 for report in reports if report.exit_code in (1, 4))
-    skipped = sum(1 for report in reports if report.verdict == "inconclusive")
-    total = sum(report.duration_s for report in reports)
-    lines = [
-        '<?xml version="1.0" encoding="UTF-8"?>',
-        f'<testsuite name="mutiny experiments" tests="{len(reports)}" failures="{failures}" '
-        f'skipped="{skipped}" errors="0" time="{total:.3f}">',
-    ]
-    for report in reports:
-        name, target = _quoted(_xml(report.name)), _quoted(_xml(report.target))
-        lines.append(f'  <testcase name={name} classname={target} time="{report.duration_s:.3f}">')
-        if report.verdict == "inconclusive":
-            lines.append(f"    <skipped message={_quoted(_xml(report.reason))}/>")
-        elif report.exit_code != 0:
-            kind = report.findings[0].rule if report.findings else report.verdict
-            lines.append(
-                f"    <failure type={_quoted(kind)} message={_quoted(_xml(report.reason))}>"
-                f"{escape(_xml(markdown(report)))}</failure>"
-            )
-        lines.append("  </testcase>")
-    lines.append("</testsuite>")
-    return "\n".join(lines) + "\n"
-
-
-def _quoted(text: str) -> str:
-    """A text as an XML attribute. (`xml.sax` would load half of the network library.)"""
-    return '"' + escape(text).replace("\n", "&#10;") + '"'
-
-
-def _xml(text: str) -> str:
-    """Without the control characters that XML cannot carry."""
-    return "".join(
-        char if char in "\n\t" or (ord(char) >= 32 and ord(char) not in (0xFFFE, 0xFFFF)) else "?"
-        for char in text
+def case_of(report: ExperimentReport) -> Case:
+    """An experiment as a test case for JUnit."""
+    verdict = Verdict(report.verdict)
+    rule = report.findings[0].rule if report.findings else report.verdict
+    details = markdown(report) if report.exit_code else ""
+    return Case(
+        report.name, report.target, verdict, report.duration_s, report.reason, rule, details
     )
+
+
+def junit(reports: Sequence[ExperimentReport]) -> str:
+    """JUnit XML: one test case an experiment."""
+    return suite("mutiny experiments", [case_of(report) for report in reports])

@@ -1,0 +1,91 @@
+"""JUnit XML, which every CI can read: one test case a run; what proved nothing is skipped, never passed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mutiny.engine.loop import Outcome
+from mutiny.engine.rundir import storing
+from mutiny.model.verdict import Verdict
+from mutiny.report.escape import escape
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run as a test case."""
+
+    name: str
+    group: str
+    """What was tested: the target."""
+    verdict: Verdict
+    seconds: float
+    reason: str = ""
+    rule: str = ""
+    details: str = ""
+    """What a reader of a failed case wants to see below its reason."""
+
+
+def case_of(name: str, target: str, outcome: Outcome) -> Case:
+    """A run of the one loop as a test case."""
+    replay = outcome.directory.replay_path
+    told = f"report: {outcome.directory.report_path}\nreplay: mutiny replay {replay}\n"
+    return Case(
+        name,
+        target,
+        outcome.verdict,
+        outcome.duration_s,
+        outcome.reason,
+        outcome.rule or "",
+        told if outcome.verdict.stops_run else "",
+    )
+
+
+def suite(name: str, cases: Sequence[Case]) -> str:
+    """All cases as one suite."""
+    failures = sum(_failed(case) for case in cases)
+    skipped = sum(case.verdict is Verdict.INCONCLUSIVE for case in cases)
+    total = sum(case.seconds for case in cases)
+    lines = [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        f'<testsuite name={_quoted(name)} tests="{len(cases)}" failures="{failures}" '
+        f'skipped="{skipped}" errors="0" time="{total:.3f}">',
+    ]
+    for case in cases:
+        own, group = _quoted(case.name), _quoted(case.group)
+        lines.append(f'  <testcase name={own} classname={group} time="{case.seconds:.3f}">')
+        if case.verdict is Verdict.INCONCLUSIVE:
+            lines.append(f"    <skipped message={_quoted(case.reason)}/>")
+        elif _failed(case):
+            kind = _quoted(case.rule or case.verdict.value)
+            details = escape(_carried(case.details))
+            lines.append(
+                f"    <failure type={kind} message={_quoted(case.reason)}>{details}</failure>"
+            )
+        lines.append("  </testcase>")
+    return "\n".join([*lines, "</testsuite>", ""])
+
+
+def write_junit(path: Path, name: str, cases: Sequence[Case]) -> None:
+    """The same, into a file."""
+    with storing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(suite(name, cases), encoding="utf-8")
+
+
+def _failed(case: Case) -> bool:
+    return case.verdict.stops_run and case.verdict is not Verdict.INCONCLUSIVE
+
+
+def _quoted(text: str) -> str:
+    """A text as an XML attribute. (`xml.sax` would load half of the network library.)"""
+    return '"' + escape(_carried(text)).replace("\n", "&#10;") + '"'
+
+
+def _carried(text: str) -> str:
+    """Without the control characters that XML cannot carry."""
+    return "".join(
+        char if char in "\n\t" or (ord(char) >= 32 and ord(char) not in (0xFFFE, 0xFFFF)) else "?"
+        for char in text
+    )
