@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
+from test_causes import failed
+
 from mutiny.contracts.workers import operations as op
 from mutiny.model.verdict import Verdict
 from mutiny.report.junit import Case, case_of, suite
-from test_causes import failed
 
 
 def cases_in(text: str) -> list[tuple[str | None, list[str]]]:

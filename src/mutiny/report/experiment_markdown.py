@@ -10,7 +10,7 @@ from mutiny.report.escape import defused
 from mutiny.report.junit import Case, suite
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from mutiny.report.experiment import ExperimentReport, FaultRecord, Score
 
