@@ -70,6 +70,12 @@ def main(arguments: list[str]) -> int:
 
         kind = "no_space" if is_full(error) else "system"
         answer = Refused(kind, f"The system refused: {error}").answer()
+    except Exception as error:
+        if os.environ.get("LONGBOAT_DEBUG"):
+            raise
+        text = f"internal error: {error!r} (please report; LONGBOAT_DEBUG=1)"
+        sys.stderr.write(f"longboat session: {text}\n")
+        return 70
     sys.stdout.buffer.write(json.dumps(answer, ensure_ascii=False).encode() + b"\n")
     sys.stdout.flush()
     if answer.get("ok", True):

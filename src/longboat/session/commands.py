@@ -22,7 +22,7 @@ from longboat.session.logs import Lines
 from longboat.session.repository import Repository
 from longboat.session.site import first_state, payload_of
 from longboat.session.values import CHECKS, ENDED, Json, Refused, check_name
-from longboat.workers.store import replace_file
+from longboat.workers.store import replace_file, sync_directory
 
 _LOCK_S = 60.0
 _LOOKS = ("status", "health", "metrics")
@@ -59,7 +59,13 @@ def start(
         "phases": [phase.name for phase in project.phases],
         "checkpoint": 0,
     }
-    return {**known, "pid": _supervise(session, foreground=foreground)}
+    try:
+        return {**known, "pid": _supervise(session, foreground=foreground)}
+    except (Refused, OSError):
+        # It never ran: a refusal must leave nothing that could be taken for a session.
+        os.unlink(session.file("session.json"))
+        sync_directory(session.directory)
+        raise
 
 
 def _busy_s(home: Home) -> float:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import copy
 import os
+import sys
 import time
 
+from longboat.board.files import sweep
 from longboat.planting import planted
 from longboat.session.checkpoints import Chain, Checkpoints, Found, Invalid
 from longboat.session.crew import MARK, end_carriers
@@ -75,6 +77,8 @@ def restore(session: Session, number: int | None, lock: int) -> Json:
         raise Refused("finished", text)
     if not planted("session-survivors-left"):
         end_carriers({MARK: session.mark})
+    for directory in (session.directory, session.checkpoints.directory):
+        sweep(directory)
     repository = Repository(session.file("project"), lock)
     wanted_commit = chain.payload["git_commit"]
     commit = repository.put_back(chain.payload["file_system_state"], wanted_commit)
@@ -105,11 +109,15 @@ def _settle(payload: Json) -> None:
 
 
 def _tell(session: Session, chain: Chain, fell_back: list[Json], renewed: bool) -> None:
-    events = Lines(session.file("events.jsonl"))
+    """Into the log. It is restored by now: what cannot be written there is in the answer all the same."""
     known = {"ts": round(time.time(), 3), "at": chain.payload["elapsed_s"], "life": lives(session)}
     known["session"] = session.name
-    for row in fell_back:
-        events.say({**known, "type": "checkpoint.invalid", **row})
     more = {"checkpoint": chain.payload["number"], "deltas": chain.deltas, "fell_back": fell_back}
-    events.say({**known, "type": "session.restore", **more, "repository_renewed": renewed})
-    events.close()
+    try:
+        events = Lines(session.file("events.jsonl"))
+        for row in fell_back:
+            events.say({**known, "type": "checkpoint.invalid", **row})
+        events.say({**known, "type": "session.restore", **more, "repository_renewed": renewed})
+        events.close()
+    except OSError as error:
+        sys.stderr.write(f"longboat session: the log could not be written: {error}\n")

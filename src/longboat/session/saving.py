@@ -157,7 +157,11 @@ class Saving:
         wrong = problems(payload)
         if wrong and not planted("session-field-missing", "session-not-committed"):
             raise Invalid(f"checkpoint {number} would not be valid: {'; '.join(wrong)}")
-        written = site.session.checkpoints.write(payload)
+        try:
+            written = site.session.checkpoints.write(payload)
+        except OSError:
+            site.session.checkpoints.remove(number)  # not surely on the disk: it was never made
+            raise
         site.rebase(payload, written)
         self.arm()
         known = {"checkpoint": number, "trigger": trigger, "digest": written}

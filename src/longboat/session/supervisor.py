@@ -300,9 +300,8 @@ class Supervisor:
 
     def _stop(self, reply: Reply) -> None:
         """In good order: quiet, a last checkpoint, the end."""
-        before = self.site.state["status"], self.site.state["reason"]
-        if before[0] == "paused":
-            self.site.clock.resume()
+        was_paused = self.site.state["status"] == "paused"
+        self.site.clock.resume()
 
         def stopped(made: Json) -> None:
             if made.get("ok", True):
@@ -310,7 +309,8 @@ class Supervisor:
                 self.over = True
                 reply({**made, "status": "stopped"})
             else:
-                self.site.state["status"], self.site.state["reason"] = before
+                if was_paused:
+                    self.site.clock.pause()
                 reply(made)
 
         self.work.halted = True
