@@ -256,7 +256,9 @@ def test_the_page_loads_nothing_and_escapes_everything() -> None:
         "<b>" not in text.partition("<body>")[2].replace("<b>12.5", "").split("Name &lt;b&gt;")[0]
     )
     assert "Name &lt;b&gt;" in text
-    assert text.count("<svg") == 4
+    assert (text.count("<svg width"), text.count('role="img"')) == (3, 1), (
+        "scores, and the time line"
+    )
 
 
 def test_a_page_without_anything_is_a_page() -> None:
