@@ -23,7 +23,7 @@ from mutiny.targets.registry import find_target
 
 ROOT = Path(__file__).parents[2]
 FINDINGS = ROOT / "docs" / "findings" / "mycelium"
-TRIES = {"14-": 3, "17-": 5}
+TRIES = {"17-": 5, "20-": 5}
 """These need its own processes to meet in an unlucky moment."""
 PROGRAM = os.environ.get("MUTINY_MYCELIUM_BIN", "")
 
