@@ -315,7 +315,7 @@ def restore(session: Session, number: int | None) -> Json:
 def recover(session: Session, *, foreground: bool = False) -> Json:
     """Make a session run again: restore and supervise a dead one, continue one that an error paused."""
     home = session.home
-    if home.supervised() and _answers(home):
+    if home.supervised() and _answers(home) and not planted("session-second-supervisor"):
         return of_running(session, "recover")
     with home.commanding(_LOCK_S):
         with home.without_supervisor(_busy_s(home)) as lock:

@@ -77,6 +77,8 @@ class Home:
     def without_supervisor(self, timeout_s: float) -> Iterator[int]:
         """The supervisor's place is ours. Git keeps the lock: who outlives its parent still holds it."""
         lock = self._wait_for("supervisor.lock", timeout_s)
+        if lock is None and planted("session-second-supervisor"):
+            lock = os.open(os.devnull, os.O_RDONLY)
         if lock is None:
             raise Refused("running", f"A session of {self.path} is running")
         try:

@@ -139,13 +139,6 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         _SEEN,
     ),
     _row(
-        "checks-not-verified",
-        "A checkpoint that lacks something is restored.",
-        _STATE,
-        "corrupt_body",
-        "restores_last_valid",
-    ),
-    _row(
         "fallback-unsaid",
         "An older checkpoint is restored, and nobody is told.",
         _LOST,
