@@ -44,9 +44,8 @@ class Attempt(NamedTuple):
         return os.waitstatus_to_exitcode(os.waitpid(self.identity.pid, 0)[1])
 
 
-def started(office: Office, spawn: Spawn, argv: list[str], mark: str) -> Attempt:
+def started(office: Office, spawn: Spawn, number: int, argv: list[str], mark: str) -> Attempt:
     """Everything that an attempt needs, and its process behind the gate."""
-    number = spawn.attempt + 1
     folder, cwd = office.file("runs", f"s{spawn.id}"), office.file("agents", spawn.agent)
     files.make_directory(folder)
     files.make_directory(cwd)
@@ -112,7 +111,7 @@ def _become(
     """In the child: wait, and become the provider; or never."""
     try:
         os.setpgid(0, 0)
-        if not planted("orphans-left"):
+        if not planted("orphans-left", "stop-asks-only"):
             _libc.prctl(_SET_DEATH_SIGNAL, signal.SIGKILL)  # nobody works without a supervisor
         os.close(gate)
         if os.read(opened[3], 2) == b"go":

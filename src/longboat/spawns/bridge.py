@@ -57,6 +57,8 @@ def send(office: Office, channel: str, text: str, sender: str) -> Answer:
             busy = {row.agent.lower() for row in flow.ledger.spawns(*LIVE, channel=channel)}
             agents = {name: None if name in busy else one for name, one in agents.items()}
         rows = [flow.mention(message, agent, by) for agent in agents.values() if agent is not None]
+    if ended and planted("end-kills-runs"):
+        ending.end_runs_of(office, message)
     return {
         "ok": True,
         "message": message.id,

@@ -17,6 +17,7 @@ from longboat.spawns.ledger import (
     QUEUED,
     RUNNING,
     STOPPED,
+    Message,
     Spawn,
 )
 from longboat.spawns.office import Office
@@ -75,9 +76,9 @@ def stop(office: Office, names: list[str]) -> list[str]:
             if spawn.status not in OPEN:
                 text = f"Run s{spawn.id} is {spawn.status} already; nothing was stopped"
                 raise Refused("not_running", text)
-        if planted("stop-by-agent"):
-            agents = {spawn.agent for spawn in wanted}
-            wanted = [one for one in flow.ledger.spawns(*OPEN) if one.agent in agents]
+        if planted("stop-by-channel"):
+            places = {spawn.channel for spawn in wanted}
+            wanted = [one for one in flow.ledger.spawns(*OPEN) if one.channel in places]
         _wish(office, wanted)
     return finish_stops(office, [spawn.id for spawn in wanted])
 
@@ -117,6 +118,14 @@ def finish_stops(office: Office, numbers: list[int]) -> list[str]:
     return [f"s{number}" for number in numbers]
 
 
+def end_runs_of(office: Office, message: Message) -> None:
+    """Plants only: whoever still works for a conversation dies with it."""
+    for spawn in office.ledger.spawns(RUNNING):
+        provider = spawn.provider_process
+        if spawn.root == message.root and spawn.id != message.spawn and provider is not None:
+            send(provider, signal.SIGKILL)
+
+
 # --- what was found dead -----------------------------------------------------------------------------
 
 
@@ -132,9 +141,6 @@ def heal(office: Office) -> dict[str, list[str]]:
             went["stopped"] += finish_stops(office, [spawn.id])
         elif dead and not (spawn.status == PENDING and planted("pending-forgotten")):
             _after_death(office, spawn, went)
-        elif spawn.status == PENDING and planted("every-command-starts-pending"):
-            with office.change() as flow:
-                flow.starter.supervise(spawn)
     return went
 
 
@@ -145,10 +151,10 @@ def cleanup(office: Office) -> dict[str, list[str]]:
             for spawn in flow.ledger.spawns(COMPLETED):
                 flow.ledger.move(spawn.id, FAILED, "", reason="its process is dead")
     if planted("cleanup-takes-silent-for-dead"):
-        for spawn in office.ledger.spawns(RUNNING):
-            if spawn.session is None and spawn.supervisor is not None:
-                send(spawn.supervisor, signal.SIGKILL)
-                wait_dead([spawn.supervisor], _SURELY_S)
+        with office.change() as flow:
+            for spawn in flow.ledger.spawns(RUNNING):
+                if not flow.ledger.posted(spawn.id):
+                    flow.ledger.move(spawn.id, FAILED, "", reason="it has said nothing")
     return heal(office)
 
 

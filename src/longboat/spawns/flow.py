@@ -108,7 +108,7 @@ class Flow:
 
     def _hinders_retry(self, spawn: Spawn) -> str:
         """Why a failed attempt is the last one; nothing: it is not."""
-        often = 1000 if planted("retries-without-end") else self.settings.retries
+        often = self.settings.retries + (4 if planted("retries-miscounted") else 0)
         if not spawn.attempt or spawn.attempt > often or planted("no-retry"):
             return "often enough"  # what could not even begin is not tried again
         if self.ledger.posted(spawn.id) and not planted("retry-after-effect"):

@@ -8,6 +8,7 @@ import time
 
 from longboat.board.values import Answer
 from longboat.planting import planted
+from longboat.spawns import bridge
 from longboat.spawns.ledger import LIVE, OPEN, RUNNING, Spawn, name_of
 from longboat.spawns.office import Office
 from longboat.workers.processes import is_alive
@@ -26,9 +27,9 @@ def health(office: Office) -> Answer:
         if found is None or office.ledger.fresh(seen.id) != seen:
             continue  # it went on while we looked
         problem, text, age_s = found
-        if planted("health-writes"):
+        if planted("health-posts"):
             with office.change() as flow:
-                flow.ledger.set(seen.id, reason=problem)
+                bridge.post(office, flow, seen.channel, f"s{seen.id}: {text}", "health")
         problems.append(
             {
                 "id": name_of(seen.id),

@@ -56,6 +56,14 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         _KILLED,
         _KNOWN,
         "cascade",
+        "spawns.mention_runs",
+    ),
+    (
+        "end-kills-runs",
+        "When the conversation ends, whoever still works for it is killed.",
+        _KILLED,
+        _KNOWN,
+        "human_ends",
         "spawns.outlives_starter",
     ),
     (
@@ -99,8 +107,8 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "spawns.retries",
     ),
     (
-        "retries-without-end",
-        "A run that always fails is tried for ever.",
+        "retries-miscounted",
+        "A run that always fails is tried far more often than it is said.",
         _RUNAWAY,
         "buzz#5557, RepoLens#109",
         "never_works",
@@ -120,7 +128,7 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "stuck worker",
         _SEEN,
         "timeout",
-        "spawns.outlives_starter",
+        "spawns.recovers",
     ),
     (
         "stdin-left-open",
@@ -195,11 +203,11 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "spawns.only_mentions",
     ),
     (
-        "every-command-starts-pending",
-        "Each command starts what is pending once more, and nobody looks whose it is.",
+        "attempt-not-counted",
+        "The second attempt has the number of the first one.",
         _TWICE,
         "agent-orchestrator#356",
-        "several_mentions",
+        "second_try",
         "spawns.run_once",
     ),
     (
@@ -243,8 +251,8 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "spawns.stop_stops",
     ),
     (
-        "stop-by-agent",
-        "Stop ends all runs of the agent, in every channel.",
+        "stop-by-channel",
+        "Stop ends all runs of the channel.",
         _KILLED,
         _KNOWN,
         "stop_one_of_two",
@@ -260,7 +268,7 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
     ),
     (
         "cleanup-takes-silent-for-dead",
-        "Clean-up ends what has no session file yet.",
+        "Clean-up calls failed what has not said anything yet.",
         _KILLED,
         _KNOWN,
         "cleanup_spares_the_living",
@@ -275,12 +283,12 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "spawns.health_true",
     ),
     (
-        "health-writes",
-        "Health writes what it finds into the runs.",
+        "health-posts",
+        "Health says what it finds in the channel, though it should only look.",
         _TRUTH,
         _KNOWN,
         "hangs",
-        "spawns.looks_only",
+        "spawns.messages_kept",
     ),
     (
         "text-cut-at-mention",

@@ -90,9 +90,7 @@ class Supervisor:
     def _mine(self, status: str) -> Spawn | None:
         """The run, when it has this status and is ours to look after."""
         spawn = self.office.ledger.spawn(self.number)
-        if spawn is None or spawn.status != status:
-            return None
-        ours = spawn.supervisor == self.myself or planted("every-command-starts-pending")
+        ours = spawn is not None and spawn.status == status and spawn.supervisor == self.myself
         return spawn if ours else None
 
     def _rest(self) -> None:
@@ -104,10 +102,11 @@ class Supervisor:
     # --- one attempt ------------------------------------------------------------------------------
 
     def _attempt(self, spawn: Spawn, argv: list[str]) -> None:
-        mark = mark_of(self.office.ledger, spawn, spawn.attempt + 1)
-        attempt = started(self.office, spawn, argv, mark)
+        number = 1 if planted("attempt-not-counted") else spawn.attempt + 1
+        mark = mark_of(self.office.ledger, spawn, number)
+        attempt = started(self.office, spawn, number, argv, mark)
         try:
-            running = self._begin(attempt)
+            running = self._begin(attempt, number)
         except BaseException:
             attempt.abandon()
             raise
@@ -118,7 +117,7 @@ class Supervisor:
         ended = self._wait(running, attempt, mark)
         self._finish(running, ended)
 
-    def _begin(self, attempt: Attempt) -> Spawn | None:
+    def _begin(self, attempt: Attempt, number: int) -> Spawn | None:
         """Write down who is about to work; None: it must not begin any more."""
         with self.office.change() as flow:
             spawn = self._mine(PENDING)
@@ -128,8 +127,8 @@ class Supervisor:
             flow.ledger.move(
                 spawn.id,
                 RUNNING,
-                f"{spawn.attempt + 1} {attempt.identity.pid} {attempt.identity.start}",
-                attempt=spawn.attempt + 1,
+                f"{number} {attempt.identity.pid} {attempt.identity.start}",
+                attempt=number,
                 reason="",
                 session=None,
                 session_file=None,
