@@ -66,6 +66,7 @@ ABOUT: dict[str, str] = {
     "start_after_session_died": "A task for a worker whose session has just died.",
     "message_in_review": "A message to a worker that waits for review is worked on and shown.",
     "repaired_when_well": "A repair of what is well changes nothing.",
+    "state_repaired": "A state that was destroyed while no daemon ran is repaired, then used.",
     "upstream_while_down": "The user's branch moves on while everything is down.",
     "nuke_beside_looks": "A worker is nuked while others ask for the status.",
     "foreign_words": "Long texts that are not ASCII.",

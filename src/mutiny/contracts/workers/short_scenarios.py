@@ -9,6 +9,7 @@ from __future__ import annotations
 from mutiny.contracts.workers.operations import (
     Accept,
     Add,
+    CorruptState,
     Doctor,
     Down,
     Init,
@@ -53,6 +54,10 @@ SHORT_SCENARIOS: dict[str, Sequence_] = {
     "repaired_when_well": (
         *(*_IDLE, Doctor(repair=True, yes=True), Status(), Doctor()),
         *(Start("alpha", "Create test.txt"), *_MERGED),
+    ),
+    "state_repaired": (
+        *(*_IDLE, KillDaemon(), CorruptState("garbage"), Doctor(repair=True, yes=True)),
+        *(Up(), Settle(), Down()),
     ),
     "upstream_while_down": (
         *(*_READY, Down(), MoveSource("upstream.txt"), Add("beta"), Up(), Settle(), *_MERGED),
