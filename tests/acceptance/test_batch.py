@@ -10,6 +10,7 @@ import pytest
 
 from longboat.plants import BATCH_PLANTS
 from mutiny.contracts.batch.scenarios import SCENARIOS
+from mutiny.experiments.goals import load_goals, shipped
 from mutiny_command import run_mutiny
 from sampling import sampled
 from schemas import validate_run
@@ -47,6 +48,38 @@ def test_a_plant_is_found_by_its_rule(tmp_path: Path, name: str) -> None:
     )
     assert ran.code in (1, 4), ran.stdout + ran.stderr
     assert f"Rule: {plant.rule}" in ran.stdout
+
+
+TRIPPED_BY = {
+    "G0.1": "budget-checked-after-merge",
+    "G0.1b": "run-budget-ignored",
+    "G0.2": "validator-block-warns",
+    "G0.2b": "validator-error-passes",
+    "G0.2c": "validator-error-passes",
+    "G0.3": "manifest-block-warns",
+    "G0.4": "conflict-written-over",
+    "G0.5": "state-removed-first",
+    "G0.6": "merged-before-doctor",
+    "G0.6b": "doctor-timeout-passes",
+    "G0.6c": "canary-ignored",
+    "G0.7": "validator-block-warns",
+    "G0.8": "main-moved-ignored",
+}
+"""The goals of tier 0, each with a plant that turns it red."""
+
+
+@pytest.mark.parametrize("goal", sampled(list(TRIPPED_BY), every=6))
+def test_a_goal_of_tier_0_is_tripped(tmp_path: Path, goal: str) -> None:
+    plant = TRIPPED_BY[goal]
+    ran = run_mutiny(tmp_path, "accept", "--goal", goal, "--plant", plant, "--json")
+    assert ran.code == 5, ran.stdout + ran.stderr
+    assert [one["status"] for one in json.loads(ran.stdout)["goals"]] == ["red"]
+
+
+def test_every_goal_of_tier_0_has_its_plant() -> None:
+    goals = load_goals(shipped() / "batch", "batch")
+    assert set(TRIPPED_BY) == {goal.id for goal in goals if goal.tier == 0}
+    assert set(TRIPPED_BY.values()) <= set(BATCH_PLANTS)
 
 
 def test_a_goal_and_its_gates(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def check_validators(site: Site, task: Task, at: str, base: str, head: str) -> R
         site.events.say(
             f"validator.{'pass' if passed else 'fail'}", task.id, validator=name, text=text
         )
-        if not passed and mode == "block":
+        if not passed and mode == "block" and not planted("validator-block-warns"):
             if planted("validator-error-passes") and passed is None:
                 continue
             site.events.say("validator.block", task.id, validator=name)

@@ -76,7 +76,7 @@ def check(site: Site, batch: Batch) -> Refusal | None:
         site.events.say("canary.pass", batch_id=batch.id)
         return None
     site.events.say(f"canary.{site.config.canary}", batch_id=batch.id)
-    if site.config.canary == "warn":
+    if site.config.canary == "warn" or planted("canary-ignored"):
         return None
     return Refusal("canary", "the doctor passes although it was told to fail: it tests nothing")
 

@@ -110,6 +110,8 @@ class Home:
             with open(path, "wb") as file:
                 file.write(data)
             return
+        if planted("state-removed-first") and os.path.exists(path):
+            os.unlink(path)
         replace_file(path, data, sync=not planted("batch-state-unsynced"))
 
     def make_run(self, run_id: str) -> None:
