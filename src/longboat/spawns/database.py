@@ -37,11 +37,12 @@ create table spawns (
     parent integer, depth integer not null, status text not null, reason text not null default '',
     attempt integer not null default 0, stopping integer not null default 0,
     supervisor_pid integer, supervisor_start integer, pid integer, start integer,
-    session text unique, session_file text, exit_code integer, created_at text not null,
+    session text, session_file text, exit_code integer, created_at text not null,
     started_at text, ended_at text, began real, progress real, unique (message, agent)
 );
 create index spawns_by_status on spawns (status, id);
 create index spawns_by_root on spawns (root);
+create index spawns_by_session on spawns (session);
 create table events (
     seq integer primary key autoincrement, at text not null, kind text not null, message integer,
     spawn integer, detail text not null default ''

@@ -170,6 +170,10 @@ class Ledger:
         """Has this run said anything?"""
         return bool(self._all("select 1 from messages where spawn = ? limit 1", spawn))
 
+    def has_session(self, session: str) -> bool:
+        """Does this session belong to a run?"""
+        return bool(self._all("select 1 from spawns where session = ?", session))
+
     def runs_of(self, root: int) -> int:
         """How many runs a root message has led to; those that were refused do not count."""
         text = "select count(*) from spawns where root = ? and status != ?"

@@ -45,10 +45,10 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
     (
         "supervisors-die-with-command",
         "Supervisors die with the command that started them: the run never happens.",
-        _LOST,
+        _KILLED,
         _SEEN,
         "one_mention",
-        "spawns.mention_runs",
+        "spawns.outlives_starter",
     ),
     (
         "mark-inherited",
@@ -56,7 +56,7 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         _KILLED,
         _KNOWN,
         "cascade",
-        "spawns.mention_runs",
+        "spawns.outlives_starter",
     ),
     (
         "end-kills-runs",
@@ -72,6 +72,14 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         _TRUTH,
         _SEEN,
         "one_mention",
+        "spawns.pid_first",
+    ),
+    (
+        "pid-after-start",
+        "The provider may act before its pid is written down.",
+        _TRUTH,
+        _SEEN,
+        "database_held_while_starting",
         "spawns.pid_first",
     ),
     (
@@ -143,7 +151,7 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "The session is looked for when the run is over, so that nobody can follow it.",
         _TRUTH,
         _SEEN,
-        "health_of_the_healthy",
+        "stalls",
         "spawns.health_true",
     ),
     (

@@ -97,12 +97,17 @@ def _session_files(provider: str, cwd: str) -> list[str]:
         "gemini": (".gemini", "tmp"),
     }
     top = os.path.join(os.path.expanduser("~"), *places[provider])
-    return [
-        os.path.join(folder, name)
-        for folder, _, names in os.walk(top)
+    if planted("session-by-newest"):
+        top = top.removesuffix(f"/{folder}")
+    found = [
+        os.path.join(below, name)
+        for below, _, names in os.walk(top)
         for name in names
         if name.endswith((".json", ".jsonl"))
     ]
+    return (
+        sorted(found, key=os.path.getmtime, reverse=True) if planted("session-by-newest") else found
+    )
 
 
 def _session_in(provider: str, path: str, mark: str) -> str | None:

@@ -105,6 +105,8 @@ class Supervisor:
         number = 1 if planted("attempt-not-counted") else spawn.attempt + 1
         mark = mark_of(self.office.ledger, spawn, number)
         attempt = started(self.office, spawn, number, argv, mark)
+        if planted("pid-after-start"):
+            os.write(attempt.gate, b"go")
         try:
             running = self._begin(attempt, number)
         except BaseException:
@@ -207,7 +209,8 @@ class Watch:
             return
         session, path = found
         with self._office.change() as flow:
-            if self._supervisor._mine(RUNNING) is not None:
+            taken = flow.ledger.has_session(session) and not planted("session-by-newest")
+            if self._supervisor._mine(RUNNING) is not None and not taken:
                 flow.ledger.set(self._spawn.id, session=session, session_file=path)
                 if planted("pid-with-session"):
                     pid, start = self._attempt.identity
