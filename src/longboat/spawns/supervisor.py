@@ -115,7 +115,10 @@ class Supervisor:
         if running is None:
             attempt.abandon()
             return
-        attempt.let_go()
+        if planted("pid-after-start"):
+            os.close(attempt.gate)
+        else:
+            attempt.let_go()
         ended = self._wait(running, attempt, mark)
         self._finish(running, ended)
 

@@ -83,8 +83,9 @@ def sqlite_tables(path: BoxPath, queries: Mapping[str, str], *, whole: bool = Tr
                 beside = path.parent / f"{path.name}{suffix}"
                 there = copy.with_name(f"copy.db{suffix}")
                 there.unlink(missing_ok=True)
-                if suffix == "" or beside.exists():
-                    there.write_bytes(beside.read_bytes())
+                found = beside.read_bytes() if suffix == "" else _log_of(path)
+                if found is not None:
+                    there.write_bytes(found)
             if _stamp(path) == before:
                 break
         try:
@@ -97,10 +98,16 @@ def _stamp(path: BoxPath) -> object:
     """What changes when the log is written back into the database, or begun anew: then the two that were
     copied one after the other do not belong together.
     """
-    log = path.parent / f"{path.name}-wal"
-    head = log.read_bytes()[:WAL_HEADER] if log.exists() else b""
     known = path.stat()
-    return (known.st_size, known.st_mtime_ns, head)
+    return (known.st_size, known.st_mtime_ns, (_log_of(path) or b"")[:WAL_HEADER])
+
+
+def _log_of(path: BoxPath) -> bytes | None:
+    """The log beside a database; whoever closes the database last takes it away at any moment."""
+    try:
+        return (path.parent / f"{path.name}-wal").read_bytes()
+    except FileNotFoundError:
+        return None
 
 
 def _asked(
