@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from longboat.plants import PLANTS
+from longboat.plants import PLANTS, SPAWN_PLANTS
 from mutiny.engine.loop import Outcome
 from mutiny.engine.minimise import Budget
 from mutiny.engine.replay import Tries
@@ -41,6 +41,7 @@ PARTS = {
     "longboat-crew": "C",
     "longboat-fleet": "C",
 }
+SPAWNS = "longboat-spawns"
 
 
 @dataclass(frozen=True)
@@ -123,6 +124,9 @@ def cases() -> Iterator[Case]:
         if "sweep" in one:
             finder = f"sweep {one['sweep']} {one['scenario']} {one['at']}"
         yield Case(one["target"], one["plant"], finder, one["rule"], one.get("length"))
+    for name, plant in SPAWN_PLANTS.items():
+        finder = f"sweep {plant.sweep}" if plant.sweep else f"scenario {plant.scenario}"
+        yield Case(SPAWNS, name, finder, plant.rule)
     for name, path in library().items():
         loaded = load(path)
         for target in loaded.targets:
@@ -133,6 +137,8 @@ def cases() -> Iterator[Case]:
 
 def _fits(plant: str, target: str) -> bool:
     boards = PLANTS[plant].boards
+    if target == SPAWNS:
+        return plant in SPAWN_PLANTS
     return PARTS[target] in boards if target in PARTS else not (boards or PLANTS[plant].part)
 
 

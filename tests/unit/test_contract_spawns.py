@@ -298,6 +298,7 @@ CASES: dict[str, tuple[str, SpawnsSeen, dict[str, Any]]] = {
         {"before": DONE},
     ),
     "no pid": ("pid_first", seen(running(provider=None), invocations=(invocation(),)), {}),
+    "acted first": ("pid_first", seen(running(), invocations=(invocation(at=NOW - 6),)), {}),
     "posted first": (
         "pid_first",
         replace(
@@ -316,6 +317,11 @@ CASES: dict[str, tuple[str, SpawnsSeen, dict[str, Any]]] = {
     "fell": (
         "outlives_starter",
         seen(completed(status="failed", reason="signal 9"), invocations=(invocation(alive=False),)),
+        {},
+    ),
+    "never begun": (
+        "outlives_starter",
+        seen(running(status="pending", attempt=0, provider=None, supervised=False, provided=False)),
         {},
     ),
     "stopped, and lives": (

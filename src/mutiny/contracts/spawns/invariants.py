@@ -9,13 +9,15 @@ from collections.abc import Iterator
 from mutiny.contracts.spawns import operations as op
 from mutiny.contracts.spawns.mentions import agents_in
 from mutiny.contracts.spawns.model import SpawnsModel
-from mutiny.contracts.spawns.observation import LIVE, Message, Run, SpawnsSeen
+from mutiny.contracts.spawns.observation import LIVE, Invocation, Message, Run, SpawnsSeen
 from mutiny.kit.checking import Check, RuleBook
 from mutiny.model.operation import walk
 
 SpawnsCheck = Check[SpawnsModel, SpawnsSeen]
 Accused = Iterator[tuple[str, str]]
 BOOK: RuleBook[SpawnsCheck] = RuleBook("spawns")
+SLACK_S = 0.05
+"""Between two readings of one clock."""
 MOST_TEXT = 3500
 """The doubles write down so much of a text."""
 
@@ -331,6 +333,9 @@ def pid_first(check: SpawnsCheck) -> Accused:
         elif now is not None and run.provider != now.identity:
             text = f"{run} acts as pid {now.identity[0]}, but {run.provider} is written down."
             yield run.agent, text
+        elif now is not None and _acted_early(check, run, now):
+            early = run.started - now.at
+            yield run.agent, f"{run} has acted {early:.2f} s before its start was written down."
     begun: set[int] = set()
     for one in check.seen.events:
         if one.kind == "running" and one.spawn is not None:
@@ -338,6 +343,13 @@ def pid_first(check: SpawnsCheck) -> Accused:
         row = None if one.message is None else check.seen.messages.get(one.message)
         if one.kind == "message" and row is not None and row.spawn not in (None, *begun):
             yield row.sender, f"s{row.spawn} has posted before its start was written down."
+
+
+def _acted_early(check: SpawnsCheck, run: Run, now: Invocation) -> bool:
+    """By the clock that both have; nobody's clock was bent."""
+    known = any(one.identity == now.identity for one in check.before.invocations)
+    bent = any("SkewClock" in text for text in (*check.model.faults, str(check.operation)))
+    return not known and not bent and 0 < now.at < run.started - SLACK_S
 
 
 @BOOK.rule(eventual=True)
@@ -363,6 +375,9 @@ def outlives_starter(check: SpawnsCheck) -> Accused:
     for run in check.seen.runs.values():
         if run.id in check.model.hit or run.stopping or check.model.may_stop(run):
             continue
+        orphaned = run.status == "pending" and run.supervisor is not None and not run.supervised
+        if orphaned and not check.model.died:
+            yield run.agent, f"{run} has not begun, and its supervisor is dead."
         for one in check.seen.invoked(run):
             fell = not one.alive and one.exit_code is None and "die" not in one.behaviour
             if fell and "timeout" not in run.reason and not (one.endless and _timed(check)):

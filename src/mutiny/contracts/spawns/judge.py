@@ -221,6 +221,10 @@ class SpawnsJudge(Judge[SpawnsModel, SpawnsSeen]):
     ) -> Violation | None:
         """What should have begun or ended by now."""
         for run in model.due(self.seen):
+            now = self.seen.latest(run)
+            if run.status == "running" and now is not None and now.task is None:
+                text = f"{run} is running, but has never received its text."
+                return self.violation("text_received", text, run.agent)
             if run.status in ("pending", "queued"):
                 text = f"{run} is still {run.status}, and nobody begins it."
                 return self.violation("mention_runs", text, run.agent)

@@ -32,7 +32,7 @@ from mutiny.contracts.spawns.operations import (
     WaitForRun,
 )
 from mutiny.contracts.spawns.profile import SpawnsProfile
-from mutiny.kit.faults import SkewClock
+from mutiny.kit.faults import HoldLock, SkewClock
 from mutiny.kit.operations import ExpectError, Parallel, Reset, Settle, Sleep
 from mutiny.model.operation import Operation
 
@@ -47,6 +47,7 @@ PROVIDERS = {
 }
 CREW = ("prime", "hailot")
 END: Steps = (Settle(), ListSpawns(), Chain(), Health())
+HELD = HoldLock(place="database", how="sqlite", seconds=4.0)
 LOOK_ALIKES = (
     "write to a@prime.org or see x/@prime",
     "the code is `@prime run` and nothing else",
@@ -238,8 +239,11 @@ FLOW: dict[str, Steps] = {
     ),
     "sessions": (
         *crew("prime", "hailot", "zealot", "auger", "sentinel"),
-        Behave("prime", ("slow:200+reply",)),
+        Behave("hailot", ("hang",)),
         say("@prime @hailot @zealot @auger @sentinel at once"),
+        WaitForRun("hailot"),
+        WaitForQuiet(),
+        Stop("hailot", "dev"),
         *END,
     ),
     "reads_stdin": (
@@ -356,9 +360,11 @@ STOPPED: dict[str, Steps] = {
         *END,
     ),
     "health_of_the_healthy": (
-        *crew(prime=("slow:900+reply",)),
+        *crew(prime=("slow:4000+reply",)),
+        *set_to(no_session_s=1),
         say("@prime work"),
         WaitForRun("prime"),
+        Sleep(2.2),
         Health(),
         *END,
     ),
@@ -452,7 +458,16 @@ BROKEN: dict[str, Steps] = {
     "database_held_while_posting": (
         *crew(prime=("slow:300+mention:hailot",)),
         say("@prime wait for it"),
-        HoldDatabase(ListSpawns(), 1.5),
+        HELD,
+        *END,
+    ),
+    "database_held_while_starting": (
+        *crew(prime=("slow:300+exit:1", "quiet")),
+        *set_to(retry_delay_s=2.5),
+        say("@prime try twice"),
+        WaitForRun("prime"),
+        Sleep(0.6),
+        HELD,
         *END,
     ),
     "database_lost": (
