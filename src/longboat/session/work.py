@@ -284,7 +284,7 @@ class Work:
             self._throttle(desk, "agent_calls_hour", wait_s, lambda one: self._use(one, uses))
             return
         self._cleared(desk)
-        batch = len(uses) > 1 and used >= limit * _BATCH_FROM
+        batch = len(uses) > 1 and used + len(uses) > limit * _BATCH_FROM
         now, later = (uses, []) if batch else (uses[:1], uses[1:])
         if batch:
             self._reached("agent_calls_hour", desk, "batch", used, limit)
@@ -527,7 +527,9 @@ class Work:
 
     def restart(self, desk: Desk, why: str) -> None:
         """A new process for an agent, with the same job and the same context."""
+        tries = desk.tries
         self._unhand(desk, why, "memory_pressure")
+        desk.tries = tries  # it was no failure of the job
         self._restart(desk)
 
     def look_for_idle(self) -> list[Job]:
