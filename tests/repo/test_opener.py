@@ -31,6 +31,7 @@ OTHERWISE = {
     "targets/drivers": "they run inside",
     "targets/board/history.py": "the run directory",
     "targets/board/spec.py": "target files",
+    "targets/session/recorder.py": "the run directory",
     "targets/registry.py": "target files",
     "targets/workers/spec.py": "target files",
     "targets/kit/starting.py": "the target's program",

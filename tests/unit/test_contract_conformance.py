@@ -15,6 +15,7 @@ from mutiny.contracts.board.contract import BoardContract
 from mutiny.contracts.board.profile import BoardProfile
 from mutiny.contracts.catalogue import language_of
 from mutiny.contracts.plain.contract import PlainContract
+from mutiny.contracts.session.contract import SessionContract
 from mutiny.contracts.spawns.contract import SpawnsContract
 from mutiny.contracts.workers.contract import WorkersContract
 from mutiny.experiments.instrumented import InstrumentedContract
@@ -45,6 +46,7 @@ PLAIN: dict[str, ContractBase[Any, Any]] = {
     "board": BoardContract(),
     "board with a server": BoardContract(BoardProfile(server=True)),
     "spawns": SpawnsContract(),
+    "session": SessionContract(),
     "counter": CounterContract(),
 }
 EVERY: dict[str, AnyContract] = {

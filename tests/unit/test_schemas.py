@@ -87,7 +87,7 @@ def target() -> Target:
 def plan() -> dict[str, Any]:
     bench = Bench(target(), Path("chaos_runs"))
     assignment = Assignment(SCENARIOS["racing_commands"], "racing_commands", 7)
-    made = json.loads(json.dumps(bench._plan(assignment)))
+    made = json.loads(json.dumps(bench.plan(assignment)))
     return {**made, "box": BOX}
 
 

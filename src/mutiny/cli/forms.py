@@ -77,6 +77,15 @@ class RaceOutput(TypedDict):
     not_applicable: dict[str, str]
 
 
+class SoakOutput(TypedDict):
+    """Of `mutiny soak`."""
+
+    directory: Text
+    facts: Row
+    criteria: list[Row]
+    resumed: Count
+
+
 class LoadOutput(TypedDict):
     """Of `mutiny load`."""
 
@@ -258,6 +267,7 @@ OUTPUTS: dict[str, Any] = {
     "sweep": SweepOutput,
     "race": RaceOutput,
     "load": LoadOutput,
+    "soak": SoakOutput,
     "experiment run": ExperimentRunOutput,
     "experiment check": ExperimentCheckOutput,
     "experiment list": ExperimentListOutput,

@@ -23,6 +23,7 @@ COMMANDS = {
         "sweep": "Break one operation at every system call.",
         "race": "Let commands compete: every order, then many rounds.",
         "load": "Many commands: cost, growth, graphs, payloads, bursts.",
+        "soak": "Hours of a long session in minutes, under faults.",
         "experiment": "Run experiments in YAML: steady state, method, rollback.",
         "accept": "Run acceptance goals: matrix, gates, quarantine.",
         "replay": "Repeat a journal or a minimal replay step by step.",

@@ -64,6 +64,8 @@ class Outcome:
     """Nothing broke, and yet nothing was proved: why."""
     replay: Replay | None = None
     """The shortest sequence that fails in the same way, once somebody has looked for it."""
+    seen: Any = None
+    """What was seen last."""
 
     @property
     def failed_step(self) -> Step | None:
@@ -103,12 +105,19 @@ class Engine(Generic[Model, Seen]):
         *,
         seed: int = 0,
         listeners: Sequence[Listener] = (),
+        done: int = 0,
+        bears: Callable[[Step], bool] = lambda _step: False,
     ) -> None:
+        """`done`: so many steps are in the journal already. `bears`: goes on after a step that would stop
+        others.
+        """
         self.contract = contract
         self._make_live = make_live
         self.directory = directory
         self._seed = seed
         self._listeners = tuple(listeners)
+        self._done = done
+        self._bears = bears
         self._live: Live | None = None
         self._model: Model = contract.initial()
         self._seen: Seen = contract.nothing_seen()
@@ -166,6 +175,7 @@ class Engine(Generic[Model, Seen]):
                 self._before_last,
                 tuple(undone),
                 untested,
+                seen=self._seen,
             )
         finally:
             with stopping.held_off(), stopping.running():
@@ -187,14 +197,14 @@ class Engine(Generic[Model, Seen]):
     def _go(
         self, operations: Sequence[Operation], journal: JournalWriter, steps: list[Step]
     ) -> None:
-        for sequence_id, planned in enumerate(operations, 1):
+        for sequence_id, planned in enumerate(operations, self._done + 1):
             stopping.check()
             operation = self._resolve(planned, sequence_id)
             self._emit(Event(sequence_id, operation))
             step = self._step(sequence_id, operation)
             with stopping.held_off():
                 self._add(step, journal, steps)
-            if step.verdict.stops_run:
+            if step.verdict.stops_run and not self._bears(step):
                 break
 
     def _add(self, step: Step, journal: JournalWriter, steps: list[Step]) -> None:

@@ -78,7 +78,7 @@ class Bench:
             with stopping.let_in():
                 directory = self.directory or RunDirectory.create(self.root)
                 on_directory(directory)
-                directory.write_json(directory.plan_path, self._plan(assignment))
+                directory.write_json(directory.plan_path, self.plan(assignment))
                 outcome = self._execute(assignment, directory, listeners)
             return self._write(outcome, assignment, on_minimise, watch)
 
@@ -109,7 +109,7 @@ class Bench:
         else:
             from mutiny.report.error_report import write_failure
 
-            origin = self._origin(assignment, outcome)
+            origin = self.origin(assignment, outcome)
             write_failure(outcome, self.target.contract(), replay, origin)
         return outcome
 
@@ -141,7 +141,7 @@ class Bench:
             assignment.operations, always=assignment.rollback, repeats=assignment.repeats
         )
 
-    def _plan(self, assignment: Assignment) -> dict[str, object]:
+    def plan(self, assignment: Assignment) -> dict[str, object]:
         """Everything that is known before the first operation."""
         options = self.target.options
         rollback = [operation.as_json() for operation in assignment.rollback]
@@ -210,7 +210,7 @@ class Bench:
             RunDirectory(scratch).discard()
         return replace(whole, techniques=_techniques(outcome, found.operations), **found.told())
 
-    def _origin(self, assignment: Assignment, outcome: Outcome) -> Origin:
+    def origin(self, assignment: Assignment, outcome: Outcome) -> Origin:
         """What was tested, and the command that repeats it: the replay where there is one, else the run."""
         from mutiny.report.origin import Origin, replay_command
         from mutiny.targets.registry import spoken_again

@@ -76,6 +76,7 @@ class Answer:
         whole = self.step.fault in (None, "slow-start", "split-utf8")
         return {
             "status": refused or (0 if silent else 200),
+            "retry_after_s": self.step.retry_after_s,
             "input_tokens": self.input_tokens if whole else 0,
             "output_tokens": self.output_tokens if whole else 0,
             "tools": [_told_tool(tool) for tool in self.step.tools] if whole else [],

@@ -112,6 +112,11 @@ class FaultRunner:
         """What the target's commands need on top of their own environment."""
         return {} if self._clocks is None else self._clocks.environment
 
+    @property
+    def clocks(self) -> clock.BoxClocks | None:
+        """The clocks of the box, when one is planned to be bent."""
+        return self._clocks
+
     def outside(self, inside: str) -> BoxPath:
         """A file of the box as it is reached from outside, also when it lies on a disk of the box's own."""
         for root in self._disks:
@@ -312,14 +317,18 @@ class FaultRunner:
             return self._on_calls(
                 operation.place, lambda below: policies.FullBelow(below, what), new=True
             )
-        inside = self._host.place(operation.place)
+        return disk.FillDisk(self.own_disk(operation.place), what)
+
+    def own_disk(self, place: str) -> disk.SmallDisk:
+        """A place as a disk of its own, made before anybody lives there."""
+        inside = self._host.place(place)
         known = self._disks.get(inside)
         small = known or disk.SmallDisk(self._box, inside)
         if known is None:
             small.mount()
             self._disks[inside] = small
             self._host.look_again()
-        return disk.FillDisk(small, what)
+        return small
 
     def _read_only(self, operation: op.ReadOnlyDisk) -> Fault:
         if operation.during is None:

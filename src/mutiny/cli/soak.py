@@ -1,0 +1,168 @@
+"""`mutiny soak`: hours of a session in minutes, under faults."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from mutiny.cli import values
+from mutiny.cli.options import (
+    DEFAULT_ROOT,
+    Chosen,
+    bench_options,
+    choose_seed,
+    json_option,
+    target_for,
+)
+from mutiny.cli.output import echo
+from mutiny.errors import UsageError
+from mutiny.kit.soaking import SCHEDULES
+
+if TYPE_CHECKING:
+    from mutiny.engine.rundir import RunDirectory
+    from mutiny.engine.soaking import Soaked
+    from mutiny.modes.bench import Bench
+
+FASTEST = 1000.0
+HOUR_S = 3600.0
+
+
+@click.command("soak")
+@bench_options
+@target_for("soak")
+@click.option("--project", default="task_queue", show_default=True, help="What is to be built.")
+@click.option(
+    "--hours",
+    type=click.FloatRange(0.01, 24.0),
+    help="Session time. Default: that of the schedule.",
+)
+@click.option("--agents", "crew", type=click.IntRange(1, 64), default=6, show_default=True)
+@click.option(
+    "--rate",
+    type=click.FloatRange(0.1, FASTEST),
+    default=60.0,
+    show_default=True,
+    help="How many seconds of the session pass in a real one.",
+)
+@click.option(
+    "--schedule",
+    type=values.Choice(list(SCHEDULES)),
+    default="standard",
+    show_default=True,
+    help="How long, and how many faults.",
+)
+@click.option("--seed", type=click.IntRange(0), help="Of the faults and their moments.")
+@click.option(
+    "--resume",
+    "run",
+    metavar="RUN",
+    help="Go on with a soak whose Mutiny was killed: its directory.",
+)
+@json_option
+def command(
+    chosen: Chosen,
+    project: str,
+    hours: float | None,
+    crew: int,
+    rate: float,
+    schedule: str,
+    seed: int | None,
+    run: str | None,
+    as_json: bool,
+) -> int:
+    """Let a session run for hours of its own time, with faults by turns, and judge it by criteria.
+
+    Every 30 s of session time a line goes to metrics.jsonl, every hour metrics and status to files of their
+    own; at the end there is final_report.html. The exit code says whether everything holds that must.
+
+    \b
+    Examples:
+      mutiny soak --project task_queue --hours 6 --rate 60
+      mutiny soak --schedule mini --seed 7
+      mutiny soak --resume chaos_runs/latest
+    """
+    from mutiny.cli.progress import ProgressLine
+    from mutiny.kit.soaking import SoakAsk
+    from mutiny.modes import soak as mode
+
+    if run is not None:
+        directory = _directory(run)
+        bench = _as_before(directory, chosen)
+        ask = mode.asked(directory)
+    else:
+        bench = chosen.bench()
+        length = SCHEDULES[schedule].hours if hours is None else hours
+        ask = SoakAsk(project, length, crew, rate, schedule, choose_seed(seed))
+    _require_speed(bench, ask.rate)
+    say = (lambda _text: None) if as_json else echo
+    say(f"Soak: {ask.project}, {ask.hours:g} h at rate {ask.rate:g}, seed {ask.seed}")
+    with ProgressLine("Soak", round(ask.hours * HOUR_S), quiet=as_json) as line:
+
+        def watch(done: float, note: str) -> None:
+            line.update(round(done), note)
+
+        if run is None:
+            done = mode.begin(bench, ask, watch)
+        else:
+            done = mode.resume(bench, directory, watch, say)
+    if as_json:
+        from mutiny.cli.envelope import tell
+
+        own = {
+            "directory": str(done.outcome.directory.path),
+            "facts": dict(done.account.facts),
+            "criteria": [{"text": one.criterion.text, "holds": one.holds} for one in done.criteria],
+            "resumed": len(done.legs),
+        }
+        code = done.verdict.exit_code
+        tell("soak", code, own, verdict=done.verdict.value, target=bench.target.name, seed=ask.seed)
+    else:
+        _print(done)
+    return done.verdict.exit_code
+
+
+def _directory(run: str) -> RunDirectory:
+    from mutiny.engine.rundir import RunDirectory as Directory
+
+    for path in (Path(run), DEFAULT_ROOT / run):
+        if path.is_dir():
+            return Directory(path.resolve())
+    raise UsageError(f"there is no soak {run}")
+
+
+def _as_before(directory: RunDirectory, chosen: Chosen) -> Bench:
+    """The target that a soak was begun with."""
+    import json
+
+    from mutiny.cli.options import make_bench
+
+    try:
+        plan = json.loads(directory.plan_path.read_text(encoding="utf-8"))
+        name, program, plant = plan["target_file"], plan["program"], plan["plant"]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise UsageError(f"{directory.path} is no soak that could be resumed") from None
+    return make_bench(name, program, plant, "double", chosen.isolation, directory.path.parent, None)
+
+
+def _require_speed(bench: Bench, rate: float) -> None:
+    """A clock that cannot be sped up is said, before anything is begun."""
+    from mutiny.faults.clock import why_no_shim, why_not_affected
+
+    reason = None if rate == 1 else why_no_shim() or why_not_affected(bench.target.program)
+    if reason is not None:
+        raise UsageError(f"the clock of this target cannot be sped up: {reason}; --rate 1 works")
+
+
+def _print(done: Soaked) -> None:
+    for one in done.criteria:
+        echo(f"{one.criterion.rank:<7}{one.word:<9}{one.criterion.text}")
+    for step in done.broken:
+        for text in [found.message for found in step.violations] or list(step.inconclusive):
+            echo(f"Broken: {step.operation.short()}: {text}")
+    for text in done.account.recommendations:
+        echo(f"Advice: {text}")
+    word = "PASSED" if done.verdict.exit_code == 0 else done.verdict.value.upper()
+    echo(f"{word} in {done.outcome.duration_s:.0f} s; {len(done.lines)} lines of metrics")
+    echo(f"Report: {done.outcome.directory.path}/final_report.html")

@@ -1,0 +1,171 @@
+"""Rules about accounts: metrics, bytes and logs against what the agents and the model's API wrote down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+
+from mutiny.contracts.session.looking import (
+    BOOK,
+    SessionCheck,
+    ends,
+    failed,
+    life_of,
+    lives,
+    session_of,
+    slack_s,
+    task_of,
+    tokens,
+)
+from mutiny.contracts.session.observation import ENDED, Row, SessionView, at_of
+from mutiny.kit.checking import Found
+
+_WRITES = ("write_file",)
+
+
+@BOOK.rule(eventual=True)
+def metrics_add_up(check: SessionCheck) -> Iterator[Found]:
+    """Tokens, calls, tasks and checkpoints; of a session at its end without a crash exactly."""
+    one = session_of(check)
+    if one is None:
+        return
+    rows = ends(one.calls, "model")
+    spent = sum(map(tokens, rows))
+    answered = [request for request in check.seen.api if not failed(request)]
+    served = sum(tokens(request) for request in answered)
+    largest = max((tokens(request) for request in answered), default=0)
+    lost = one.agents * (len({life_of(row) for row in one.calls}) or 1) * largest
+    alone = len(check.seen.names) == 1
+    if (alone and spent > served) or (alone and served - spent > lost + largest):
+        yield one.name, f"It says that it used {spent} tokens; the API gave {served}."
+    last = one.metrics[-1] if one.metrics else None
+    if last is not None and one.status in (*ENDED, "paused"):
+        for name, due in _due(one).items():
+            told = last.get(name)
+            if isinstance(told, int | float) and told > due:
+                yield one.name, f"The last metrics say {name} {told}; it is {due}."
+    for point in one.points:
+        if point.valid and str(point.number) not in check.seen.damaged:
+            most = one.agents * max(map(tokens, rows), default=0)
+            used = _tokens_at(one, point.number)
+            if used is not None and abs(point.tokens - used) > most:
+                text = f"Checkpoint {point.number} says {point.tokens} tokens; "
+                yield one.name, f"{text}{used} were used until then."
+                return
+
+
+def _due(one: SessionView) -> Mapping[str, int]:
+    """Counters by what was written down."""
+    return {
+        "total_tokens_consumed": sum(tokens(row) for row in ends(one.calls, "model")),
+        "tool_calls": sum(row.get("kind") == "tool" for row in one.calls if _begins(row)),
+        "checkpoint_count": max((point.number for point in one.points), default=0) + 1,
+        "errors_encountered": len(list(one.of("error"))),
+        "consensus_votes_cast": len(list(one.of("vote.ballot"))),
+        "tasks_completed": len({row.get("task") for row in one.of("task.done", "task.flagged")}),
+    }
+
+
+def _begins(row: Row) -> bool:
+    return row.get("state") == "begin"
+
+
+def _tokens_at(one: SessionView, number: int) -> int | None:
+    """What had been used when a checkpoint was taken, by the calls that had ended."""
+    for row in one.of("checkpoint.written"):
+        if row.get("checkpoint") == number:
+            life, moment = life_of(row), at_of(row)
+            return sum(
+                tokens(call)
+                for call in ends(one.calls, "model")
+                if life_of(call) < life or (life_of(call) == life and at_of(call) <= moment)
+            )
+    return None
+
+
+@BOOK.rule(eventual=False)
+def metrics_regular(check: SessionCheck) -> Iterator[Found]:
+    """Numbers one after the other, and within a life one line for each span."""
+    one = session_of(check)
+    if one is None:
+        return
+    numbers = [row.get("number") for row in one.metrics]
+    for first, second in pairwise(numbers):
+        if isinstance(first, int) and isinstance(second, int) and second != first + 1:
+            yield one.name, f"Behind metrics line {first} comes line {second}."
+            return
+    span = max(knobs.metrics_s for knobs in check.model.settings)
+    if not span or check.model.lasting:
+        return
+    stalls = {life_of(row) for row in one.of("session.pause", "checkpoint.failed")}
+    for life, rows in lives(one.metrics):
+        for last, row in pairwise(rows):
+            gap = at_of(row) - at_of(last)
+            if gap > 2 * span + slack_s(check) and life not in stalls:
+                text = f"Between metrics line {last.get('number')} and the next lie {gap:.0f} s; "
+                yield one.name, f"{text}there is one every {span:g} s."
+                return
+
+
+@BOOK.rule(eventual=True)
+def bytes_as_asked(check: SessionCheck) -> Iterator[Found]:
+    """What the model asked for, what the agents wrote, and what a checkpoint holds."""
+    one = session_of(check)
+    if one is None or len(check.seen.names) != 1:
+        return
+    asked, by_task = _asked(check.seen.api)
+    for row in ends(one.calls, "tool"):
+        path, written = row.get("path"), row.get("sha256")
+        if row.get("ok") and path in asked and written is not None and written not in asked[path]:
+            yield (
+                str(path),
+                f"{row.get('agent')} wrote {path} with other bytes than were asked for.",
+            )
+            return
+    state = one.last_valid
+    for path, found in ({} if state is None else state.files).items():
+        if path in asked and found not in asked[path]:
+            yield path, f"{path} holds other bytes than were asked for."
+            return
+    done = set() if state is None else {k for k, word in state.tasks.items() if word == "done"}
+    for task in sorted(done & set(by_task)):
+        missing = [path for path in by_task[task] if path not in state.files]  # type: ignore[union-attr]
+        if missing:
+            yield (
+                missing[0],
+                f"Task {task} is done, and {missing[0]}, which it wrote, is not there.",
+            )
+            return
+
+
+def _asked(requests: tuple[Row, ...]) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
+    """Path -> hashes of all contents that the model asked for; task -> the paths that it asked for."""
+    found: dict[str, set[str]] = {}
+    by_task: dict[str, set[str]] = {}
+    for request in requests:
+        if failed(request):
+            continue
+        for tool in request.get("tools") or ():
+            if tool.get("name") in _WRITES and tool.get("path"):
+                path = str(tool["path"])
+                found.setdefault(path, set()).add(str(tool.get("sha256")))
+                task = task_of(request)
+                if task:
+                    by_task.setdefault(task, set()).add(path)
+    return found, by_task
+
+
+@BOOK.rule(eventual=False)
+def logs_whole(check: SessionCheck) -> Iterator[Found]:
+    """Every line parses; within a life, time does not go back."""
+    one = session_of(check)
+    if one is None:
+        return
+    if one.bad_lines and not check.model.lasting:
+        yield one.name, f"A line of its logs cannot be read: {one.bad_lines[0]}."
+    for name, log in (("events", one.events), ("calls", one.calls), ("metrics", one.metrics)):
+        for life, rows in lives(log):
+            for last, row in pairwise(rows):
+                if at_of(row) < at_of(last) - 0.01:
+                    yield one.name, f"In {name} time goes back at {at_of(last):g} s (life {life})."
+                    return

@@ -1,0 +1,335 @@
+"""Rules about the way of a session: phases, gates, tasks, limits, and what is left at its end."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections.abc import Callable, Iterator, Sequence
+
+from mutiny.contracts.session import operations as op
+from mutiny.contracts.session.knobs import HOUR_S
+from mutiny.contracts.session.looking import (
+    BOOK,
+    SessionCheck,
+    ends,
+    lives,
+    session_of,
+    slack_s,
+    tokens,
+)
+from mutiny.contracts.session.observation import ENDED, Row, SessionView, at_of
+from mutiny.kit.checking import Found
+
+COVERAGE = re.compile(r"coverage\s*>=\s*(\d+)")
+LEAST_LINES = 60
+"""So many lines of metrics tell growth from noise."""
+GROWN, GROWN_MB, GROWN_DESCRIPTORS = 1.3, 12.0, 12
+ALERT = 0.8
+MEASURED = 1.1
+"""A limit is kept that is exceeded by less: tokens are counted before an answer is known."""
+STRAYING = 2.0
+
+
+@BOOK.rule(eventual=False)
+def phases_in_order(check: SessionCheck) -> Iterator[Found]:
+    """One after the other; a task begins in its own phase, and behind what it needs."""
+    one = session_of(check)
+    if one is None or not one.plan.phases:
+        return
+    place, done = -1, set[str]()
+    states = {point.number: point for point in one.points if point.valid}
+    for row in one.events:
+        kind = row["type"]
+        if kind == "session.restore":
+            point, deltas = states.get(row.get("checkpoint", -1)), row.get("deltas")
+            if point is None or not isinstance(deltas, int) or deltas >= len(point.states):
+                return  # its checkpoint is gone: nobody knows where it went on
+            state = point.states[deltas]
+            place = state.phase
+            done = {name for name, word in state.tasks.items() if word in ("done", "flagged")}
+        elif kind == "phase.start":
+            at = _place(one, row)
+            if at not in (place, place + 1):
+                text = f"Phase {row.get('phase')} began behind phase {place}, out of order."
+                yield one.name, text
+                return
+            place = at
+        elif kind in ("task.done", "task.flagged"):
+            done.add(str(row.get("task")))
+        elif kind == "task.start" and row.get("task") in one.plan.tasks:
+            task = str(row["task"])
+            early = [name for name in one.plan.tasks[task].get("needs") or () if name not in done]
+            if early:
+                yield one.name, f"Task {task} began before {early[0]} was done."
+                return
+            if one.plan.phase_of(task) != place:
+                yield one.name, f"Task {task} began outside of its phase."
+                return
+
+
+def _place(one: SessionView, row: Row) -> int:
+    name = row.get("phase")
+    return one.plan.phases.index(name) if name in one.plan.phases else -9
+
+
+@BOOK.rule(eventual=False)
+def gates_hold(check: SessionCheck) -> Iterator[Found]:
+    """All criteria of the plan were asked and held, and what they say is so."""
+    one = session_of(check)
+    if one is None or not one.plan.phases:
+        return
+    gates: dict[str, Row] = {}
+    taken = {point.number: point for point in one.points if point.valid}
+    last = None
+    for row in one.events:
+        name = str(row.get("phase"))
+        if row["type"] == "phase.gate":
+            gates[name] = row
+        elif row["type"] == "checkpoint.written":
+            last = taken.get(row.get("checkpoint", -1))
+        elif row["type"] == "phase.complete" and name in one.plan.phases:
+            gate = gates.get(name)
+            if gate is None or not gate.get("passed"):
+                yield one.name, f"Phase {name} was left, and its gate was not passed."
+                return
+            criteria = gate.get("criteria") or {}
+            for word in one.plan.criteria[one.plan.phases.index(name)]:
+                if criteria.get(word) is not True:
+                    yield one.name, f"Phase {name} was left, and `{word}` does not hold."
+                    return
+            if (
+                last is not None
+                and last.trigger == "phase"
+                and name == one.plan.phases[last.state.phase]
+            ):
+                for text in _untrue(one, name, last.coverage, last.failing):
+                    yield one.name, text
+    left = [
+        task
+        for task, word in ({} if one.last_valid is None else one.last_valid.tasks).items()
+        if one.told == "complete" and word not in ("done", "flagged")
+    ]
+    if left:
+        yield one.name, f"The session is complete, and {left[0]} is not done."
+
+
+def _untrue(one: SessionView, name: str, coverage: float, failing: int) -> Iterator[str]:
+    """Criteria that the checkpoint at the end of the phase contradicts."""
+    for word in one.plan.criteria[one.plan.phases.index(name)]:
+        least = COVERAGE.match(word)
+        if least is not None and coverage < float(least[1]):
+            yield f"Phase {name} was left with `{word}`; the coverage is {coverage:g}."
+        if word == "tests_pass" and failing:
+            yield f"Phase {name} was left with `{word}`; {failing} tests fail."
+
+
+# --- limits -----------------------------------------------------------------------------------------------
+
+
+def _in_an_hour(rows: Sequence[Row], weigh: Callable[[Row], int]) -> int:
+    """The most that any hour of session time holds."""
+    most = total = first = 0
+    for row in rows:
+        total += weigh(row)
+        while at_of(rows[first]) <= at_of(row) - HOUR_S:
+            total -= weigh(rows[first])
+            first += 1
+        most = max(most, total)
+    return most
+
+
+@BOOK.rule(eventual=False)
+def agent_tokens(check: SessionCheck) -> Iterator[Found]:
+    """In no hour more than the limit and the call that crossed it."""
+    yield from _hourly(check, "agent_tokens_hour", "model", tokens, "tokens")
+
+
+@BOOK.rule(eventual=False)
+def agent_calls(check: SessionCheck) -> Iterator[Found]:
+    """The same for tool calls; several at once count as one."""
+    yield from _hourly(check, "agent_calls_hour", "tool", lambda _row: 1, "tool calls")
+
+
+def _hourly(
+    check: SessionCheck, knob: str, kind: str, weigh: Callable[[Row], int], what: str
+) -> Iterator[Found]:
+    one, limit = session_of(check), check.model.most(knob)
+    if one is None or not limit:
+        return
+    for _, rows in lives(ends(one.calls, kind)):
+        for agent in sorted({str(row.get("agent")) for row in rows}):
+            mine = [row for row in rows if row.get("agent") == agent]
+            used = _in_an_hour(mine, weigh)
+            if used > limit + max(weigh(row) for row in mine):
+                text = f"Agent {agent} used {used} {what} in one hour; {limit:.0f} are allowed."
+                yield agent, text
+                return
+
+
+@BOOK.rule(eventual=False)
+def context_bounded(check: SessionCheck) -> Iterator[Found]:
+    """No request is larger than the context may be."""
+    limit = check.model.most("context_tokens")
+    for request in check.seen.api if limit else ():
+        used = request.get("input_tokens")
+        if isinstance(used, int) and used > limit * MEASURED:
+            text = f"A request of {used} tokens was sent; the context may have {limit:.0f}."
+            yield str(request.get("number")), text
+            return
+
+
+@BOOK.rule(eventual=False)
+def idle_reassigned(check: SessionCheck) -> Iterator[Found]:
+    """Who holds a task and does nothing loses it."""
+    one = session_of(check)
+    limit = check.model.most("idle_s")
+    if one is None or not limit or check.model.lasting or one.status != "running":
+        return
+    rows = [*lives(one.events)]
+    if not rows:
+        return
+    life, events = rows[-1]
+    held: dict[str, tuple[str, float]] = {}
+    for row in events:
+        if row["type"] == "task.start":
+            held[str(row.get("task"))] = (str(row.get("agent")), at_of(row))
+        elif row["type"] in ("task.done", "task.flagged", "task.reassigned"):
+            held.pop(str(row.get("task")), None)
+    calls = dict(lives(one.calls)).get(life, [])
+    for task, (agent, since) in held.items():
+        own = [at_of(row) for row in calls if row.get("agent") == agent]
+        last = max([since, *own])
+        if one.elapsed_s - last > STRAYING * limit + slack_s(check):
+            text = f"Agent {agent} holds {task} and has done nothing for "
+            yield task, f"{text}{one.elapsed_s - last:.0f} s; {limit:.0f} s are allowed."
+            return
+
+
+@BOOK.rule(eventual=True)
+def total_tokens(check: SessionCheck) -> Iterator[Found]:
+    """It warns before, and pauses at its limit."""
+    one, limit = session_of(check), check.model.most("total_tokens")
+    if one is None or not limit:
+        return
+    rows = ends(one.calls, "model")
+    used, largest = sum(map(tokens, rows)), max(map(tokens, rows), default=0)
+    if used > limit + 2 * one.agents * largest:
+        yield one.name, f"{used} tokens were used; {limit:.0f} are allowed."
+    elif used > limit * ALERT + 2 * one.agents * largest and not any(one.of("budget.alert")):
+        yield one.name, f"{used} of {limit:.0f} tokens were used, and nobody was warned."
+
+
+@BOOK.rule(eventual=True)
+def agents_bounded(check: SessionCheck) -> Iterator[Found]:
+    """As many processes as were asked for."""
+    one = session_of(check)
+    if one is None or one.processes is None:
+        return
+    if one.processes.agents > one.agents:
+        yield one.name, f"{one.processes.agents} agents run; {one.agents} were asked for."
+    limit = check.model.most("max_agents")
+    if limit and one.agents > limit:
+        yield one.name, f"It has {one.agents} agents; {limit:.0f} are allowed."
+
+
+@BOOK.rule(eventual=True)
+def disk_bounded(check: SessionCheck) -> Iterator[Found]:
+    """The room that a session uses; what it was just writing may be beyond."""
+    one, limit = session_of(check), check.model.most("disk_mb")
+    if one is None or not limit or one.status != "running":
+        return
+    largest = 0.5
+    if one.size_mb > limit * MEASURED + largest:
+        yield one.name, f"It uses {one.size_mb:.1f} MB; {limit:g} MB are allowed."
+
+
+@BOOK.rule(eventual=False)
+def tests_bounded(check: SessionCheck) -> Iterator[Found]:
+    """A run of tests that takes too long is ended."""
+    one, limit = session_of(check), check.model.most("test_time_s")
+    if one is None or not limit:
+        return
+    for _, rows in lives(one.calls):
+        begun: dict[object, Row] = {}
+        now = at_of(rows[-1])
+        for row in rows:
+            if row.get("kind") != "tool":
+                continue
+            if row.get("state") == "begin" and row.get("name") == "run_tests":
+                begun[row.get("call")] = row
+            elif row.get("state") == "end" and row.get("call") in begun:
+                took = at_of(row) - at_of(begun.pop(row.get("call")))
+                if took > STRAYING * limit + slack_s(check):
+                    yield one.name, f"Tests ran for {took:.0f} s; {limit:.0f} s are allowed."
+                    return
+        for row in begun.values():
+            if one.status == "running" and now - at_of(row) > STRAYING * limit + slack_s(check):
+                yield one.name, f"Tests run for more than {limit:.0f} s, and nobody ends them."
+                return
+
+
+# --- ends -------------------------------------------------------------------------------------------------
+
+
+@BOOK.rule(eventual=True)
+def processes_end(check: SessionCheck) -> Iterator[Found]:
+    """At its end nothing of a session runs."""
+    one = session_of(check)
+    if one is None or one.processes is None:
+        return
+    if one.told in ENDED and one.processes.supervisors + one.processes.agents:
+        yield one.name, f"It is {one.told}, and {one.processes.agents} agents still run."
+    elif one.told in ENDED and one.processes.others:
+        yield one.name, f"It is {one.told}, and this still runs: {one.processes.others[0]}."
+
+
+@BOOK.rule(eventual=False)
+def no_growth(check: SessionCheck) -> Iterator[Found]:
+    """Medians of the first and the last third of a life."""
+    one = session_of(check)
+    if one is None:
+        return
+    for _, rows in lives(one.metrics):
+        if len(rows) < LEAST_LINES:
+            continue
+        third = len(rows) // 3
+        for name, least in (("memory_usage_mb", GROWN_MB), ("descriptors", GROWN_DESCRIPTORS)):
+            first, last = (
+                statistics.median(float(row.get(name) or 0) for row in part)
+                for part in (rows[third // 3 : third], rows[-third:])
+            )
+            if last > first * GROWN and last - first > least:
+                yield one.name, f"{name} grew from {first:g} to {last:g}."
+                return
+
+
+@BOOK.rule(eventual=False)
+def project_works(check: SessionCheck) -> Iterator[Found]:
+    """Built by hand, as its user would."""
+    one, built = session_of(check), check.seen.built
+    if one is None or built is None or one.told != "complete":
+        return
+    if check.gave(op.BuildProject) and not built.get("ok"):
+        yield one.name, f"What a complete session has left does not work: {built.get('why')}"
+
+
+@BOOK.rule(eventual=True)
+def no_crash(check: SessionCheck) -> Iterator[Found]:
+    """Nobody has killed it, and yet nothing drives it any more."""
+    one = session_of(check)
+    if one is None or one.status != "interrupted" or check.model.killed:
+        return
+    if check.model.lasting or check.model.now & {"interrupted"}:
+        return
+    yield one.name, "What drove the session has ended by itself, before its end."
+
+
+@BOOK.rule(eventual=True)
+def answers_truly(check: SessionCheck) -> Iterator[Found]:
+    """The session is what the answers have said."""
+    one = session_of(check)
+    if one is None or one.status == "interrupted" or not check.model.agrees(check.seen):
+        return
+    if one.status not in check.model.now:
+        due = " or ".join(sorted(check.model.now))
+        yield one.name, f"The session is {one.status}; by what was answered it is {due}."

@@ -1,0 +1,116 @@
+"""What exploration may do with a session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mutiny.contracts.session import operations as op
+from mutiny.contracts.session.profile import SessionProfile
+from mutiny.contracts.session.scenarios import QUICK
+from mutiny.contracts.session.supported import supported
+from mutiny.kit import hazards
+from mutiny.kit.exploring import Each, Explored, Move, Scene, Some, drawn
+from mutiny.kit.operations import KillDuring, Parallel, Settle, SweepPoint
+from mutiny.model.operation import Operation, walk
+
+HOURS = 0.006
+"""Long enough that a session still runs when the last operation is done."""
+ERRORS = ("rate_limit", "overload", "malformed", "reset", "server")
+KNOBS = (
+    *(("interval_s", "1"), ("calls_interval", "4"), ("tokens_interval", "2000")),
+    *(("retries", "1"), ("keep", "3"), ("vote_rounds", "1")),
+)
+
+
+def explored(profile: SessionProfile) -> Explored:
+    """All of it, for one target."""
+    project = profile.projects[0]
+    return Explored(
+        opening=lambda scene: (
+            *(op.Configure(name, value) for name, value in QUICK.items()),
+            op.Configure(*scene.pick(KNOBS)),
+            op.StartSession(project=project, hours=HOURS, agents=scene.pick((2, 3))),
+        ),
+        moves=(
+            Move(
+                op.StartSession,
+                {"project": _is(project), "hours": _is(HOURS), "agents": Each(lambda _s: (2, 9))},
+                weight=0.3,
+            ),
+            Move(op.Checkpoint, weight=2.0, when=_may_be_served),
+            Move(op.VerifyCheckpoint, weight=0.8, writes=False),
+            Move(op.Restore, weight=1.0, when=_may_be_served, writes=False),
+            Move(op.Restore, {"checkpoint": Some(lambda _scene: (0, 1, 50))}, weight=0.3),
+            Move(op.Recover, weight=3.0, when=_down),
+            Move(op.Health, weight=0.4, writes=False),
+            Move(op.Metrics, weight=0.4, writes=False),
+            Move(op.Status, {"name": Each(lambda _s: ("",), lambda _s: ("nobody",))}, 0.6),
+            Move(op.Report, weight=0.3, writes=False),
+            Move(op.Pause, weight=0.6, when=_may_be_served, writes=False),
+            Move(op.Continue, weight=1.5, when=_paused, writes=False),
+            Move(op.Stop, weight=0.1, when=_may_be_served, writes=False),
+            Move(op.WaitForTasks, {"count": drawn(1, 2, 3)}, weight=1.0, when=_runs),
+            Move(op.ModelError, {"error": drawn(*ERRORS)}, weight=1.0, when=_runs),
+            Move(op.KillAgent, weight=0.6, when=_runs),
+            Move(op.SystemCrash, {"alone": drawn(False, True)}, weight=1.2, when=_up),
+            Move(op.CorruptCheckpoint, {"part": drawn("body", "key", "delta")}, 0.8, when=_crashed),
+        ),
+        around=hazards.broken(profile.sure_calls),
+        recovery=_recovery,
+        supported=lambda operation: supported(profile, operation),
+        pairable=_pairable,
+        follows=_follows,
+        refused=lambda operation: operation,
+    )
+
+
+def _is(value: object) -> Each:
+    return Each(lambda _scene: (value,))
+
+
+def _statuses(scene: Scene) -> frozenset[str]:
+    return frozenset[str]().union(*(model.status for model in scene.walk.models))
+
+
+def _may_be_served(scene: Scene, operation: Operation) -> bool:
+    return scene.walk.served(operation) is not False
+
+
+def _runs(scene: Scene, _operation: Operation) -> bool:
+    return _statuses(scene) == {"running"}
+
+
+def _up(scene: Scene, _operation: Operation) -> bool:
+    return _statuses(scene) <= {"running", "paused"} and bool(_statuses(scene))
+
+
+def _paused(scene: Scene, _operation: Operation) -> bool:
+    return "paused" in _statuses(scene)
+
+
+def _down(scene: Scene, _operation: Operation) -> bool:
+    return "interrupted" in _statuses(scene)
+
+
+def _crashed(scene: Scene, operation: Operation) -> bool:
+    damaged = any(model.damaged for model in scene.walk.models)
+    return _statuses(scene) == {"interrupted"} and not damaged
+
+
+def _pairable(_scene: Scene, one: Operation, other: Operation) -> bool:
+    """Two that look, or two that the beliefs can follow in either order."""
+    return not any(isinstance(part, op.StartSession) for part in (one, other))
+
+
+def _follows(_scene: Scene, operation: Operation) -> Iterable[Operation]:
+    """Whoever broke it off brings it back, so that something runs again."""
+    parts = list(walk(operation))
+    if any(isinstance(part, SweepPoint | KillDuring) for part in parts):
+        return (op.Status(), op.Recover())
+    if isinstance(operation, Parallel):
+        return (op.Status(),)
+    return ()
+
+
+def _recovery(scene: Scene) -> tuple[Operation, ...]:
+    return (op.Status(), op.Recover(), op.Status(), Settle(), op.VerifyCheckpoint())

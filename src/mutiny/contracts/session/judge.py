@@ -1,0 +1,187 @@
+"""What the kit's judge does not know of a session: who dies in a crash, and what a lie is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from mutiny.contracts.session import operations as op
+from mutiny.contracts.session.model import SessionModel
+from mutiny.contracts.session.observation import SessionSeen, SessionView
+from mutiny.kit.answer import Answer
+from mutiny.kit.faults import DamageFile
+from mutiny.kit.judging import Judge, Moment
+from mutiny.kit.questions import Heard, after_step
+from mutiny.model.operation import Operation
+from mutiny.model.violation import Violation
+
+LATE = 2
+"""Lines that may have been written between an answer and the look after it."""
+
+
+class SessionJudge(Judge[SessionModel, SessionSeen]):
+    """Judges one operation between two looks."""
+
+    def follows(
+        self, model: SessionModel, operation: Operation, moment: Moment[SessionSeen]
+    ) -> Sequence[SessionModel]:
+        """The beliefs after a step that is not said to the target."""
+        if isinstance(operation, op.Configure):
+            return (model.configured(operation.name, operation.value),)
+        if isinstance(operation, op.SystemCrash):
+            return (model.fault(str(operation)).died(),)
+        if isinstance(operation, op.MemoryPressure):
+            squeezed = model.configured("memory_mb", "1")
+            return (replace(squeezed.fault(str(operation)), knobs=model.knobs),)
+        if isinstance(operation, op.CorruptCheckpoint):
+            return (replace(model.fault(str(operation)), damaged=True),)
+        if isinstance(operation, op.ClockJump):
+            return (replace(model.fault(str(operation)), jumped=True),)
+        if isinstance(operation, DamageFile):
+            return (replace(after_step(model, operation), damaged=True),)
+        return (after_step(model, operation),)
+
+    def struck(
+        self, model: SessionModel, operation: Operation, moment: Moment[SessionSeen]
+    ) -> SessionModel:
+        """Where the world ends, whatever drives a session ends with it."""
+        hit = model.fault(str(operation))
+        return hit.died() if operation.ends_world else hit
+
+    def dishonest(self, model: SessionModel, heard: Heard) -> Violation | None:
+        """What is printed of a session is what is so, before the answer or after it."""
+        one = self.seen.session
+        if not heard.alone or one is None or self.seen.error is not None:
+            return None
+        name = getattr(heard.operation, "name", "")
+        if name and name != one.name:
+            return None
+        before = self.before.session
+        first = before if before is not None and before.name == one.name else one
+        operation, answer = heard.operation, heard.answer
+        if isinstance(operation, op.Status):
+            return self._status(answer, first, one)
+        if isinstance(operation, op.VerifyCheckpoint):
+            return self._verified(answer, first, one)
+        if isinstance(operation, op.Health):
+            dead = first.alive is False and one.alive is False and one.told not in op.STATUSES[2:5]
+            if dead:
+                return self.violation("health_true", "It says that all is well; nothing runs.")
+        if isinstance(operation, op.Metrics):
+            return self._metrics(answer, first, one)
+        if isinstance(operation, op.Report):
+            return self._reported(answer, first, one)
+        if isinstance(operation, op.Checkpoint):
+            return self._checkpointed(answer, one)
+        return None
+
+    def _status(self, answer: Answer, first: SessionView, one: SessionView) -> Violation | None:
+        said = answer.said
+        lost = one.last_valid is None and said.get("status") == "unreadable"
+        if said.get("status") not in {first.status, one.status, "running"} and not lost:
+            text = f"It says that the session is {said.get('status')}; it is {one.status}."
+            return self.violation("status_true", text, one.name)
+        if said.get("status") == "running" and {first.status, one.status} <= {"interrupted"}:
+            return self.violation("status_true", "It says running; nothing runs.", one.name)
+        rows = (
+            ("checkpoint", said.get("checkpoint"), _usable(first), _newest(one)),
+            ("tasks done", _inside(said, "tasks", "done"), len(first.done), len(one.done)),
+            ("phase", _phase_told(said), _place(first), _place(one)),
+        )
+        for what, told, least, most in rows:
+            if isinstance(told, int) and not least <= told <= most + (one.status == "running"):
+                text = f"It says {what} {told}; it was {least} before and is {most} now."
+                return self.violation("status_true", text, one.name)
+        return None
+
+    def _verified(self, answer: Answer, first: SessionView, one: SessionView) -> Violation | None:
+        was = {point.number: point.valid for point in first.points}
+        now = {point.number: point.valid for point in one.points}
+        rows = answer.said.get("checkpoints")
+        for row in rows if isinstance(rows, list) else ():
+            number, valid = row.get("checkpoint"), row.get("valid")
+            if number in was and was[number] == now.get(number) != valid:
+                text = f"It says that checkpoint {number} is {'' if valid else 'not '}valid"
+                return self.violation("verify_true", f"{text}; that is not so.", one.name)
+        return None
+
+    def _metrics(self, answer: Answer, first: SessionView, one: SessionView) -> Violation | None:
+        for name in ("total_tokens_consumed", "tasks_completed", "checkpoint_count"):
+            least, most = _counted(first, name), _counted(one, name)
+            least -= name == "checkpoint_count"  # what a checkpoint says is older than itself
+            told = answer.said.get(name)
+            if isinstance(told, int) and not least <= told <= most:
+                text = f"It says {name} {told}; what was written down makes {least} to {most}."
+                return self.violation("metrics_add_up", text, one.name)
+        return None
+
+    def _reported(self, answer: Answer, first: SessionView, one: SessionView) -> Violation | None:
+        rows = (
+            ("checkpoint_history", len(first.points), len(one.points)),
+            ("error_log", len(list(first.of("error"))), len(list(one.of("error")))),
+            ("agent_performance", _agents(first), _agents(one)),
+        )
+        for name, least, most in rows:
+            told = answer.said.get(name)
+            if not isinstance(told, list):
+                return self.violation("report_true", f"There is no {name} in it.", one.name)
+            if not least <= len(told) <= most + LATE * (one.status == "running"):
+                text = f"Its {name} has {len(told)} entries; there are {most}."
+                return self.violation("report_true", text, one.name)
+        if answer.said.get("final_status") not in {first.status, one.status}:
+            text = f"It says {answer.said.get('final_status')}; the session is {one.status}."
+            return self.violation("report_true", text, one.name)
+        return None
+
+    def _checkpointed(self, answer: Answer, one: SessionView) -> Violation | None:
+        number = answer.number("checkpoint")
+        found = [point for point in one.points if point.number == number]
+        if not found or not found[0].valid:
+            text = f"It says that checkpoint {number} is written; there is no valid one."
+            return self.violation("checkpoint_whole", text, one.name)
+        return None
+
+
+def _newest(one: SessionView) -> int:
+    return max((point.number for point in one.points), default=0)
+
+
+def _usable(one: SessionView) -> int:
+    return 0 if one.last_valid is None else one.last_valid.number
+
+
+def _agents(one: SessionView) -> int:
+    """How many agents it has had."""
+    return len({row.get("agent") for row in one.of("agent.start")})
+
+
+def _inside(said: Mapping[str, Any], name: str, key: str) -> Any:
+    value = said.get(name)
+    return value.get(key) if isinstance(value, Mapping) else None
+
+
+def _place(one: SessionView) -> int:
+    """The place of its phase; a session that is complete is still in its last."""
+    return max(0, min(one.phase, len(one.plan.phases)) - 1)
+
+
+def _phase_told(said: Mapping[str, Any]) -> Any:
+    return _inside(said, "phase", "index")
+
+
+def tokens_of(rows: Sequence[Mapping[str, Any]]) -> int:
+    """What calls of the model have used."""
+    return sum(
+        int(row.get("input_tokens") or 0) + int(row.get("output_tokens") or 0)
+        for row in rows
+        if row.get("kind") == "model" and row.get("state") == "end"
+    )
+
+
+def _counted(one: SessionView, name: str) -> int:
+    if name == "total_tokens_consumed":
+        return tokens_of(one.calls)
+    if name == "tasks_completed":
+        return len(one.done)
+    return len(one.points)

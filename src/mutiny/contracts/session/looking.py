@@ -1,0 +1,85 @@
+"""What the rules about state share: the session that is judged, its lives, and how exact time is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from mutiny.contracts.session.checkpoints import Point
+from mutiny.contracts.session.model import SessionModel
+from mutiny.contracts.session.observation import Row, SessionSeen, SessionView, at_of
+from mutiny.kit.checking import Check, RuleBook, Unreadable
+
+SessionCheck = Check[SessionModel, SessionSeen]
+BOOK: RuleBook[SessionCheck] = RuleBook("session")
+LAG_S = 1.0
+"""Real seconds by which anything may be late on an idle machine."""
+_ASKED = re.compile(r"(?:Task|Results of) (\S+?):")
+
+
+def session_of(check: SessionCheck) -> SessionView | None:
+    """The session that is judged; None: there is none."""
+    if check.seen.error is not None:
+        raise Unreadable(check.seen.error)
+    return check.seen.session
+
+
+def before_of(check: SessionCheck) -> SessionView | None:
+    """The same session before the operation."""
+    now, was = check.seen.session, check.before.session
+    return was if now is not None and was is not None and was.name == now.name else None
+
+
+def slack_s(check: SessionCheck) -> float:
+    """Seconds of session time that prove nothing: the machine is slow, and its time is stretched."""
+    return check.seen.pace.stretched(LAG_S) * max(1.0, check.seen.rate)
+
+
+def own_points(check: SessionCheck, one: SessionView) -> Iterator[Point]:
+    """Checkpoints that nobody but the session has written."""
+    return (point for point in one.points if str(point.number) not in check.seen.damaged)
+
+
+def life_of(row: Row) -> int:
+    """Which of the session's lives a line was written in."""
+    value = row.get("life", 1)
+    return value if isinstance(value, int) else 1
+
+
+def lives(rows: Sequence[Row]) -> Iterator[tuple[int, list[Row]]]:
+    """Lines by the life that they were written in: within one, time only goes forward."""
+    found: dict[tuple[int, bool], list[Row]] = {}
+    restored = False
+    for row in rows:
+        if row.get("type") in ("session.restore", "checkpoint.invalid"):
+            restored = True  # written while nothing runs, at an older time
+        elif row.get("type") == "supervisor.start":
+            restored = False
+        found.setdefault((life_of(row), restored), []).append(row)
+    yield from ((life, listed) for (life, _), listed in sorted(found.items()))
+
+
+def ends(rows: Sequence[Row], kind: str) -> list[Row]:
+    """Calls of a kind that came to their end."""
+    return [row for row in rows if row.get("state") == "end" and row.get("kind") == kind]
+
+
+def tokens(row: Row) -> int:
+    """What one call of the model has used."""
+    return int(row.get("input_tokens") or 0) + int(row.get("output_tokens") or 0)
+
+
+def between(rows: Sequence[Row], start: float, end: float) -> list[Row]:
+    """Lines behind one moment, up to another one."""
+    return [row for row in rows if start < at_of(row) <= end]
+
+
+def task_of(request: Row) -> str:
+    """The task that a request to the model was about; empty: none."""
+    found = _ASKED.search(str(request.get("last", "")))
+    return found[1] if found else ""
+
+
+def failed(request: Row) -> bool:
+    """Was it answered with a fault?"""
+    return request.get("fault") is not None

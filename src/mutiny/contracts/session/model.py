@@ -1,0 +1,106 @@
+"""What should be the case: which sessions there are, what the newest may be now, and what was set.
+
+A session goes on by itself, so a status is a set of words; the next look narrows it. What is done, and
+whether a checkpoint is valid, is never believed: the files tell it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+from mutiny.contracts.session.knobs import Knobs
+from mutiny.contracts.session.observation import ENDED, SessionSeen
+from mutiny.kit.beliefs import ModelBase
+
+May = frozenset[str]
+NONE = frozenset({"none"})
+RUNNING = frozenset({"running"})
+_DRIFT = {"running": frozenset({"running", "complete", "paused", "failed"})}
+
+
+def drifts(status: May) -> May:
+    """What a session may have become by itself since: whether it had a reason is asked by the rules."""
+    return frozenset[str]().union(*(_DRIFT.get(one, frozenset({one})) for one in status))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionModel(ModelBase):
+    """What is the case with one home."""
+
+    names: tuple[str | None, ...] = ()
+    """The sessions, the newest last; None: the target chose its name."""
+    status: May = NONE
+    """Of the newest."""
+    project: str = ""
+    agents: int = 0
+    knobs: Knobs = field(default_factory=Knobs)
+    set_since: tuple[Knobs, ...] = ()
+    """Every setting that was on since the newest session began."""
+    killed: bool = False
+    """Processes of the session were killed since it was last brought back."""
+    jumped: bool = False
+    """Its wall clock has jumped."""
+    damaged: bool = False
+    """Checkpoints were damaged from outside."""
+
+    @property
+    def now(self) -> May:
+        """What it may be when the next command is given."""
+        return drifts(self.status)
+
+    @property
+    def settings(self) -> tuple[Knobs, ...]:
+        """All that may have been in force while the newest session ran."""
+        return (*self.set_since, self.knobs)
+
+    def most(self, name: str) -> float:
+        """The largest value that a limit has had; 0 means that there is none."""
+        values = [float(getattr(one, name)) for one in self.settings]
+        return 0.0 if 0.0 in values else max(values)
+
+    def begun(self, name: str, project: str, agents: int) -> SessionModel:
+        """With a new session."""
+        return replace(
+            self,
+            names=(*self.names, name or None),
+            status=RUNNING,
+            project=project,
+            agents=agents,
+            set_since=(),
+            killed=False,
+            jumped=False,
+            damaged=False,
+        )
+
+    def configured(self, name: str, value: str) -> SessionModel:
+        """With another setting; a session that runs has had both."""
+        return replace(
+            self, knobs=self.knobs.set(name, value), set_since=(*self.set_since, self.knobs)
+        )
+
+    def with_status(self, *words: str) -> SessionModel:
+        """The newest session is one of these."""
+        return replace(self, status=frozenset(words))
+
+    def died(self) -> SessionModel:
+        """Nothing of the session runs any more."""
+        left = frozenset(one if one in (*ENDED, "none") else "interrupted" for one in self.now)
+        return replace(self, status=left, killed=True)
+
+    def see(self, seen: SessionSeen) -> Self:
+        """Narrowed by what is seen, where that is right."""
+        if seen.error is not None or seen.status not in self.now:
+            return self
+        return replace(self, status=frozenset({seen.status}))
+
+    def agrees(self, seen: SessionSeen) -> bool:
+        """Does it know the same sessions?"""
+        return len(self.names) == len(seen.names)
+
+    def pending(self, seen: SessionSeen) -> tuple[str, ...]:
+        """A session that runs has to come to its end by itself."""
+        one = seen.session
+        if one is None or one.status != "running":
+            return ()
+        return (f"session {one.name} is in phase {one.phase}, {len(one.done)} tasks are done",)

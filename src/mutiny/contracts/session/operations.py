@@ -1,0 +1,323 @@
+"""What can be said and done to a long session."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from mutiny.contracts.session.knobs import check_knob
+from mutiny.kit.operations import check_one_of, check_seconds
+from mutiny.kit.registry import registry
+from mutiny.model.operation import Kind, Operation
+
+NEWEST = -1
+MODEL_ERRORS = ("rate_limit", "overload", "server", "malformed", "stall", "hang", "reset")
+PARTS = ("body", "key", "delta", "newest", "all")
+STATUSES = ("running", "paused", "complete", "stopped", "failed", "interrupted")
+FASTEST = 1000.0
+SHORTEST_H, LONGEST_H = 0.0001, 24.0
+
+
+# --- commands -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class OfSession(Operation):
+    """Something that is said to one session; without a name to the newest."""
+
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class StartSession(Operation):
+    """Begin to build a project with so many agents, as a session of so many hours."""
+
+    project: str = "demo"
+    agents: int = 3
+    hours: float = 0.002
+    name: str = ""
+    rate: float = 1.0
+    """How many seconds of the session pass in a real one; for all that happens in the box."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.rate <= FASTEST:
+            raise ValueError(f"rate must be more than 0 and at most {FASTEST:g}, got {self.rate:g}")
+        if not SHORTEST_H <= self.hours <= LONGEST_H:
+            raise ValueError(
+                f"hours must be between {SHORTEST_H:g} and {LONGEST_H:g}, got {self.hours:g}"
+            )
+
+
+class Checkpoint(OfSession):
+    """Take a checkpoint now."""
+
+
+@dataclass(frozen=True)
+class VerifyCheckpoint(OfSession):
+    """Are the checkpoints valid? Exit code by the newest, or by the one that is named."""
+
+    checkpoint: int = NEWEST
+    looks: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class Restore(OfSession):
+    """Go back to the last valid checkpoint, or to the one that is named; nothing runs afterwards."""
+
+    checkpoint: int = NEWEST
+
+
+class Recover(OfSession):
+    """Bring the session back, whatever happened to it."""
+
+
+class Health(OfSession):
+    """Is all well?"""
+
+    looks: ClassVar[bool] = True
+
+
+class Metrics(OfSession):
+    """The figures of the session."""
+
+    looks: ClassVar[bool] = True
+
+
+class Status(OfSession):
+    """What is so."""
+
+    looks: ClassVar[bool] = True
+
+
+class Report(OfSession):
+    """The report of the session."""
+
+    looks: ClassVar[bool] = True
+
+
+class Pause(OfSession):
+    """Begin nothing new until it is told to go on."""
+
+
+@dataclass(frozen=True)
+class Continue(OfSession):
+    """Go on; `decide`: what somebody decided (`VOTE=OPTION`) where a vote was escalated."""
+
+    decide: str = ""
+
+
+class Stop(OfSession):
+    """End the session with a checkpoint."""
+
+
+# --- waits ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class WaitForPhase(Operation):
+    """Until the session is in this phase, counted from 1, or behind it."""
+
+    phase: int = 2
+    kind: ClassVar[Kind] = Kind.WAIT
+
+
+@dataclass(frozen=True)
+class WaitForCheckpoints(Operation):
+    """Until there are so many checkpoints."""
+
+    count: int = 2
+    kind: ClassVar[Kind] = Kind.WAIT
+
+
+@dataclass(frozen=True)
+class WaitForTasks(Operation):
+    """Until so many tasks are done."""
+
+    count: int = 1
+    kind: ClassVar[Kind] = Kind.WAIT
+
+
+@dataclass(frozen=True)
+class WaitForStatus(Operation):
+    """Until the session has this status."""
+
+    status: str = "complete"
+    kind: ClassVar[Kind] = Kind.WAIT
+
+    def __post_init__(self) -> None:
+        check_one_of("status", self.status, STATUSES)
+
+
+@dataclass(frozen=True)
+class LetRun(Operation):
+    """Let so many seconds of session time pass; less when the session ends before."""
+
+    seconds: float = 60.0
+    kind: ClassVar[Kind] = Kind.CONTROL
+
+    def __post_init__(self) -> None:
+        check_seconds(self.seconds)
+
+
+@dataclass(frozen=True)
+class RunUntil(Operation):
+    """Let the session run until so many seconds of its time have passed since the recording began."""
+
+    seconds: float = 60.0
+    kind: ClassVar[Kind] = Kind.CONTROL
+
+
+@dataclass(frozen=True)
+class Record(Operation):
+    """From now on write a line of metrics into the run's directory for every so many seconds of session
+    time, which passes `rate` times as fast as it really does.
+    """
+
+    every_s: float = 30.0
+    rate: float = 1.0
+    kind: ClassVar[Kind] = Kind.CONTROL
+
+    def __post_init__(self) -> None:
+        if not 0 < self.rate <= FASTEST or self.every_s <= 0:
+            raise ValueError(f"rate must be more than 0 and at most {FASTEST:g}, got {self.rate:g}")
+
+
+# --- the user's side ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Configure(Operation):
+    """Change a setting; a session that runs takes it over."""
+
+    name: str
+    value: str
+    kind: ClassVar[Kind] = Kind.CONTROL
+
+    def __post_init__(self) -> None:
+        check_knob(self.name, self.value)
+
+
+@dataclass(frozen=True)
+class BuildProject(Operation):
+    """Run the tests of what the session has built by hand, as its user would."""
+
+    kind: ClassVar[Kind] = Kind.CONTROL
+
+
+# --- faults ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SessionFault(Operation):
+    """A fault that only sessions know."""
+
+    kind: ClassVar[Kind] = Kind.FAULT
+
+
+@dataclass(frozen=True)
+class _Times(SessionFault):
+    times: int = 1
+    """How often it happens before all is well again."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.times <= 1000:
+            raise ValueError(f"times must be between 1 and 1000, got {self.times}")
+
+
+class ToolTimeout(_Times):
+    """The next tool call of an agent never ends."""
+
+
+@dataclass(frozen=True)
+class ModelError(SessionFault):
+    """The next answers of the model are errors, or none at all; with `model` only those of one model."""
+
+    error: str = "rate_limit"
+    times: int = 1
+    retry_after_s: int = 0
+    model: str = "*"
+
+    def __post_init__(self) -> None:
+        check_one_of("error", self.error, MODEL_ERRORS)
+        if not 1 <= self.times <= 100_000:
+            raise ValueError(f"times must be between 1 and 100000, got {self.times}")
+
+
+@dataclass(frozen=True)
+class MemoryPressure(SessionFault):
+    """The session has less memory than it uses, for a while; its context must become smaller."""
+
+
+@dataclass(frozen=True)
+class AgentDeadlock(SessionFault):
+    """The agents answer the next votes so that nobody wins them."""
+
+
+@dataclass(frozen=True)
+class SystemCrash(SessionFault):
+    """Every process of the session dies; `alone`: only the one that drives it."""
+
+    alone: bool = False
+
+
+@dataclass(frozen=True)
+class KillAgent(SessionFault):
+    """One of the agents dies."""
+
+
+@dataclass(frozen=True)
+class FreezeAgent(SessionFault):
+    """One of the agents stands still, and never moves again by itself."""
+
+
+@dataclass(frozen=True)
+class BadWork(SessionFault):
+    """The model's next answer that holds code holds some that does not work, or tests that never end."""
+
+    how: str = "raises"
+
+    def __post_init__(self) -> None:
+        check_one_of("how", self.how, ("raises", "endless"))
+
+
+@dataclass(frozen=True)
+class DiskFull(SessionFault):
+    """There is no room left where the session lives, for so many seconds of session time."""
+
+    seconds: float = 2.0
+
+    def __post_init__(self) -> None:
+        check_seconds(self.seconds)
+
+
+@dataclass(frozen=True)
+class CorruptCheckpoint(SessionFault):
+    """A part of the checkpoints is damaged: the newest's body, its digest (`key`), the last delta line, the
+    whole newest file, or all of them.
+    """
+
+    part: str = "body"
+
+    def __post_init__(self) -> None:
+        check_one_of("part", self.part, PARTS)
+
+
+@dataclass(frozen=True)
+class ClockJump(SessionFault):
+    """The wall clock of the box jumps, forwards or back."""
+
+    offset_s: float = 3600.0
+
+
+LONG = (StartSession, Recover)
+"""Commands after which a session runs."""
+WAITS = (WaitForPhase, WaitForCheckpoints, WaitForTasks, WaitForStatus)
+COMMANDS = (
+    *(StartSession, Checkpoint, VerifyCheckpoint, Restore, Recover, Health, Metrics, Status),
+    *(Report, Pause, Continue, Stop),
+)
+FAULTS = (
+    *(ToolTimeout, ModelError, MemoryPressure, AgentDeadlock, SystemCrash, KillAgent),
+    *(FreezeAgent, BadWork, DiskFull, CorruptCheckpoint, ClockJump),
+)
+OPERATIONS = registry(*COMMANDS, *WAITS, LetRun, RunUntil, Record, Configure, BuildProject, *FAULTS)

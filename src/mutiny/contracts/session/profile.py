@@ -1,0 +1,31 @@
+"""How a session's program differs from the contract's ideal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from mutiny.kit.profile import Limits, TargetProfile
+
+
+@dataclass(frozen=True)
+class SessionLimits(Limits):
+    """Seconds that a correct target may take."""
+
+    command_s: float = 60.0
+    settle_s: float = 60.0
+    lag_s: float = 2.0
+    wait_s: float = 60.0
+    """Until what a wait asks for has come, as long as nothing moves."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionProfile(TargetProfile):
+    """What one target promises."""
+
+    limits: SessionLimits = field(default_factory=SessionLimits)
+    projects: tuple[str, ...] = ("demo",)
+    """What it can be asked to build; the first is the smallest."""
+    settable: tuple[str, ...] | None = None
+    """Knobs that can be set; None: all."""
+    can_hurry: bool = True
+    """Its clock can be sped up."""

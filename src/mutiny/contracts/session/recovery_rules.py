@@ -1,0 +1,347 @@
+"""Rules about recovery: the last valid checkpoint, exactly, and no work twice; errors by their severity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mutiny.contracts.session import operations as op
+from mutiny.contracts.session.checkpoints import Point, State
+from mutiny.contracts.session.looking import (
+    BOOK,
+    SessionCheck,
+    before_of,
+    failed,
+    life_of,
+    lives,
+    session_of,
+    slack_s,
+    task_of,
+)
+from mutiny.contracts.session.observation import Row, SessionView, at_of
+from mutiny.kit.checking import Found
+
+SEVERITIES = {
+    "network_timeout": "transient",
+    "rate_limit": "recoverable",
+    "overload": "recoverable",
+    "parse_failure": "recoverable",
+    "tool_timeout": "recoverable",
+    "test_failure": "degraded",
+    "disk_full": "critical",
+    "deadlock": "critical",
+    "corruption": "fatal",
+}
+"""What an error of a kind is, by the plan."""
+RECOVERY_S = {
+    "tool_timeout": 300.0,
+    "network_timeout": 120.0,
+    "rate_limit": 120.0,
+    "overload": 120.0,
+    "parse_failure": 120.0,
+    "memory_pressure": 120.0,
+    "deadlock": 300.0,
+    "crash": 60.0,
+}
+"""How long recovery may take, in session time, by the plan."""
+
+
+def _restores(check: SessionCheck) -> Iterator[Row]:
+    """Recoveries that happened in this step."""
+    one, was = session_of(check), before_of(check)
+    if one is None:
+        return
+    known = 0 if was is None else len(list(was.of("session.restore")))
+    yield from list(one.of("session.restore"))[known:]
+
+
+def _due(check: SessionCheck, was: SessionView) -> Point | None:
+    """The checkpoint that has to be restored."""
+    named = [
+        part.checkpoint
+        for part in (check.operation, *check.operation.children())
+        if isinstance(part, op.Restore) and part.checkpoint != op.NEWEST
+    ]
+    whole = [point for point in was.points if point.valid]
+    if named:
+        return next((point for point in whole if point.number == named[0]), None)
+    return whole[-1] if whole else None
+
+
+@BOOK.rule(eventual=False)
+def restores_last_valid(check: SessionCheck) -> Iterator[Found]:
+    """What was read from the files before is what is there afterwards."""
+    one, was = session_of(check), before_of(check)
+    restored = list(_restores(check))
+    if one is None or was is None or was.alive is not False or len(restored) != 1:
+        return
+    row, due = restored[0], _due(check, was)
+    if due is None:
+        yield one.name, f"Checkpoint {row.get('checkpoint')} was restored; none was valid."
+        return
+    state = due.states[-1]
+    told = (row.get("checkpoint"), row.get("deltas"))
+    if told != (state.number, state.deltas):
+        text = f"Checkpoint {told[0]} with {told[1]} deltas was restored; the last valid one is "
+        yield one.name, f"{text}{state.number} with {state.deltas}."
+        return
+    made = [point for point in one.points if point.restored_from == state.number and point.valid]
+    fresh = [point for point in made if point.number not in {old.number for old in was.points}]
+    for point in fresh[:1]:
+        for text in state.differences(point.state):
+            yield one.name, f"What was restored is not checkpoint {state.number}: {text}."
+
+
+@BOOK.rule(eventual=False)
+def fallback_told(check: SessionCheck) -> Iterator[Found]:
+    """Newer checkpoints that were not valid are named."""
+    one, was = session_of(check), before_of(check)
+    restored = list(_restores(check))
+    if one is None or was is None or was.alive is not False or len(restored) != 1:
+        return
+    row = restored[0]
+    told = {item.get("checkpoint") for item in row.get("fell_back") or () if isinstance(item, dict)}
+    number = row.get("checkpoint")
+    if not isinstance(number, int):
+        return
+    asked = any(
+        isinstance(part, op.Restore) and part.checkpoint != op.NEWEST
+        for part in (check.operation, *check.operation.children())
+    )
+    for point in was.points:
+        if point.number > number and not point.valid and point.number not in told and not asked:
+            text = f"Checkpoint {point.number} was left out ({point.why}), and that is not told."
+            yield one.name, text
+        cut = point.number == number and bool(point.cut)
+        if cut and number not in told:
+            text = (
+                f"Deltas of checkpoint {number} were left out ({point.cut}), and that is not told."
+            )
+            yield one.name, text
+
+
+@BOOK.rule(eventual=True)
+def work_kept(check: SessionCheck) -> Iterator[Found]:
+    """What was told as done is in the last valid state, and is not begun again."""
+    one = session_of(check)
+    if one is None or one.last_valid is None:
+        return
+    done: set[str] = set()
+    harmed = bool(check.seen.damaged) or check.model.damaged
+    states = {point.number: point for point in one.points if point.valid}
+    for row in one.events:
+        kind, task = row["type"], str(row.get("task", ""))
+        if kind == "session.restore":
+            done = _done_at(states.get(row.get("checkpoint", -1)), row.get("deltas"), done)
+        elif kind in ("task.done", "task.flagged"):
+            done.add(task)
+        elif kind == "task.start" and task in done:
+            yield one.name, f"Task {task} was done, and is begun again."
+            return
+    lost = sorted(done - one.done)
+    if lost and not harmed and not check.model.lasting:
+        text = f"Task {lost[0]} was told as done, and is not in the last valid checkpoint."
+        yield one.name, text
+
+
+def _done_at(point: Point | None, deltas: object, known: set[str]) -> set[str]:
+    """What is done in a state that was restored; unknown when its checkpoint is gone."""
+    if point is None or not isinstance(deltas, int) or deltas >= len(point.states):
+        return set()
+    state: State = point.states[deltas]
+    return {name for name, status in state.tasks.items() if status in ("done", "flagged")}
+
+
+@BOOK.rule(eventual=True)
+def one_supervisor(check: SessionCheck) -> Iterator[Found]:
+    """Two that drive the same session would do everything twice."""
+    one = session_of(check)
+    if one is not None and one.processes is not None and one.processes.supervisors > 1:
+        yield one.name, f"{one.processes.supervisors} processes drive it."
+
+
+@BOOK.rule(eventual=True)
+def severity_obeyed(check: SessionCheck) -> Iterator[Found]:
+    """The severity of each kind, and what each severity leads to."""
+    one = session_of(check)
+    if one is None:
+        return
+    critical, fatal = False, False
+    for row in one.events:
+        kind, severity = str(row.get("kind")), row.get("severity")
+        if row["type"] == "error":
+            due = SEVERITIES.get(kind)
+            if due is not None and severity != due:
+                yield one.name, f"An error of the kind {kind} is called {severity}; it is {due}."
+            critical = critical or severity in ("critical", "fatal")
+            fatal = fatal or severity == "fatal"
+        elif row["type"] in ("limit.reached", "vote.escalated", "checkpoint.failed"):
+            critical = True
+        elif row["type"] == "session.pause":
+            if row.get("reason") != "asked" and not critical:
+                yield one.name, f"It paused ({row.get('reason')}) without a critical error."
+            critical = False
+        elif row["type"] == "session.failed" and not fatal:
+            yield one.name, "It failed without a fatal error."
+    if fatal and one.told != "failed":
+        yield one.name, f"A fatal error did not end it: it is {one.told}."
+
+
+def _streaks(requests: tuple[Row, ...], key: str) -> Iterator[tuple[str, list[Row]]]:
+    """Requests about one task (and, with `model`, to one model) that failed one after the other."""
+    running: dict[str, list[Row]] = {}
+    for request in requests:
+        task = task_of(request)
+        if not task:
+            continue
+        name = f"{task} {request.get('model')}" if key == "model" else task
+        if failed(request):
+            running.setdefault(name, []).append(request)
+        else:
+            for known in [one for one in running if one.split(" ")[0] == task]:
+                yield known, running.pop(known)
+    yield from running.items()
+
+
+@BOOK.rule(eventual=False)
+def retries_bounded(check: SessionCheck) -> Iterator[Found]:
+    """With both models and all attempts, so often and no more."""
+    model = check.model
+    each = 1 + model.most("retries") + model.most("backoffs")
+    most = 2 * each * max(1.0, model.most("task_attempts")) + each
+    for task, rows in _streaks(check.seen.api, "task"):
+        if len(rows) > most and not model.killed:
+            text = f"The model was asked {len(rows)} times about {task}, always in vain; "
+            yield task, f"{text}{most:.0f} times are the most."
+            return
+
+
+@BOOK.rule(eventual=False)
+def switches_model(check: SessionCheck) -> Iterator[Found]:
+    """A model that fails as often as is allowed is not asked once more before the other one was."""
+    model = check.model
+    most = 1 + model.most("retries") + model.most("backoffs")
+    if model.killed:
+        return
+    for name, rows in _streaks(check.seen.api, "model"):
+        run = 0
+        for row in check.seen.api:
+            if task_of(row) != name.split(" ")[0]:
+                continue
+            run = run + 1 if failed(row) and row.get("model") == rows[0].get("model") else 0
+            if run > most + 1:
+                text = f"Model {row.get('model')} failed {run} times in a row about "
+                yield name, f"{text}{name.split(' ')[0]}, and no other one was asked."
+                return
+
+
+@BOOK.rule(eventual=False)
+def backs_off(check: SessionCheck) -> Iterator[Found]:
+    """Between a recoverable error and the next try lies a wait that grows, and that is waited."""
+    one = session_of(check)
+    if one is None:
+        return
+    base = min(knobs.backoff_s for knobs in check.model.settings)
+    cap = min(knobs.backoff_cap_s for knobs in check.model.settings)
+    for life, rows in lives(one.events):
+        asked = [row for row in one.calls if life_of(row) == life and _asks(row)]
+        waits: dict[tuple[object, object], int] = {}
+        for row in rows:
+            whose = (row.get("agent"), row.get("task"))
+            if row["type"] in ("recovered", "task.done", "model.switched", "task.start"):
+                waits.pop(whose, None)
+            if row["type"] == "error" and row.get("action") not in ("backoff", "retry"):
+                waits.pop(whose, None)
+            if row["type"] != "error" or row.get("action") != "backoff":
+                continue
+            wait = float(row.get("wait_s") or 0)
+            due = min(cap, base * 2 ** waits.get(whose, 0))
+            waits[whose] = waits.get(whose, 0) + 1
+            if wait < due * 0.9:
+                text = (
+                    f"After error {waits[whose]} in a row ({row.get('kind')}) it waits {wait:g} s"
+                )
+                yield one.name, f"{text}; {due:g} s are due."
+                return
+            told = _retry_after(check, row)
+            if told is not None and wait < told * 0.9:
+                yield one.name, f"It waits {wait:g} s, and was told to come back after {told:g} s."
+                return
+            later = [
+                at_of(call)
+                for call in asked
+                if (call.get("agent"), call.get("task")) == whose and at_of(call) > at_of(row)
+            ]
+            if later and later[0] - at_of(row) < wait * 0.9 - 0.05:
+                text = f"It says that it waits {wait:g} s ({row.get('kind')})"
+                yield one.name, f"{text}, and tries again after {later[0] - at_of(row):g} s."
+                return
+
+
+def _asks(row: Row) -> bool:
+    return row.get("kind") == "model" and row.get("state") == "begin"
+
+
+def _retry_after(check: SessionCheck, error: Row) -> float | None:
+    """The shortest wait that the model has asked for, where it has always asked for one."""
+    if error.get("kind") != "rate_limit":
+        return None
+    told = [row.get("retry_after_s") for row in check.seen.api if row.get("fault") == "429"]
+    waits = [float(one) for one in told if isinstance(one, int | float)]
+    return min(waits) if waits and len(waits) == len(told) else None
+
+
+@BOOK.rule(eventual=True)
+def votes_true(check: SessionCheck) -> Iterator[Found]:
+    """The most trust wins; what nobody wins is decided by priority, or somebody is asked."""
+    one = session_of(check)
+    if one is None:
+        return
+    weights: dict[str, dict[str, float]] = {}
+    deadlocked: dict[str, Row] = {}
+    settled = ("vote.won", "vote.priority", "vote.escalated", "vote.decided")
+    for row in one.events:
+        kind, vote = row["type"], str(row.get("vote", ""))
+        if kind in ("vote.open", "vote.deadlock"):
+            weights[vote] = {}
+            if kind == "vote.deadlock":
+                deadlocked[vote] = row
+                if int(row.get("rounds") or 0) > check.model.most("vote_rounds"):
+                    yield vote, f"Vote {vote} went into round {row.get('rounds')}."
+        elif kind == "vote.ballot":
+            trust = weights.setdefault(vote, {})
+            option = str(row.get("option"))
+            trust[option] = trust.get(option, 0.0) + float(row.get("trust") or 0.0)
+        elif kind in settled:
+            deadlocked.pop(vote, None)
+            won = str(row.get("option"))
+            cast = weights.get(vote, {})
+            if kind == "vote.won" and cast and cast.get(won, 0.0) < max(cast.values()):
+                yield vote, f"Vote {vote} was won by {won}, which has less trust than another one."
+        elif kind == "phase.complete" and deadlocked:
+            vote = next(iter(deadlocked))
+            yield vote, f"Vote {vote} was never resolved, and the phase went on."
+            return
+        elif kind == "supervisor.start":
+            weights, deadlocked = {}, {}
+
+
+@BOOK.rule(eventual=False)
+def recovers_in_time(check: SessionCheck) -> Iterator[Found]:
+    """By the table of the plan, where the trouble itself did not last."""
+    one = session_of(check)
+    if one is None:
+        return
+    faults = sum(1 for request in check.seen.api if failed(request))
+    brief = faults <= check.model.most("retries") + 1
+    for row in one.of("recovered"):
+        kind, took = str(row.get("kind")), row.get("took_s")
+        limit = RECOVERY_S.get(kind)
+        if limit is None or not isinstance(took, int | float):
+            continue
+        lasted = kind in ("network_timeout", "rate_limit", "overload", "parse_failure")
+        if lasted and not brief:
+            continue
+        own = max(check.model.most("model_timeout_s"), check.model.most("tool_timeout_s"))
+        if took > limit + own + slack_s(check):
+            yield one.name, f"Recovery from {kind} took {took:.0f} s; {limit:.0f} s are allowed."
+            return

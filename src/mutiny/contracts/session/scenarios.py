@@ -1,0 +1,363 @@
+"""Ready sequences: what a session must do, how it recovers, and how its limits are kept."""
+
+from __future__ import annotations
+
+from mutiny.contracts.session.about import ABOUT
+from mutiny.contracts.session.operations import (
+    AgentDeadlock,
+    BadWork,
+    BuildProject,
+    Checkpoint,
+    ClockJump,
+    Configure,
+    Continue,
+    CorruptCheckpoint,
+    DiskFull,
+    FreezeAgent,
+    Health,
+    KillAgent,
+    LetRun,
+    MemoryPressure,
+    Metrics,
+    ModelError,
+    Pause,
+    Recover,
+    Report,
+    Restore,
+    StartSession,
+    Status,
+    Stop,
+    SystemCrash,
+    ToolTimeout,
+    VerifyCheckpoint,
+    WaitForCheckpoints,
+    WaitForPhase,
+    WaitForStatus,
+    WaitForTasks,
+)
+from mutiny.contracts.session.profile import SessionProfile
+from mutiny.kit.operations import ExpectError, Parallel, Reset, Settle
+from mutiny.model.operation import Operation
+
+Steps = tuple[Operation, ...]
+QUICK = {
+    "metrics_s": "0.5",
+    "backoff_s": "0.05",
+    "model_timeout_s": "1.5",
+    "tool_timeout_s": "2",
+    "idle_s": "8",
+    "test_time_s": "20",
+}
+"""Real numbers are minutes long; the same promises hold in seconds."""
+SLOW_H = 0.004
+_AFTER: Steps = (WaitForStatus("complete"), VerifyCheckpoint(), Status(), Report())
+
+
+def _begun(hours: float = 0.002, agents: int = 3, **knobs: str) -> Steps:
+    """A session of the smallest project has begun."""
+    settings = tuple(Configure(name, value) for name, value in {**QUICK, **knobs}.items())
+    return (Reset(), *settings, StartSession(agents=agents, hours=hours))
+
+
+def _through(*faults: Operation, **knobs: str) -> Steps:
+    """A session that goes through some trouble by itself, to its end."""
+    return (*_begun(0.002, 3, **knobs), *faults, *_AFTER, Settle())
+
+
+def _split(**knobs: str) -> Steps:
+    """A session whose first vote nobody wins: while all are trusted alike."""
+    first = _begun(0.002, 2, vote_wait_s="0.2", **knobs)
+    return (*first, Stop(), AgentDeadlock(), StartSession(agents=2))
+
+
+def _crashed(*faults: Operation) -> Steps:
+    """A session that dies in the middle, with its checkpoints in some state."""
+    return (*_begun(SLOW_H), WaitForTasks(2), Checkpoint(), WaitForTasks(3), SystemCrash(), *faults)
+
+
+FLOW: dict[str, Steps] = {
+    "whole_session": (
+        *_begun(),
+        Status(),
+        Metrics(),
+        Health(),
+        *_AFTER,
+        BuildProject(),
+        Settle(),
+    ),
+    "stopped": (
+        *_begun(SLOW_H),
+        WaitForTasks(1),
+        Checkpoint(),
+        Stop(),
+        ExpectError(Continue()),
+        ExpectError(Restore()),
+        ExpectError(Checkpoint()),
+        Status(),
+        VerifyCheckpoint(),
+        Settle(),
+    ),
+    "paused": (
+        *_begun(SLOW_H),
+        WaitForTasks(1),
+        ExpectError(Continue()),
+        Pause(),
+        Status(),
+        Metrics(),
+        ExpectError(Pause()),
+        ExpectError(Restore()),
+        Checkpoint(),
+        Continue(),
+        *_AFTER,
+        Settle(),
+    ),
+    "unknown_session": (
+        Reset(),
+        ExpectError(Status()),
+        ExpectError(Recover()),
+        ExpectError(VerifyCheckpoint()),
+        *(Configure(name, value) for name, value in QUICK.items()),
+        StartSession(name="first", hours=SLOW_H),
+        ExpectError(Restore(name="nobody")),
+        ExpectError(Recover(name="nobody")),
+        ExpectError(Status(name="nobody")),
+        ExpectError(VerifyCheckpoint(checkpoint=99)),
+        ExpectError(StartSession(name="second")),
+        SystemCrash(),
+        ExpectError(Restore(name="nobody")),
+        ExpectError(Restore(checkpoint=99)),
+        ExpectError(Checkpoint()),
+        ExpectError(Pause()),
+        ExpectError(Health()),
+        Status(),
+        Recover(),
+        Stop(),
+        ExpectError(StartSession(name="first")),
+    ),
+    "wrong_input": (
+        Reset(),
+        ExpectError(StartSession(project="nothing")),
+        ExpectError(StartSession(project="../demo")),
+        ExpectError(StartSession(agents=0)),
+        ExpectError(StartSession(agents=9)),
+        ExpectError(StartSession(name="../up")),
+        ExpectError(Status()),
+        Configure("max_agents", "2"),
+        ExpectError(StartSession(agents=3)),
+        StartSession(agents=2),
+        Stop(),
+    ),
+    "two_sessions": (
+        *_begun(SLOW_H),
+        WaitForTasks(1),
+        Stop(),
+        StartSession(hours=0.002),
+        *_AFTER,
+        Settle(),
+    ),
+    "by_time": (
+        *_begun(0.008, agents=2, interval_s="1", calls_interval="0", tokens_interval="0"),
+        WaitForCheckpoints(4),
+        Stop(),
+    ),
+    "by_calls": (
+        *_begun(0.003, agents=1, interval_s="9000", calls_interval="2", tokens_interval="0"),
+        *_AFTER,
+        Settle(),
+    ),
+    "by_tokens": (
+        *_begun(0.003, agents=1, interval_s="9000", calls_interval="0", tokens_interval="800"),
+        *_AFTER,
+        Settle(),
+    ),
+    "by_phase": (
+        *_begun(interval_s="9000", calls_interval="0", tokens_interval="0"),
+        WaitForPhase(3),
+        *_AFTER,
+        Settle(),
+    ),
+}
+RECOVERY: dict[str, Steps] = {
+    "tool_timeout": _through(ToolTimeout()),
+    "tool_times_out_again": _through(ToolTimeout(2)),
+    "rate_limited": _through(ModelError("rate_limit", 2, retry_after_s=1)),
+    "overloaded": _through(ModelError("overload", 3)),
+    "server_error": _through(ModelError("server", 2)),
+    "malformed_answer": _through(ModelError("malformed", 2)),
+    "stalled_answer": _through(ModelError("stall", 1)),
+    "no_answer": _through(ModelError("hang", 1)),
+    "connection_reset": _through(ModelError("reset", 3)),
+    "memory_pressure": _through(MemoryPressure()),
+    "deadlock": (*_split(), *_AFTER, Settle()),
+    "deadlock_escalated": (
+        *_split(deadlock="escalate"),
+        WaitForStatus("paused"),
+        Status(),
+        Continue(decide="first"),
+        *_AFTER,
+        Settle(),
+    ),
+    "system_crash": (*_crashed(), ExpectError(Health()), Status(), Recover(), *_AFTER, Settle()),
+    "crash_of_the_driver": (
+        *_begun(SLOW_H),
+        WaitForTasks(2),
+        SystemCrash(alone=True),
+        Recover(),
+        *_AFTER,
+        Settle(),
+    ),
+    "crash_twice": (
+        *_crashed(),
+        Recover(),
+        SystemCrash(),
+        Restore(),
+        VerifyCheckpoint(),
+        Recover(),
+        *_AFTER,
+        Settle(),
+    ),
+    "crash_while_paused": (
+        *_begun(SLOW_H),
+        WaitForTasks(2),
+        Pause(),
+        SystemCrash(),
+        Status(),
+        Recover(),
+        Status(),
+        Recover(),
+        Stop(),
+    ),
+    "agent_killed": _through(KillAgent()),
+    "agent_frozen": (*_begun(0.006, idle_s="2"), FreezeAgent(), *_AFTER, Settle()),
+}
+RISKS: dict[str, Steps] = {
+    "model_is_down": _through(ModelError("overload", 1000, model="claude-sonnet-4-5")),
+    "endless_tool": (
+        *_begun(tool_timeout_s="0.3", task_attempts="1"),
+        ToolTimeout(1000),
+        WaitForStatus("paused"),
+        Status(),
+        Stop(),
+    ),
+    "endless_errors": (
+        *_begun(retries="1", backoffs="2", task_attempts="1", backoff_s="0.02"),
+        ModelError("overload", 100_000),
+        WaitForStatus("paused"),
+        Status(),
+        Stop(),
+    ),
+    "disk_full": (*_begun(SLOW_H), WaitForTasks(1), DiskFull(), Recover(), *_AFTER, Settle()),
+    "scope_creep": (
+        *_begun(backoff_cap_s="0.5"),
+        BadWork(),
+        WaitForStatus("paused"),
+        Status(),
+        VerifyCheckpoint(),
+        Stop(),
+    ),
+    "endless_tests": (
+        *_begun(test_time_s="1", backoff_cap_s="0.5"),
+        BadWork("endless"),
+        WaitForStatus("paused"),
+        Status(),
+        Stop(),
+    ),
+    "cost_overrun": (
+        *_begun(SLOW_H, total_tokens="3000"),
+        WaitForStatus("paused"),
+        Status(),
+        Configure("total_tokens", "5000000"),
+        Recover(),
+        *_AFTER,
+        Settle(),
+    ),
+}
+for _part in ("body", "key", "newest", "delta"):
+    RISKS[f"corrupt_{_part}"] = (
+        *_crashed(CorruptCheckpoint(_part)),
+        Status(),
+        Recover(),
+        *_AFTER[:1],
+        Status(),
+        Settle(),
+    )
+RISKS["corrupt_delta"] = (
+    *_begun(SLOW_H),
+    WaitForTasks(3),
+    SystemCrash(),
+    CorruptCheckpoint("delta"),
+    *RISKS["corrupt_delta"][-5:],
+)
+RISKS["corrupt_all"] = (
+    *_crashed(CorruptCheckpoint("all")),
+    ExpectError(VerifyCheckpoint()),
+    ExpectError(Restore()),
+    ExpectError(Recover()),
+    Status(),
+)
+RISKS["corrupt_named"] = (
+    *_crashed(CorruptCheckpoint("body")),
+    ExpectError(VerifyCheckpoint()),
+    Restore(checkpoint=0),
+    Recover(),
+    WaitForStatus("complete"),
+    Settle(),
+)
+LIMITS: dict[str, Steps] = {
+    "agent_tokens": (*_begun(SLOW_H, agent_tokens_hour="700"), LetRun(6), Status(), Stop()),
+    "agent_calls": (*_begun(SLOW_H, agent_calls_hour="3"), LetRun(6), Status(), Stop()),
+    "context": (*_begun(context_tokens="560"), *_AFTER, Settle()),
+    "disk": (
+        *_begun(SLOW_H, disk_mb="0.3", interval_s="0.3"),
+        LetRun(10),
+        Status(),
+        Stop(),
+    ),
+}
+CLOCK: dict[str, Steps] = {
+    "clock_forward": (*_begun(SLOW_H), WaitForTasks(1), ClockJump(7200), *_AFTER, Settle()),
+    "clock_back": (*_begun(SLOW_H), WaitForTasks(1), ClockJump(-7200), *_AFTER, Settle()),
+}
+AT_ONCE: dict[str, Steps] = {
+    "two_starts": (
+        Reset(),
+        Parallel((StartSession(name="a", hours=SLOW_H), StartSession(name="b", hours=SLOW_H))),
+        Status(),
+        Stop(),
+    ),
+    "two_recoveries": (
+        *_crashed(),
+        Parallel((Recover(), Recover())),
+        Status(),
+        *_AFTER[:1],
+        Settle(),
+    ),
+    "two_checkpoints": (
+        *_begun(SLOW_H),
+        WaitForTasks(1),
+        Parallel((Checkpoint(), Checkpoint())),
+        VerifyCheckpoint(),
+        Stop(),
+    ),
+    "checkpoint_against_stop": (
+        *_begun(SLOW_H),
+        WaitForTasks(1),
+        Parallel((Checkpoint(), Stop())),
+        Status(),
+        VerifyCheckpoint(),
+    ),
+    "restore_against_recover": (
+        *_crashed(),
+        Parallel((Restore(), Recover())),
+        Status(),
+        Recover(),
+        *_AFTER[:1],
+        Settle(),
+    ),
+}
+SCENARIOS: dict[str, Steps] = {**FLOW, **RECOVERY, **RISKS, **LIMITS, **CLOCK, **AT_ONCE}
+
+
+def scenarios_of(profile: SessionProfile) -> dict[str, Steps]:
+    """Those that make sense for a target, in the order in which they are listed."""
+    return {name: SCENARIOS[name] for name in ABOUT if name not in profile.skips}

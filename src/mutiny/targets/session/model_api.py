@@ -1,0 +1,212 @@
+"""The model's API in a box: what it is to answer, how it is made to fail, and what it wrote down."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from mutiny import doubles
+from mutiny.box.box import Box
+from mutiny.box.results import Spawned
+from mutiny.errors import TargetMissing
+from mutiny.system.files import BoxPath
+from mutiny.targets.session.tails import Tail
+
+START_S = 20.0
+FAULTS = {
+    "rate_limit": "429",
+    "overload": "529",
+    "server": "500",
+    "malformed": "malformed-event",
+    "stall": "stall",
+    "hang": "hang",
+    "reset": "reset",
+}
+"""The contract's word -> the double's."""
+NEVER_ENDS = ("sleep", "100000")
+BROKEN = {
+    "raises": "raise RuntimeError('this does not work')\n",
+    "endless": "import time\n\nwhile True:\n    time.sleep(1)\n",
+}
+_SERVE = (
+    "import sys; sys.path.append({root!r}); "
+    "from mutiny.doubles.model_api.api import main; sys.exit(main(sys.argv[1:]))"
+)
+
+
+@dataclass
+class Trouble:
+    """A rule in front of all others, and how its answers are recognised."""
+
+    rule: dict[str, Any]
+    is_mine: Callable[[Mapping[str, Any]], bool]
+    since: int
+    """So many requests had been answered before."""
+
+
+class ModelApi:
+    """One server in one box; another box goes on with the same files."""
+
+    def __init__(self, place: BoxPath) -> None:
+        place.mkdir(exist_ok=True)
+        self._script = place / "api-script.json"
+        self._log = place / "api.jsonl"
+        self._output = place / "api.out"
+        self._tail = Tail(self._log)
+        self._rules: list[dict[str, Any]] = []
+        self._troubles: list[Trouble] = []
+        self._spawned: Spawned | None = None
+        self._lock = threading.Lock()
+        self.url = ""
+
+    @property
+    def requests(self) -> tuple[Mapping[str, Any], ...]:
+        """What it was asked, in order."""
+        return self._tail.rows()
+
+    @property
+    def pid(self) -> int:
+        """Its process; 0: it does not run."""
+        return 0 if self._spawned is None else self._spawned.pid
+
+    @property
+    def knows_answers(self) -> bool:
+        """Has it been told what to answer?"""
+        return bool(self._rules)
+
+    def answer_by(self, script: Mapping[str, Any]) -> None:
+        """Answer by this from now on."""
+        self._rules = list(script["rules"])
+        self._write()
+
+    def serve(self, box: Box) -> None:
+        """Be there for a box."""
+        with self._lock:  # of two commands at once one starts it
+            if self._spawned is None:
+                self._start(box)
+
+    def _start(self, box: Box) -> None:
+        root, python = str(Path(doubles.__file__).parents[2]), str(Path(sys.executable).resolve())
+        self._output.unlink(missing_ok=True)
+        argv = [python, "-IS", "-c", _SERVE.format(root=root), "--script", box.inside(self._script)]
+        argv += ["--log", box.inside(self._log)]
+        self._spawned = box.spawn(argv, output=box.inside(self._output))
+        for _ in range(round(START_S / 0.02)):
+            said = self._output.read_said()
+            if "listening on " in said:
+                self.url = said.split("listening on ", 1)[1].split()[0]
+                return
+            if box.wait_ended(self._spawned, 0.02) is not None:
+                break
+        raise TargetMissing(f"the model's API did not start: {self._output.read_said()[-400:]}")
+
+    def died(self) -> None:
+        """Its box has ended."""
+        self._spawned = None
+
+    # --- trouble -------------------------------------------------------------------------------------
+
+    def fail(self, error: str, times: int, model: str, retry_after_s: int) -> Trouble:
+        """The next answers are errors."""
+        fault = FAULTS[error]
+        step: dict[str, Any] = {"fault": fault}
+        if retry_after_s:
+            step["retry_after_s"] = retry_after_s
+        return self._add({"model": model, "times": times, "steps": [step]}, _has_fault(fault))
+
+    def call_that_never_ends(self, times: int) -> Trouble:
+        """The next tasks are answered with a tool call that never ends."""
+        tool = {"name": "run", "input": {"argv": list(NEVER_ENDS)}}
+        step = {"text": "One moment.", "tools": [tool]}
+        rule = {"last": "*Task *", "times": times, "steps": [step]}
+        return self._add(rule, _never_ends)
+
+    def bad_work(self, how: str) -> Trouble | None:
+        """The next task that writes code writes some that does not work, or tests that never end."""
+        content = BROKEN[how]
+        for rule in self._rules:
+            tools = [tool for step in rule["steps"] for tool in step.get("tools", ())]
+            code = [tool for tool in tools if _is_code(tool, tests=how == "endless")]
+            asked = any(_fits(rule, row) for row in self.requests)
+            if not code or asked or "Task" not in str(rule.get("last", "")):
+                continue
+            path = code[0]["input"]["path"]
+            broken = {"name": "write_file", "input": {"path": path, "content": content}}
+            others = [tool for tool in tools if tool is not code[0]]
+            step = {"text": "Done.", "tools": [broken, *others]}
+            return self._add({**rule, "times": 1, "steps": [step]}, _holds(content))
+        return None
+
+    def split_votes(
+        self, votes: Mapping[str, Mapping[str, Any]], agents: list[str]
+    ) -> list[dict[str, Any]]:
+        """Every agent votes for another option, as far as there are some; the rules that say so."""
+        made = []
+        for name, vote in votes.items():
+            options = [str(one) for one in vote.get("options") or ()]
+            for place, agent in enumerate(agents if options else ()):
+                step = {"text": options[place % len(options)]}
+                rule = {"last": f"*Vote {name} by {agent}:*", "steps": [step]}
+                self._add(rule, lambda row: "Vote " in str(row.get("last")))
+                made.append(rule)
+        return made
+
+    def fired(self, trouble: Trouble) -> int:
+        """How often a trouble was met."""
+        return sum(1 for row in self.requests[trouble.since :] if trouble.is_mine(row))
+
+    def over(self, trouble: Trouble) -> bool:
+        """Has it happened as often as was asked?"""
+        return bool(trouble.rule.get("times")) and self.fired(trouble) >= trouble.rule["times"]
+
+    def _add(self, rule: dict[str, Any], is_mine: Callable[[Mapping[str, Any]], bool]) -> Trouble:
+        """One more in front; what is left of the others counts on, because counts begin anew."""
+        left = []
+        for trouble in self._troubles:
+            times = trouble.rule.get("times")
+            rest = times - self.fired(trouble) if times else 0
+            if not times or rest > 0:
+                rule_left = {**trouble.rule, "times": rest} if times else trouble.rule
+                left.append(Trouble(rule_left, trouble.is_mine, len(self.requests)))
+        made = Trouble(rule, is_mine, len(self.requests))
+        self._troubles = [*left, made]
+        self._write()
+        return made
+
+    def drop(self, rules: list[dict[str, Any]]) -> None:
+        """These are over."""
+        self._troubles = [one for one in self._troubles if one.rule not in rules]
+        self._write()
+
+    def _write(self) -> None:
+        rules = [*(trouble.rule for trouble in reversed(self._troubles)), *self._rules]
+        self._script.replace_bytes(json.dumps({"version": 1, "rules": rules}).encode())
+
+
+def _is_code(tool: Mapping[str, Any], *, tests: bool) -> bool:
+    path = str(tool.get("input", {}).get("path", ""))
+    return path.endswith(".py") and (not tests or "/test_" in path)
+
+
+def _holds(content: str) -> Callable[[Mapping[str, Any]], bool]:
+    mark = hashlib.sha256(content.encode()).hexdigest()
+    return lambda row: any(tool.get("sha256") == mark for tool in row.get("tools") or ())
+
+
+def _never_ends(row: Mapping[str, Any]) -> bool:
+    return any(tool.get("name") == "run" for tool in row.get("tools") or ())
+
+
+def _has_fault(fault: str) -> Callable[[Mapping[str, Any]], bool]:
+    return lambda row: row.get("fault") == fault
+
+
+def _fits(rule: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
+    return fnmatchcase(str(row.get("last", "")), str(rule.get("last", "")))

@@ -1,0 +1,226 @@
+"""The faults of the session contract on a live session: on, and proved by what was seen of them."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from mutiny.contracts.session import operations as op
+from mutiny.contracts.session.observation import ENDED, SessionView
+from mutiny.faults.process import TECHNIQUE
+from mutiny.kit import faults
+from mutiny.kit.contract import StepContext
+from mutiny.model.operation import Operation
+from mutiny.model.result import OperationResult
+from mutiny.system.files import BoxPath
+from mutiny.targets.kit.live import Handler
+from mutiny.targets.session.model_api import Trouble
+
+API = "script of the model's API"
+FELT_S = 30.0
+"""Real seconds within which a session meets what was put in its way."""
+GONE_S = 5.0
+LAST = 4
+"""So many lines may follow the one that ends a session."""
+SQUEEZED_MB = "1"
+
+
+def _fired(text: str, technique: str, **facts: object) -> OperationResult:
+    return OperationResult(0, text, fired=True, technique=technique, details=dict(facts))
+
+
+def _not_fired(text: str) -> OperationResult:
+    return OperationResult(1, stderr=text, fired=False)
+
+
+def ended(events: Sequence[Mapping[str, Any]]) -> bool:
+    """Has a session come to its end?"""
+    ends = ("session.complete", "session.stop", "session.failed")
+    return bool(events) and any(row["type"] in ends for row in events[-LAST:])
+
+
+def _felt(live: Any, seen: Callable[[], bool]) -> bool:
+    """Wait until a fault was met; False: it was not in time, or the session is at its end."""
+    deadline = time.monotonic() + live.limit(FELT_S)
+    while not seen():
+        if time.monotonic() > deadline or ended(live.events()):
+            return seen()
+        live.wait_change(0.1)
+    return True
+
+
+def _met(live: Any, trouble: Trouble) -> OperationResult:
+    """A trouble of the API, once somebody has met it."""
+    if _felt(live, lambda: live.api.fired(trouble) > 0):
+        return _fired(f"met {live.api.fired(trouble)} times", API)
+    return _not_fired("nobody asked the model")
+
+
+def _model_error(live: Any, operation: op.ModelError, context: StepContext) -> OperationResult:
+    return _met(
+        live,
+        live.api.fail(operation.error, operation.times, operation.model, operation.retry_after_s),
+    )
+
+
+def _tool_timeout(live: Any, operation: op.ToolTimeout, context: StepContext) -> OperationResult:
+    return _met(live, live.api.call_that_never_ends(operation.times))
+
+
+def _bad_work(live: Any, operation: op.BadWork, context: StepContext) -> OperationResult:
+    trouble = live.api.bad_work(operation.how)
+    return (
+        _not_fired("no task is left that writes code") if trouble is None else _met(live, trouble)
+    )
+
+
+def _deadlock(live: Any, operation: op.AgentDeadlock, context: StepContext) -> OperationResult:
+    one: SessionView | None = context.before.session
+    if one is None or not one.plan.votes:
+        return _not_fired("no session has had votes yet: nobody knows what they are about")
+    split = live.api.split_votes(one.plan.votes, list(one.plan.agents))
+    if one.told in ENDED:
+        return _fired("the next session's votes will not be won", API)
+    felt = _felt(live, partial(_more, live, "vote.deadlock", len(list(one.of("vote.deadlock")))))
+    live.api.drop(split)
+    return _fired("a vote was not won", API) if felt else _not_fired("there was no vote to split")
+
+
+def _more(live: Any, kind: str, known: int) -> bool:
+    """Have there been more events of a type than before?"""
+    return len([row for row in live.events() if row["type"] == kind]) > known
+
+
+def _pressure(live: Any, operation: op.MemoryPressure, context: StepContext) -> OperationResult:
+    """Less memory than it uses, until it has done something about it."""
+    one: SessionView | None = context.before.session
+    if one is None or "memory_mb" not in live.spec.knobs:
+        return _not_fired("there is no session that could be squeezed")
+    known = len(live.events())
+    word = live.spec.knobs["memory_mb"]
+    before = live.notes.settings.get(word)
+    live.configure("memory_mb", SQUEEZED_MB)
+
+    def answered() -> bool:
+        return any(
+            row["type"] == "context.compressed" or "memory" in str(row.get("kind", ""))
+            for row in live.events()[known:]
+        )
+
+    felt = _felt(live, answered)
+    live.configure("memory_mb", before or "1024")
+    return _fired("the limit was felt", "setting") if felt else _not_fired("nobody felt it")
+
+
+# --- processes --------------------------------------------------------------------------------------------
+
+
+def _crash(live: Any, operation: op.SystemCrash, context: StepContext) -> OperationResult:
+    """Parents first, until nobody is left who could start another one."""
+    drivers = live.processes_of("daemon", None)
+    if not drivers:
+        return _not_fired("nothing drives a session")
+    for _ in range(20):
+        found = drivers if operation.alone else live.everybody()
+        alive = [one for one in live.everybody() if one.identity in {f.identity for f in found}]
+        if not alive:
+            return _fired("it is dead", TECHNIQUE)
+        live.signalled(alive, signal.SIGKILL)
+        live.box.wait_gone(alive[0].pid, alive[0].start, GONE_S)
+    return _not_fired("something of it is always started again")
+
+
+def _kill_agent(live: Any, operation: op.KillAgent, context: StepContext) -> OperationResult:
+    agents = live.awaited(lambda: live.processes_of("agent", None))
+    if not agents:
+        return _not_fired("there is no agent")
+    live.signalled(agents[:1], signal.SIGKILL)
+    gone = live.box.wait_gone(agents[0].pid, agents[0].start, GONE_S)
+    return _fired("an agent is dead", TECHNIQUE) if gone else _not_fired("it does not die")
+
+
+def _freeze(live: Any, operation: op.FreezeAgent, context: StepContext) -> OperationResult:
+    agents = live.awaited(lambda: live.processes_of("agent", None))
+    if not agents or not live.signalled(agents[:1], signal.SIGSTOP):
+        return _not_fired("there is no agent")
+    return _fired("an agent stands still", "SIGSTOP by handle")
+
+
+# --- files, disk, clock -----------------------------------------------------------------------------------
+
+
+def _disk_full(live: Any, operation: op.DiskFull, context: StepContext) -> OperationResult:
+    seconds = max(0.1, operation.seconds / live.rate)
+    full = faults.FillDisk(place="state", seconds=seconds)
+    result: OperationResult = live.fault_runner.carry_out(full, context)
+    return result
+
+
+def _jump(live: Any, operation: op.ClockJump, context: StepContext) -> OperationResult:
+    if live.page is None:
+        return _not_fired("the clock of this target cannot be bent")
+    live.page.jump(operation.offset_s)
+    live.jumped_s += operation.offset_s
+    return _fired(f"the wall clock is {operation.offset_s:+g} s off", "clock shim (LD_PRELOAD)")
+
+
+def _corrupt(live: Any, operation: op.CorruptCheckpoint, context: StepContext) -> OperationResult:
+    names = live.observer.names()
+    if not names:
+        return _not_fired("there is no session")
+    place: BoxPath = live.observer.place() / names[-1] / "checkpoints"
+    points = live.observer.files(names[-1]).points()
+    whole = [point for point in points if point.valid]
+    if operation.part == "delta":
+        whole = [point for point in whole[-1:] if len(point.states) > 1]
+    if not whole:
+        return _not_fired("there is nothing to damage")
+    for point in whole if operation.part == "all" else whole[-1:]:
+        base = place / f"{point.number:06d}.json"
+        if operation.part == "delta":
+            _damage_last_line(place / f"{point.number:06d}.delta.jsonl")
+            live.notes.spoil(f"{point.number}.delta")
+            continue
+        base.overwrite(_damaged(base.read_bytes(), operation.part))
+        live.notes.spoil(str(point.number))
+    return _fired(f"{operation.part} is damaged", "file changed in place")
+
+
+def _damaged(data: bytes, part: str) -> bytes:
+    """A checkpoint that reads as one, and is none; or only half of it."""
+    if part in ("newest", "all"):
+        return data[: len(data) // 2]
+    envelope = json.loads(data)
+    if part == "key":
+        first = str(envelope["sha256"])
+        envelope["sha256"] = ("1" if first[0] == "0" else "0") + first[1:]
+    else:
+        payload: dict[str, Any] = envelope["payload"]
+        payload["working_memory"] = {**payload["working_memory"], "mutiny": "was here"}
+    return json.dumps(envelope).encode() + b"\n"
+
+
+def _damage_last_line(path: BoxPath) -> None:
+    lines = path.read_bytes().splitlines()
+    last = bytearray(lines[-1])
+    last[len(last) // 2] ^= 1
+    path.overwrite(b"\n".join([*lines[:-1], bytes(last)]) + b"\n")
+
+
+HANDLERS: Mapping[type[Operation], Handler] = {
+    op.ModelError: _model_error,
+    op.ToolTimeout: _tool_timeout,
+    op.BadWork: _bad_work,
+    op.AgentDeadlock: _deadlock,
+    op.MemoryPressure: _pressure,
+    op.SystemCrash: _crash,
+    op.KillAgent: _kill_agent,
+    op.FreezeAgent: _freeze,
+    op.DiskFull: _disk_full,
+    op.ClockJump: _jump,
+    op.CorruptCheckpoint: _corrupt,
+}

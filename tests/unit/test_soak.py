@@ -1,0 +1,142 @@
+"""Soaks without a target: where to go on after a kill, lines of metrics, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mutiny.contracts.session import operations as op
+from mutiny.contracts.session.soak import begin, middle
+from mutiny.engine.rundir import RunDirectory
+from mutiny.errors import UsageError
+from mutiny.kit.operations import Reset
+from mutiny.kit.soaking import SCHEDULES, SoakAsk
+from mutiny.modes import soak
+from mutiny.system.processes import start_ticks
+from mutiny.targets.session.recorder import FILE, Recorder, last_line, with_all_fields
+
+ASK = SoakAsk("demo", 1.0, 3, 60.0, "mini", 3)
+PLAN = (Reset(), *begin(ASK), *middle(ASK))
+
+
+def journal(*operations: Any, trouble: str | None = None) -> list[Mapping[str, Any]]:
+    return [
+        {"operation": json.loads(json.dumps(one.as_json())), "result": {"harness_error": trouble}}
+        for one in operations
+    ]
+
+
+def test_the_journal_says_where_to_go_on() -> None:
+    assert soak.reached(PLAN, []) == 0
+    assert soak.reached(PLAN, journal(*PLAN[:4])) == 4
+    again = journal(op.Record(30.0, 60.0), op.Status(), op.Recover())
+    assert soak.reached(PLAN, [*journal(*PLAN[:4]), *again]) == 4
+    assert soak.reached(PLAN, [*journal(*PLAN[:4]), *again, *journal(*PLAN[4:6])]) == 6
+    assert soak.reached(PLAN, journal(*PLAN)) == len(PLAN)
+
+
+def test_a_step_that_was_not_carried_out_is_done_again() -> None:
+    broken = journal(PLAN[4], trouble="Mutiny was asked to stop")
+    assert soak.reached(PLAN, [*journal(*PLAN[:4]), *broken]) == 4
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_every_schedule_has_faults(schedule: str) -> None:
+    ask = SoakAsk("demo", SCHEDULES[schedule].hours, 3, 60.0, schedule, 1)
+    faults = [one for one in middle(ask) if one.kind.value == "fault"]
+    assert len(faults) >= 3
+    looks = [one for one in middle(ask) if isinstance(one, op.Metrics)]
+    assert len(looks) == int(SCHEDULES[schedule].hours)
+
+
+# --- what is refused -------------------------------------------------------------------------------------
+
+
+def plan(directory: Path, **changes: Any) -> RunDirectory:
+    made = RunDirectory(directory)
+    whole = {"ask": vars_of(ASK), "process": {"pid": 0, "start": 0}, **changes}
+    made.write_json(made.plan_path, whole)
+    return made
+
+
+def vars_of(ask: SoakAsk) -> dict[str, Any]:
+    return {name: getattr(ask, name) for name in SoakAsk.__dataclass_fields__}
+
+
+def test_a_soak_that_can_be_resumed(tmp_path: Path) -> None:
+    assert soak.asked(plan(tmp_path)) == ASK
+
+
+def test_what_is_no_soak_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is no soak"):
+        soak.asked(RunDirectory(tmp_path))
+    with pytest.raises(UsageError, match="is no soak"):
+        soak.asked(plan(tmp_path, ask={"project": "demo"}))
+
+
+def test_a_soak_that_runs_or_has_ended_is_refused(tmp_path: Path) -> None:
+    own = {"pid": os.getpid(), "start": start_ticks(os.getpid())}
+    with pytest.raises(UsageError, match="still runs"):
+        soak.asked(plan(tmp_path, process=own))
+    made = plan(tmp_path)
+    made.write_json(made.summary_path, {})
+    with pytest.raises(UsageError, match="come to its end"):
+        soak.asked(made)
+
+
+def test_a_torn_journal_is_cut_off(tmp_path: Path) -> None:
+    made = plan(tmp_path)
+    whole = json.dumps({"format": 1, **journal(Reset())[0]})
+    made.journal_path.write_text(f'{whole}\n{{"oper', encoding="utf-8")
+    assert len(soak._journalled(made)) == 1
+    assert made.journal_path.read_text(encoding="utf-8") == f"{whole}\n"
+
+
+# --- the recorder ----------------------------------------------------------------------------------------
+
+
+def record(directory: Path, clock: list[float], until: int) -> list[dict[str, Any]]:
+    """Lines up to a number, by a clock that the test moves."""
+    recorder = Recorder(directory, 30.0, lambda: clock[0], lambda: 60.0, lambda: {"x": 1})
+    recorder.start()
+    deadline = time.monotonic() + 20
+    lines: list[dict[str, Any]] = []
+    while len(lines) < until and time.monotonic() < deadline:
+        clock[0] += 5.0
+        time.sleep(0.002)
+        text = (directory / FILE).read_text(encoding="utf-8")
+        lines = [json.loads(line) for line in text.splitlines()]
+    recorder.close()
+    assert not recorder.trouble
+    return lines
+
+
+def test_no_line_is_lost_or_doubled(tmp_path: Path) -> None:
+    first = record(tmp_path, [1000.0], 4)
+    assert [line["number"] for line in first] == [1, 2, 3, 4]
+    assert first[0]["began"] == 1000.0
+    with (tmp_path / FILE).open("a", encoding="utf-8") as file:
+        file.write('{"number": 5, "sess')  # killed in the middle of a line
+    second = record(tmp_path, [1000.0 + 4 * 30.0], 8)
+    assert [line["number"] for line in second] == list(range(1, 9))
+    assert [line["session_seconds"] for line in second] == [30.0 * n for n in range(1, 9)]
+
+
+def test_the_last_line(tmp_path: Path) -> None:
+    assert last_line(tmp_path / FILE) is None
+    (tmp_path / FILE).write_text('{"number": 1}\n{"num', encoding="utf-8")
+    assert last_line(tmp_path / FILE) == {"number": 1}
+
+
+def test_every_field_is_there_before_there_are_figures() -> None:
+    assert with_all_fields(None)["test_coverage"] is None
+    found = with_all_fields({"test_coverage": 80.0, "phase": "one", "other": 1})
+    assert found["test_coverage"] == 80.0
+    assert found["phase"] == "one"
+    assert "other" not in found
