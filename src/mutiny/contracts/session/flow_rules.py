@@ -285,11 +285,11 @@ def processes_end(check: SessionCheck) -> Iterator[Found]:
 
 @BOOK.rule(eventual=False)
 def no_growth(check: SessionCheck) -> Iterator[Found]:
-    """Medians of the first and the last third of a life."""
+    """Medians of the first and the last third of a phase: another one has other agents."""
     one = session_of(check)
     if one is None:
         return
-    for _, rows in lives(one.metrics):
+    for rows in _phases(one.metrics):
         if len(rows) < LEAST_LINES:
             continue
         third = len(rows) // 3
@@ -301,6 +301,16 @@ def no_growth(check: SessionCheck) -> Iterator[Found]:
             if last > first * GROWN and last - first > least:
                 yield one.name, f"{name} grew from {first:g} to {last:g}."
                 return
+
+
+def _phases(metrics: Sequence[Row]) -> Iterator[list[Row]]:
+    """Lines of one life in one phase with the same number of agents."""
+    for _, rows in lives(metrics):
+        found: dict[tuple[object, int], list[Row]] = {}
+        for row in rows:
+            crew = len(row.get("agent_utilization") or ())
+            found.setdefault((row.get("phase"), crew), []).append(row)
+        yield from found.values()
 
 
 @BOOK.rule(eventual=False)
