@@ -21,8 +21,8 @@ def test_healthy_longboat_gives_no_alarm(tmp_path: Path, name: str) -> None:
 
 
 def test_a_plant_is_found_by_its_rule(tmp_path: Path) -> None:
-    plant = SESSION_PLANTS["session-too-many-agents"]
-    argv = ("run", *TARGET, "--plant", "session-too-many-agents", "--scenario", "wrong_input")
+    plant = SESSION_PLANTS["session-unknown-accepted"]
+    argv = ("run", *TARGET, "--plant", "session-unknown-accepted", "--scenario", plant.scenario)
     ran = run_mutiny(tmp_path, *argv, "--no-minimise")
     assert ran.code == 1, ran.stdout + ran.stderr
     assert f"Rule: {plant.rule}" in ran.stdout

@@ -158,7 +158,7 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "A session that is not there is taken for the newest.",
         _FLOW,
         "unknown_session",
-        "rejects_illegal",
+        "rejects_truthfully",
         _SEEN,
     ),
     _row(
