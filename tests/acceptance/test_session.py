@@ -1,4 +1,4 @@
-"""The session contract live: longboat's sessions keep their promises, plants break them; what is refused."""
+"""The session contract live: longboat keeps its promises, plants break them; what is refused."""
 
 from __future__ import annotations
 
