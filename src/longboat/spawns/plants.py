@@ -240,7 +240,7 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         _LEFT,
         "agent-orchestrator#3537",
         "killed_supervisor",
-        "spawns.one_live",
+        "spawns.row_true",
     ),
     (
         "children-left",

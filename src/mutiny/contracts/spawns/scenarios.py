@@ -284,6 +284,7 @@ STOPPED: dict[str, Steps] = {
         *crew(prime=("ignore-term+silent",)),
         say("@prime never ends"),
         WaitForRun("prime"),
+        Sleep(1.0),
         Stop("prime", "dev"),
         *END,
     ),
@@ -373,7 +374,7 @@ BROKEN: dict[str, Steps] = {
     "killed_sender": (*crew(prime=("slow:400+reply",)), KillSender(say("@prime go on")), *END),
     "killed_starter": (*crew(), KillSender(Spawn("prime", "go on", "dev")), *END),
     "killed_supervisor": (
-        *crew(prime=("slow:3000+quiet", "reply")),
+        *crew(prime=("slow:15000+quiet", "reply")),
         say("@prime work"),
         WaitForRun("prime"),
         KillSupervisor("prime"),
@@ -410,13 +411,15 @@ BROKEN: dict[str, Steps] = {
         *END,
     ),
     "cleanup_spares_the_living": (
-        *crew(prime=("slow:1500+reply",), hailot=("slow:3000+quiet", "reply")),
+        *crew(prime=("silent",), hailot=("slow:3000+quiet", "reply")),
         say("@prime @hailot work"),
         WaitForRun("prime"),
         WaitForRun("hailot"),
         KillSpawnGroup("hailot"),
         Cleanup(),
         Cleanup(),
+        WaitForCompletion("hailot"),
+        Stop("prime", "dev"),
         *END,
     ),
     "cleanup_keeps_results": (
