@@ -103,7 +103,7 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "Finished tasks are kept at the next checkpoint only.",
         _LOST,
         "system_crash",
-        "work_kept",
+        "status_true",
         _SEEN,
     ),
     # --- restoring
@@ -112,7 +112,7 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "When no checkpoint is left, the session begins anew as if that were right.",
         _LOST,
         "corrupt_all",
-        "restores_last_valid",
+        "rejects_illegal",
         _SEEN,
     ),
     _row(
@@ -135,7 +135,7 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "A checkpoint whose digest does not agree is restored.",
         _STATE,
         "corrupt_body",
-        "restores_last_valid",
+        "status_true",
         _SEEN,
     ),
     _row(

@@ -161,12 +161,12 @@ FLOW: dict[str, Steps] = {
         Stop(),
     ),
     "by_calls": (
-        *_begun(0.003, agents=1, interval_s="9000", calls_interval="2", tokens_interval="0"),
+        *_begun(0.003, agents=1, interval_s="9000", calls_interval="1", tokens_interval="0"),
         *_AFTER,
         Settle(),
     ),
     "by_tokens": (
-        *_begun(0.003, agents=1, interval_s="9000", calls_interval="0", tokens_interval="800"),
+        *_begun(0.003, agents=1, interval_s="9000", calls_interval="0", tokens_interval="100"),
         *_AFTER,
         Settle(),
     ),
