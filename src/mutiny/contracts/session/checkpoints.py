@@ -211,7 +211,9 @@ def state_of(payload: Mapping[str, Any]) -> State:
             for name, one in payload.get("tasks", {}).items()
         },
         files={name: str(one["sha256"]) for name, one in payload["file_system_state"].items()},
-        memory={name: digest_of(text) for name, text in payload["working_memory"].items()},
+        memory={
+            name: digest_of(text) for name, text in (payload.get("working_memory") or {}).items()
+        },
         agents={
             str(one["name"]): digest_of([one.get("context"), one.get("trust"), one.get("role")])
             for one in payload["agent_states"]

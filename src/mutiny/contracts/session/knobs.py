@@ -14,7 +14,7 @@ CHOICES = {"deadlock": ("priority", "escalate")}
 
 @dataclass(frozen=True)
 class Knobs:
-    """What is set; 0 switches a trigger off."""
+    """What is set."""
 
     interval_s: float = 0.0
     """Between checkpoints; 0: as the phase says."""

@@ -156,22 +156,26 @@ FLOW: dict[str, Steps] = {
         Settle(),
     ),
     "by_time": (
-        *_begun(0.008, agents=2, interval_s="1", calls_interval="0", tokens_interval="0"),
+        *_begun(
+            0.008, agents=2, interval_s="1", calls_interval="900000", tokens_interval="900000000"
+        ),
         WaitForCheckpoints(4),
         Stop(),
     ),
     "by_calls": (
-        *_begun(0.003, agents=1, interval_s="9000", calls_interval="1", tokens_interval="0"),
+        *_begun(
+            0.003, agents=1, interval_s="9000", calls_interval="1", tokens_interval="900000000"
+        ),
         *_AFTER,
         Settle(),
     ),
     "by_tokens": (
-        *_begun(0.003, agents=1, interval_s="9000", calls_interval="0", tokens_interval="100"),
+        *_begun(0.003, agents=1, interval_s="9000", calls_interval="900000", tokens_interval="100"),
         *_AFTER,
         Settle(),
     ),
     "by_phase": (
-        *_begun(interval_s="9000", calls_interval="0", tokens_interval="0"),
+        *_begun(interval_s="9000", calls_interval="900000", tokens_interval="900000000"),
         WaitForPhase(3),
         *_AFTER,
         Settle(),
