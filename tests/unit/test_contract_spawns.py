@@ -513,6 +513,7 @@ def test_a_stop_is_held_against_the_run_that_it_named() -> None:
     over = {"ok": False, "error": "not_running", "message": "over"}
     assert judged(stop, {"ok": True, "stopped": ["s1"]}, LIVE, argv=argv)[1] == ""
     assert judged(stop, {"ok": True, "stopped": ["s1"]}, DONE, argv=argv)[1] == "rejects_illegal"
+    assert judged(stop, {"ok": True, "stopped": ["s1", "s2"]}, LIVE, argv=argv)[1] == "only_named"
     assert judged(stop, over, LIVE, argv=argv)[1] == "rejects_truthfully"
     assert judged(stop, over, DONE, argv=argv)[1] == ""
 

@@ -47,6 +47,11 @@ class SpawnsJudge(Judge[SpawnsModel, SpawnsSeen]):
         was, now = self.before.runs.get(number), self.seen.runs.get(number)
         if was is None or now is None or was.place != (operation.agent, operation.channel):
             return None
+        told = answer.said.get("stopped")
+        others = [one for one in told if number_of(one) != number] if isinstance(told, list) else []
+        if answer.ok and others:
+            text = f"{operation} has stopped {others[0]}, too."
+            return self.violation("only_named", text, was.agent)
         if answer.ok and was.over and was.status != "stopped":
             text = f"{operation} succeeded, but {was} was {was.status} before."
             return self.violation("rejects_illegal", text, was.agent)

@@ -263,11 +263,13 @@ STOPPED: dict[str, Steps] = {
         *END,
     ),
     "stop_one_of_two": (
-        *crew(prime=("silent",), hailot=("slow:1500+reply",)),
+        *crew(prime=("silent",), hailot=("silent",)),
         say("@prime @hailot at once"),
         WaitForRun("prime"),
         WaitForRun("hailot"),
         Stop("prime", "dev"),
+        Settle(),
+        Stop("hailot", "dev"),
         *END,
     ),
     "stop_of_a_channel": (
