@@ -42,7 +42,6 @@ FAULTS: tuple[Troubles, ...] = (
     ),
     lambda _: (op.ClockJump(JUMP_S), op.Checkpoint(), op.ClockJump(-JUMP_S)),
     lambda _: (op.FreezeAgent(),),
-    lambda _: (op.BadWork(),),
 )
 """What may happen; all of it before anything happens twice."""
 CRITERIA = (
