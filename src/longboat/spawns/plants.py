@@ -56,7 +56,7 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         _KILLED,
         _KNOWN,
         "cascade",
-        "spawns.outlives_starter",
+        "spawns.mention_runs",
     ),
     (
         "end-kills-runs",
@@ -88,7 +88,7 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         _TRUTH,
         _SEEN,
         "hangs",
-        "spawns.pid_first",
+        "spawns.row_true",
     ),
     (
         "death-not-recorded",
