@@ -69,6 +69,10 @@ def test_a_bug_its_report_its_replay_and_its_shortest_form(tmp_path: Path) -> No
         assert report[name] == found[name]
     replay = told(tmp_path, "replay", "chaos_runs/latest/minimal_replay.json")
     assert (replay["same"], replay["plant"]) == (1, "state-in-place")
+    known = told(tmp_path, "known", "add", "chaos_runs/latest", "--reason", "it is being mended")
+    assert told(tmp_path, "known", "list", "known.toml")["entries"] == known["entries"]
+    behind = told(tmp_path, *RUN, *plant, "--known", "known.toml")
+    assert (behind["exit_code"], behind["known"][0]["count"]) == (0, 1)
     shortest = told(tmp_path, "minimise", "chaos_runs/latest", "--trials", "1")
     assert shortest["rule"] == "workers.state_atomic"
 
@@ -96,7 +100,7 @@ def test_every_verb_is_covered_here() -> None:
             verbs.add(" ".join(words))
             assert any("--json" in parameter.opts for parameter in command.params), verbs
     assert set(schema("output")["properties"]["verb"]["enum"]) == verbs | {""}
-    here = {"replay", "minimise", "report", "experiment report"}
+    here = {"replay", "minimise", "report", "experiment report", "known add", "known list"}
     here |= {"accept", "accept drill"}
     here |= {"serve"}  # which does not end: test_serve.py
     assert verbs == {*QUICK, *REAL, *here}
