@@ -29,6 +29,7 @@ QUICK = {
     "experiment list": ("experiment", "list", "--contract", "board"),
     "experiment check": ("experiment", "check", "killed-agent", EXPERIMENT),
     "experiment run": ("experiment", "run", EXPERIMENT),
+    "experiment log": ("experiment", "log"),
     "explore": ("explore", "--seed", "5", "--print"),
 }
 REAL = {

@@ -9,10 +9,10 @@ from mutiny.kit.surroundings import SURROUNDINGS
 from mutiny.model.operation import Operation
 
 
-def everywhere(sequence: Sequence[Operation]) -> tuple[Operation, ...]:
-    """The sequence again and again, each time on another machine, from its beginning."""
+def everywhere(sequence: Sequence[Operation]) -> dict[str, tuple[Operation, ...]]:
+    """The sequence on every unusual machine: a scenario each, so that one bug does not hide the next."""
     steps = [one for one in sequence if not isinstance(one, Reset)]
-    return tuple(step for name in SURROUNDINGS for step in (Reset(surroundings=name), *steps))
+    return {f"on_{name}": (Reset(surroundings=name), *steps) for name in SURROUNDINGS}
 
 
 def said_wrongly(*commands: Operation) -> tuple[Operation, ...]:

@@ -43,3 +43,13 @@ SURROUNDINGS: Mapping[str, Mapping[str, str]] = {
     },
 }
 """By name: what the target finds in its environment. A hook is called with the repository's own places."""
+
+MACHINES: Mapping[str, str] = {
+    "on_far_east": "On a machine 13 hours and 45 minutes before Greenwich.",
+    "on_far_west": "On a machine 11 hours and 30 minutes behind Greenwich.",
+    "on_narrow_terminal": "In a terminal of 20 columns that can do nothing.",
+    "on_no_utf8": "On a machine whose locale knows no UTF-8.",
+    "on_git_habits": "Beside a git that has colours, columns and habits of its own.",
+    "on_git_hook": "Called from one of git's hooks.",
+}
+"""The scenarios of `kit/recipes.py` on each of them, in one line each."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from mutiny.kit.surroundings import MACHINES
+
 ABOUT: dict[str, str] = {
     "one_task": "A plan of one task is run, merged, and told truly.",
     "dependencies": "A task begins when everything that it needs is merged.",
@@ -77,5 +79,5 @@ ABOUT: dict[str, str] = {
     "clean_against_run": "Clean while a run is at work.",
     "state_cut_off": "A state that was cut off is refused, not invented.",
     "said_wrongly": "Commands with unknown options, too few words, too many: no crash, no harm.",
-    "unusual_machines": "Far from Greenwich, in a narrow terminal, with habits of git, from a hook.",
+    **MACHINES,
 }

@@ -339,7 +339,7 @@ SCENARIOS: dict[str, Steps] = {
         *said_wrongly(Resume(), SetTaskStatus("a", "pending"), Clean(force=True)),
         *_END,
     ),
-    "unusual_machines": everywhere(FLOW["dependencies"]),
+    **everywhere(FLOW["dependencies"]),
 }
 
 

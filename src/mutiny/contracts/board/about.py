@@ -5,6 +5,8 @@ Plain words beside the operations, so that a list of them loads none.
 
 from __future__ import annotations
 
+from mutiny.kit.surroundings import MACHINES
+
 ABOUT: dict[str, str] = {
     "ready_tasks": "Tasks are claimed by priority, started and completed.",
     "dependencies": "A task is blocked until all that it depends on is done.",
@@ -78,5 +80,5 @@ ABOUT: dict[str, str] = {
     "crew_killed": "The orchestrator is killed while its agents work.",
     "crew_stopped": "The orchestrator is stopped while its agents work.",
     "said_wrongly": "Commands with unknown options, too few words, too many: no crash, no harm.",
-    "unusual_machines": "Far from Greenwich, in a narrow terminal, with habits of git, from a hook.",
+    **MACHINES,
 }

@@ -527,7 +527,7 @@ def scenarios_of(profile: BoardProfile) -> Mapping[str, Sequence]:
     timed = {} if profile.works else {name: make(profile) for name, make in _TIMED.items()}
     away = {
         "said_wrongly": _SAID_WRONGLY,
-        "unusual_machines": everywhere(_FIXED["ready_tasks"]),
+        **everywhere(_FIXED["ready_tasks"]),
     }
     given = {**_FIXED, **timed, **FAULT_SCENARIOS, **SHORT_SCENARIOS, **away}
     listed = OWN_AGENTS if profile.works else given

@@ -5,6 +5,8 @@ Plain words beside the operations, so that a list of them loads none.
 
 from __future__ import annotations
 
+from mutiny.kit.surroundings import MACHINES
+
 ABOUT: dict[str, str] = {
     "basic_lifecycle": "One worker: a task is done, reviewed and merged.",
     "rejection_cycle": "Work is rejected, improved and then merged.",
@@ -59,7 +61,7 @@ ABOUT: dict[str, str] = {
     "killed_in_accept": "Everything dies in the middle of accept.",
     "accept_then_crash": "The daemon is killed right after accept; merged once.",
     "said_wrongly": "Commands with unknown options, too few words, too many: no crash, no harm.",
-    "unusual_machines": "Far from Greenwich, in a narrow terminal, with habits of git, from a hook.",
+    **MACHINES,
     "second_daemon": "A second daemon is refused, even when no worker is there.",
     "start_at_once": "A task right after the first worker was added.",
     "start_without_daemon": "A task is given while no daemon runs.",

@@ -193,7 +193,7 @@ SCENARIOS: dict[str, tuple[Operation, ...]] = {
         *said_wrongly(Message("alpha", "More"), Review("alpha"), Accept("alpha")),
         Settle(),
     ),
-    "unusual_machines": everywhere(BASIC_LIFECYCLE),
+    **everywhere(BASIC_LIFECYCLE),
     **SHORT_SCENARIOS,
 }
 """All scenarios of the contract by name, the classic seven first."""
