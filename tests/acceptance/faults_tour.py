@@ -298,10 +298,10 @@ def visit_resources(tour: Tour) -> None:
             tour.seen[f"processor, {way}"] = {"unavailable": starve.why_not()}
             continue
         with starve:
-            took = resources.wait_for_cpu(number, 0.05, LIMIT_S)
+            took = resources.wait_for_cpu(number, 0.15, LIMIT_S)
             held_up = starve.throttled()
         assert starve.injected is not None
-        slow = took is not None and took > 0.15 and held_up > 0
+        slow = took is not None and took > 0.3 and held_up > 0
         tour.seen[f"processor, {way}"] = {
             "fired": starve.injected.fired,
             "felt": slow or f"{took} s, held up {held_up} times",

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.timeout(300), pytest.mark.slow]  # an engine takes a minute to come up
 PATIENCE_S = 60.0
 IMAGE = "mutiny-agent:local"
 AGENT = """\

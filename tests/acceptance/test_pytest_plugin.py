@@ -37,7 +37,7 @@ def test_a_broken_promise_fails_with_its_rule_and_its_replay(tmp_path: Path) -> 
     plant = ("--mutiny-plant", "cycle-accepted", "--mutiny-scenario", "cycles")
     done = run(tmp_path, *plant)
     assert done.returncode == 1, done.stdout
-    assert "board.rejects_illegal" in done.stdout
+    assert "board.cycles_refused" in done.stdout
     assert "replay: mutiny replay chaos_runs" in done.stdout
     assert "Traceback" not in done.stdout
 

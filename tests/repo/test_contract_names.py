@@ -24,6 +24,10 @@ OTHER_MEANINGS = {
     "mutiny.doubles.install": "the workers of a script",
     "mutiny.doubles.agents.records": "the session of an agent",
     "mutiny.targets.kit.state": "a session of tmux",
+    "mutiny.doubles.providers.provider": "the session of an agent",
+    "mutiny.targets.plants": "a part of longboat",
+    "mutiny.web.follow": "figures of a long session",
+    "mutiny.pytest_plugin": "a session of pytest",
 }
 """Modules in which such a word is no contract but a key in data, with what it means there."""
 

@@ -133,6 +133,10 @@ def own_options() -> set[str]:
 
 FOREIGN = {
     *(
+        "--mutiny",
+        "--mutiny-scenario",
+        "--mutiny-seeds",
+        "--mutiny-replay",
         "--repair",
         "--yes",
         "--worker",

@@ -50,7 +50,7 @@ def test_a_life() -> None:
     now = after(now, op.Start("alpha", "x"), TOKEN)
     assert now.allowed("alpha") == {"working", "needs_review", "no_changes"}
     assert now.workers["alpha"].due_at == NOW
-    assert now.work[TOKEN] == Work(TOKEN, "task", "alpha", "open")
+    assert now.work[TOKEN] == Work(TOKEN, "task", "alpha", "open", "x")
     now = after(now, op.WaitForNeedsReview("alpha"))
     assert now.allowed("alpha") == {"needs_review"}
     assert now.workers["alpha"].due_at is None

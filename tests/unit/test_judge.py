@@ -72,7 +72,7 @@ def test_a_command_that_works_moves_the_beliefs() -> None:
     seen = picture(view("alpha", "working"))
     answer = judge(model(belief()), op.Start("alpha", "x"), ok(tokens=(TOKEN,)), seen, HEALTHY)
     assert verdict(answer) == SUCCESS
-    assert answer.models[0].work[TOKEN] == Work(TOKEN, "task", "alpha")
+    assert answer.models[0].work[TOKEN] == Work(TOKEN, "task", "alpha", said="x")
     assert answer.models[0].workers["alpha"].statuses == {"working"}
 
 

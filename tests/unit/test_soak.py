@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -107,9 +108,10 @@ def record(directory: Path, clock: list[float], until: int) -> list[dict[str, An
     recorder.start()
     deadline = time.monotonic() + 20
     lines: list[dict[str, Any]] = []
+    last = 1000.0 + until * 30.0
     while len(lines) < until and time.monotonic() < deadline:
-        clock[0] += 5.0
-        time.sleep(0.002)
+        clock[0] = min(clock[0] + 5.0, last)
+        threading.Event().wait(0.002)
         text = (directory / FILE).read_text(encoding="utf-8")
         lines = [json.loads(line) for line in text.splitlines()]
     recorder.close()

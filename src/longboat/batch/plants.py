@@ -366,7 +366,7 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         _FLOW,
         _KNOWN,
         "validator_blocks",
-        "batch.serves_legal",
+        "batch.fails_clearly",
     ),
     (
         "batch-state-in-place",

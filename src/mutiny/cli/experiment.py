@@ -353,6 +353,7 @@ def report_command(run: Path, form: str, output: Path | None, as_json: bool) -> 
     from mutiny.report.page import links_to
 
     path = run / "experiment.json" if run.is_dir() else run
+    place = path.parent / "chaos_report.html"
     data = documents.read_json(path, "experiment's result")
     report = from_json(data, str(path))
     if as_json:
@@ -366,7 +367,7 @@ def report_command(run: Path, form: str, output: Path | None, as_json: bool) -> 
         "markdown": lambda: markdown(report),
         "json": lambda: json.dumps(report.as_json(), indent=2) + "\n",
         "junit": lambda: junit([report]),
-        "html": lambda: page(report, links_to(path.parent, output or path), of_run(path.parent)),
+        "html": lambda: page(report, links_to(path.parent, output or place), of_run(path.parent)),
     }[form]()
     if output is None:
         echo(text, nl=False)

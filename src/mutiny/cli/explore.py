@@ -90,10 +90,7 @@ def command(
       mutiny explore --seed 7 --print
     """
     from mutiny.cli.envelope import tell_tried
-    from mutiny.cli.progress import ProgressLine
     from mutiny.errors import UsageError
-    from mutiny.modes.explore import explore
-    from mutiny.modes.series import series
 
     bench = with_known(chosen.bench(budget=shrinking.budget()), known)
     own = bench.target.spec.contract
@@ -105,27 +102,8 @@ def command(
     if seeds == 1 and not as_json and junit is None:
         return _single(bench, first, ops, coverage)
     limit_s = minutes * 60 if minutes else None
-    title = f"{seeds} seeds from {first}"
-    with (
-        ProgressLine("Exploring", seeds, quiet=as_json, limit_s=limit_s) as line,
-        series(bench, "explorations", "exploration", title, "sequences", first) as progress,
-    ):
-
-        def watch(so_far: Exploration) -> None:
-            note = f"{so_far.operations} operations, {len(so_far.failures)} not passed"
-            line.update(so_far.sequences, note)
-            progress.tell(so_far.sequences, seeds, note, so_far.verdicts)
-
-        result = explore(
-            bench,
-            range(first, first + seeds),
-            ops,
-            jobs=jobs or os.cpu_count() or 1,
-            deadline_s=limit_s,
-            keep_going=keep_going,
-            watch=watch,
-        )
-        _keep(result, seeds, progress)
+    count = jobs or os.cpu_count() or 1
+    result = _explored(bench, range(first, first + seeds), ops, count, limit_s, keep_going, as_json)
     if junit is not None:
         from mutiny.report.junit import write_junit
 
@@ -135,6 +113,44 @@ def command(
     else:
         _tell(result, first, coverage)
     return result.verdict.exit_code
+
+
+def _explored(
+    bench: Bench,
+    seeds: range,
+    ops: int,
+    jobs: int,
+    limit_s: float | None,
+    keep_going: bool,
+    quiet: bool,
+) -> Exploration:
+    """Explore, and tell how far it is: on the terminal, and in a directory of its own."""
+    from mutiny.cli.progress import ProgressLine
+    from mutiny.modes.explore import explore
+    from mutiny.modes.series import series
+
+    title = f"{len(seeds)} seeds from {seeds.start}"
+    with (
+        ProgressLine("Exploring", len(seeds), quiet=quiet, limit_s=limit_s) as line,
+        series(bench, "explorations", "exploration", title, "sequences", seeds.start) as progress,
+    ):
+
+        def watch(so_far: Exploration) -> None:
+            note = f"{so_far.operations} operations, {len(so_far.failures)} not passed"
+            line.update(so_far.sequences, note)
+            progress.tell(so_far.sequences, len(seeds), note, so_far.verdicts)
+
+        result = explore(
+            bench,
+            seeds,
+            ops,
+            jobs=jobs,
+            deadline_s=limit_s,
+            keep_going=keep_going,
+            watch=watch,
+        )
+        _keep(result, len(seeds), progress)
+    return result
 
 
 def _keep(result: Exploration, seeds: int, progress: Progress) -> None:

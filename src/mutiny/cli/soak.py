@@ -35,13 +35,13 @@ HOUR_S = 3600.0
 @click.option("--project", default="task_queue", show_default=True, help="What is to be built.")
 @click.option(
     "--hours",
-    type=click.FloatRange(0.01, 24.0),
+    type=values.NumberRange(0.01, 24.0),
     help="Session time. Default: that of the schedule.",
 )
 @click.option("--agents", "crew", type=click.IntRange(1, 64), default=6, show_default=True)
 @click.option(
     "--rate",
-    type=click.FloatRange(0.1, FASTEST),
+    type=values.NumberRange(0.1, FASTEST),
     default=60.0,
     show_default=True,
     help="How many seconds of the session pass in a real one.",
@@ -53,7 +53,7 @@ HOUR_S = 3600.0
     show_default=True,
     help="How long, and how many faults.",
 )
-@click.option("--seed", type=click.IntRange(0), help="Of the faults and their moments.")
+@click.option("--seed", type=values.SEED, help="Of the faults and their moments.")
 @click.option(
     "--resume",
     "run",

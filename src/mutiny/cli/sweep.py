@@ -81,8 +81,9 @@ def command(
     """
     from mutiny.modes.scenarios import chosen_scenarios
     from mutiny.modes.series import series
-    from mutiny.modes.sweep import Sweeper, rival, split
+    from mutiny.modes.sweep import Sweeper, check_choices, rival, split
 
+    check_choices(kind, only)
     bench = chosen.bench()
     operations = next(iter(chosen_scenarios(bench, [scenario], everything=False).values()))
     prefix, operation = split(operations, at)

@@ -31,7 +31,7 @@ ODD_WORLDS = 0.125
 """How often everything lies in a directory with an awkward name, and how often the machine is unusual."""
 EARLY = 0.25
 """How often a command that must be refused is given before what has to come first."""
-REFUSALS, MISUSES, PAIRS, AROUND = 3.0, 0.5, 1.8, 2.2
+REFUSALS, MISUSES, PAIRS, AROUND = 3.2, 0.4, 1.8, 2.2
 """How often each family is wanted; one step of ordinary progress has a weight of 0.3 to 6."""
 
 

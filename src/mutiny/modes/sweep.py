@@ -94,7 +94,7 @@ class Sweeper:
     def run(self, kind: str, choices: Sequence[str], limit: int | None, watch: Watch) -> Sweep:
         """Trace once, judge every point, and run the first bug again as an ordinary sequence."""
         sweep = Sweep(kind, self._bench.target.name, self.at)
-        _check_choices(kind, choices)
+        check_choices(kind, choices)
         if kind != "preempt" and isinstance(self.at, op.Parallel):
             raise UsageError(f"a {kind} sweep breaks one command; {self.at.type} has several")
         if kind == "preempt":
@@ -318,7 +318,8 @@ class Sweeper:
         return _point(exact, number, label, "", outcome, time.monotonic() - started), details
 
 
-def _check_choices(kind: str, choices: Sequence[str]) -> None:
+def check_choices(kind: str, choices: Sequence[str]) -> None:
+    """Refuse what a kind of sweep does not know."""
     known = {"errno": op.ERRNOS, "torn": op.TEARS}.get(kind, ())
     if choices and not known:
         raise UsageError(f"a {kind} sweep has nothing to choose with --only; errno and torn have")

@@ -78,6 +78,6 @@ ABOUT: dict[str, str] = {
     "resume_against_run": "Resume while a run is at work.",
     "clean_against_run": "Clean while a run is at work.",
     "state_cut_off": "A state that was cut off is refused, not invented.",
-    "said_wrongly": "Commands with unknown options, too few words, too many: no crash, no harm.",
+    "said_wrongly": "Unknown options, too few words, too many: no crash, no harm.",
     **MACHINES,
 }

@@ -60,7 +60,7 @@ ABOUT: dict[str, str] = {
     "old_state": "An older state file is put back; what is newer wins.",
     "killed_in_accept": "Everything dies in the middle of accept.",
     "accept_then_crash": "The daemon is killed right after accept; merged once.",
-    "said_wrongly": "Commands with unknown options, too few words, too many: no crash, no harm.",
+    "said_wrongly": "Unknown options, too few words, too many: no crash, no harm.",
     **MACHINES,
     "second_daemon": "A second daemon is refused, even when no worker is there.",
     "start_at_once": "A task right after the first worker was added.",
