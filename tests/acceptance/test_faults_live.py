@@ -71,7 +71,6 @@ def trouble(outcome: Outcome) -> str:
             faults.StarveCpu(0.3, during=op.Status()),
         ),
         (faults.SkewClock(offset_s=7200, during=op.Status()),),
-        (faults.SlowLink(kilobits_per_s=99, seconds=0.1),),
         (faults.LimitProcesses(seconds=0.1),),
     ],
     ids=lambda group: group[0].type,

@@ -32,7 +32,11 @@ from mutiny.targets.registry import find_target
 SEEDS = range(150)
 LENGTH = 30
 Run = tuple[Operation, ...]
-TARGETS = ("longboat", "longboat-board", "longboat-broker")
+TARGETS = (
+    "longboat",
+    "longboat-board",
+    pytest.param("longboat-broker", marks=pytest.mark.slow),
+)
 NEVER_SERVED_AGAIN = {"Init"}
 """A box is made once: inside a fault it would be refused."""
 
