@@ -550,6 +550,22 @@ def test_a_fallback_is_told() -> None:
     assert broken(told, op.Recover(), before) == set()
 
 
+def test_the_newest_announced_may_make_room_for_two_that_were_restored() -> None:
+    first = point(2, restored_from=1, states=(state(2),))
+    second = point(3, restored_from=2, states=(state(3),))
+    assert "checkpoint_whole" not in broken(seen(points=(first, second)))
+    assert "checkpoint_whole" in broken(seen(points=(first,)))
+    assert "checkpoint_whole" in broken(seen(points=(first, Point(3, False, "torn"))))
+
+
+@pytest.mark.parametrize(("last", "may_go_on"), [(point(1), False), (Point(1, False, "bad"), True)])
+def test_an_end_whose_checkpoint_was_damaged_may_be_forgotten(last: Point, may_go_on: bool) -> None:
+    ended = seen("session.complete", supervisors=0, points=(point(0), last))
+    model = replace(at("complete"), damaged=True)
+    found = CONTRACT.outcomes(model, op.Recover(), Moment(before=ended, seen=ended))
+    assert {one.success for one in found} == ({True, False} if may_go_on else {False})
+
+
 def test_a_look_changes_nothing() -> None:
     changed = seen(supervisors=0, digest="e")
     assert broken(changed, op.Status(), DEAD) == {"looks_only"}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -31,6 +33,7 @@ from longboat.session.logs import Lines, read_lines
 from longboat.session.policy import Tries, next_step
 from longboat.session.project import Project
 from longboat.session.repository import Repository
+from longboat.session.saving import Saving
 from longboat.session.site import first_state, payload_of
 from longboat.session.tools import Tools
 from longboat.session.values import CHECKS, Json, Refused
@@ -171,6 +174,46 @@ def test_changes_applied_give_the_new_state(demo: Project) -> None:
     assert applied(old, line) == new
     gone = {**changes(new, old), "elapsed_s": 1.0, "timestamp": old["timestamp"]}
     assert applied(new, gone) == old
+
+
+class OnceInTrouble(Saving):
+    """Its first try to write a checkpoint fails."""
+
+    trouble: Exception | None = None
+
+    def write(self, trigger: str) -> Json:
+        trouble, self.trouble = self.trouble, None
+        if trouble is not None:
+            raise trouble
+        return {"trigger": trigger}
+
+
+@pytest.mark.parametrize(
+    ("trouble", "left"),
+    [(OSError(errno.ENOSPC, "full"), [1, 2]), (Invalid("it would not be valid"), [0, 1, 2])],
+)
+def test_only_a_full_disk_costs_old_checkpoints(
+    kept: Checkpoints, demo: Project, trouble: Exception, left: list[int]
+) -> None:
+    kept.write(payload(demo, 2))
+    quiet: Any = SimpleNamespace(active_tools=list, halted=True)
+    site: Any = SimpleNamespace(
+        session=SimpleNamespace(checkpoints=kept),
+        state=first_state(demo),
+        config=Config(),
+        clock=Clock(0.0),
+        phase=demo.phases[0],
+        spent=SimpleNamespace(tool_calls=0, tokens=0),
+        base_calls=0,
+        base_tokens=0,
+        say=lambda *_, **__: None,
+    )
+    saving = OnceInTrouble(site, quiet, quiet)
+    saving.trouble = trouble
+    made: list[Json] = []
+    saving.want("time", made.append)
+    assert made == [{"trigger": "time"}]
+    assert kept.numbers() == left
 
 
 def test_an_envelope_that_does_not_agree_is_refused() -> None:

@@ -118,7 +118,7 @@ class Saving:
         return any(vote["status"] == "open" for vote in self.site.state["votes"].values())
 
     def _make(self, trigger: str, status: str) -> Json:
-        """One checkpoint; a second try after cleaning up; then somebody has to look."""
+        """One checkpoint; a second try, on a full disk after cleaning up; then somebody has to look."""
         site = self.site
         before = site.state["status"], site.state["reason"]
         if status:
@@ -128,10 +128,13 @@ class Saving:
                 return self.write(trigger)
             except (OSError, GitFailed, Invalid) as error:
                 site.say("checkpoint.failed", why=str(error)[:300], trigger=trigger)
-                self.clean_up()
+                kind = kind_of(error)
+                by = "cleanup" if kind == "disk_full" else "retry"
+                if kind == "disk_full":
+                    self.clean_up()  # for nothing else: old ones are what can be gone back to
                 made = self.write(trigger)
                 site.state["counts"]["recoveries"] += 1
-                site.say("recovered", kind="disk_full", agent="", task="", took_s=0.0, by="cleanup")
+                site.say("recovered", kind=kind, agent="", task="", took_s=0.0, by=by)
                 return made
         except (OSError, GitFailed, Invalid) as error:
             site.state["status"], site.state["reason"] = before

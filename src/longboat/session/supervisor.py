@@ -274,7 +274,8 @@ class Supervisor:
             case "recover":
                 recovered = self.site.state["status"] == "paused"
                 if recovered:
-                    self.saving.clean_up()
+                    if self.site.state["reason"].startswith("disk_full"):
+                        self.saving.clean_up()
                     self._continue("")
                 base, deltas = self.site.numbers
                 where = {"checkpoint": base, "deltas": deltas, "fell_back": []}

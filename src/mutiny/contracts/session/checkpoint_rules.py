@@ -27,7 +27,11 @@ FALLBACKS = 2
 
 @BOOK.rule(eventual=True)
 def checkpoint_whole(check: SessionCheck) -> Iterator[Found]:
-    """What was announced is on disk, with its digest; a chain of deltas has no bad line."""
+    """What was announced is on disk, with its digest; a chain of deltas has no bad line.
+
+    To make room the newest one that was announced may go, too, once there are two valid ones to go on
+    from that are newer: a restore writes a checkpoint, and tells it as a restore.
+    """
     one = session_of(check)
     if one is None:
         return
@@ -45,7 +49,9 @@ def checkpoint_whole(check: SessionCheck) -> Iterator[Found]:
         torn = point.cut == "the last line is torn" or (check.model.killed or check.model.lasting)
         if point.cut and not damaged and not torn:
             yield one.name, f"The deltas of checkpoint {point.number} are damaged: {point.cut}."
-    if newest is not None and newest not in points and str(newest) not in check.seen.damaged:
+    if newest is None or newest in points or str(newest) in check.seen.damaged:
+        return
+    if sum(point.valid and point.number > newest for point in one.points) < FALLBACKS:
         yield one.name, f"Checkpoint {newest} was announced, and is not there."
 
 

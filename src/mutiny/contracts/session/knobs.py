@@ -41,6 +41,7 @@ class Knobs:
     vote_wait_s: float = 30.0
     deadlock: str = "priority"
     gate_attempts: int = 3
+    gate_wait_s: float = 60.0
     keep: int = 0
     """Checkpoints that are kept; 0: all."""
 

@@ -26,14 +26,14 @@ def outcomes(
 ) -> Sequence[SessionOutcome]:
     """What is right, and what follows."""
     if isinstance(operation, op.StartSession):
-        return _start(profile, model, operation)
+        return _start(profile, model, operation, moment)
     assert isinstance(operation, op.OfSession)
     if not model.names:
         return (no(model, "there is no session", "no_home", "no_session", BAD_INPUT),)
     if operation.name and operation.name not in model.names:
         return (no(model, "there is no such session", "no_session", BAD_INPUT),)
     older = bool(operation.name) and operation.name != model.names[-1]
-    now = frozenset(ENDED) if older else model.now
+    now = frozenset(ENDED) if older else _now(model, moment)
     found: list[SessionOutcome] = []
     likely = None if moment.seen is None else moment.seen.status
     for status in sorted(now, key=lambda word: (word != likely, word)):
@@ -41,8 +41,23 @@ def outcomes(
     return tuple(found)
 
 
+def _now(model: SessionModel, moment: Moment[SessionSeen]) -> frozenset[str]:
+    """What the newest session may be. An end is in its last checkpoint: when that was damaged afterwards,
+    what is left says that it was interrupted, and to finish it again is as right as to refuse.
+    """
+    now = model.now
+    if not (model.damaged and now & set(ENDED)):
+        return now
+    session = None if moment.before is None else moment.before.session
+    kept = session is not None and bool(session.points) and session.points[-1].valid
+    return now if kept else now | {"interrupted"}
+
+
 def _start(
-    profile: SessionProfile, model: SessionModel, operation: op.StartSession
+    profile: SessionProfile,
+    model: SessionModel,
+    operation: op.StartSession,
+    moment: Moment[SessionSeen],
 ) -> tuple[SessionOutcome, ...]:
     if operation.project not in profile.projects:
         return (no(model, "there is no such project", "bad_project", BAD_INPUT),)
@@ -53,7 +68,7 @@ def _start(
     if operation.agents > model.knobs.max_agents:
         return (no(model, "so many agents are not allowed", "too_many_agents"),)
     found: list[SessionOutcome] = []
-    now = model.now
+    now = _now(model, moment)
     taken = operation.name and operation.name in model.names
     if now - {*ENDED, "none"}:
         words = ("unfinished", "running", *(("exists",) if taken else ()))

@@ -260,7 +260,7 @@ RISKS: dict[str, Steps] = {
         Stop(),
     ),
     "endless_tests": (
-        *_begun(test_time_s="1", backoff_cap_s="0.5"),
+        *_begun(test_time_s="1", gate_wait_s="0.2"),
         BadWork("endless"),
         WaitForStatus("paused"),
         Status(),

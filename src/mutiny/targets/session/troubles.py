@@ -14,6 +14,7 @@ from mutiny.contracts.session.observation import ENDED, SessionView
 from mutiny.faults.process import TECHNIQUE
 from mutiny.kit import faults
 from mutiny.kit.contract import StepContext
+from mutiny.kit.views import ProcessView
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.system.files import BoxPath
@@ -134,8 +135,16 @@ def _crash(live: Any, operation: op.SystemCrash, context: StepContext) -> Operat
     return _not_fired("something of it is always started again")
 
 
+def _agents(live: Any) -> tuple[ProcessView, ...]:
+    """Its agents, as soon as there are some; a session at its end will have none."""
+    if ended(live.events()):
+        return ()
+    found: tuple[ProcessView, ...] = live.awaited(lambda: live.processes_of("agent", None))
+    return found
+
+
 def _kill_agent(live: Any, operation: op.KillAgent, context: StepContext) -> OperationResult:
-    agents = live.awaited(lambda: live.processes_of("agent", None))
+    agents = _agents(live)
     if not agents:
         return _not_fired("there is no agent")
     live.signalled(agents[:1], signal.SIGKILL)
@@ -144,7 +153,7 @@ def _kill_agent(live: Any, operation: op.KillAgent, context: StepContext) -> Ope
 
 
 def _freeze(live: Any, operation: op.FreezeAgent, context: StepContext) -> OperationResult:
-    agents = live.awaited(lambda: live.processes_of("agent", None))
+    agents = _agents(live)
     if not agents or not live.signalled(agents[:1], signal.SIGSTOP):
         return _not_fired("there is no agent")
     return _fired("an agent stands still", "SIGSTOP by handle")
