@@ -175,7 +175,7 @@ def test_values_that_break_programs_occur(target: str) -> None:
 
 
 def test_a_target_that_says_how_its_names_look_gets_no_others() -> None:
-    for target in TARGETS:
+    for target in ("longboat", "longboat-board", "longboat-broker"):
         spoken = contract(target)
         shaped = type(spoken)(_with(spoken.profile, names="[a-z]+[0-9]*"))
         for seed in range(30):

@@ -23,6 +23,7 @@ from mutiny.contracts.spawns.observation import (
 from mutiny.contracts.spawns.rules import RULES
 from mutiny.contracts.spawns.scenarios import LOOK_ALIKES, SCENARIOS
 from mutiny.kit.beliefs import Beliefs
+from mutiny.kit.operations import Settle
 from mutiny.kit.rules import ANSWERS
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
@@ -191,6 +192,15 @@ CASES: dict[str, tuple[str, SpawnsSeen, dict[str, Any]]] = {
         },
     ),
     "no run": ("mention_runs", seen(), {}),
+    "no run of a send that was broken off": (
+        "mention_runs",
+        seen(),
+        {
+            "before": seen(),
+            "operation": Settle(),
+            "believed": model(sent=(Sent("dev", "human", TEXT, knew=frozenset({"prime"})),)),
+        },
+    ),
     "a look-alike": (
         "only_mentions",
         seen(
@@ -361,6 +371,11 @@ def test_a_rule_is_broken_by_its_case(name: str) -> None:
     before = how.get("before", BEFORE)
     found = broken(now, believed, before, how.get("operation", op.Send("dev", TEXT)))
     assert rule in found
+
+
+def test_who_was_not_there_when_a_message_was_sent_is_not_meant() -> None:
+    believed = model(sent=(Sent("dev", "human", TEXT, knew=frozenset({"hailot"})),))
+    assert "mention_runs" not in broken(seen(), believed, seen(), Settle())
 
 
 def test_every_rule_has_a_case() -> None:

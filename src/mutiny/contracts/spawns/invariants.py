@@ -11,6 +11,7 @@ from mutiny.contracts.spawns.mentions import agents_in
 from mutiny.contracts.spawns.model import SpawnsModel
 from mutiny.contracts.spawns.observation import LIVE, Invocation, Message, Run, SpawnsSeen
 from mutiny.kit.checking import Check, RuleBook
+from mutiny.kit.operations import Settle
 from mutiny.model.operation import walk
 
 SpawnsCheck = Check[SpawnsModel, SpawnsSeen]
@@ -118,11 +119,17 @@ def messages_ordered(check: SpawnsCheck) -> Accused:
 
 @BOOK.rule(eventual=True)
 def mention_runs(check: SpawnsCheck) -> Accused:
-    """Every mention of an agent that was known has its run."""
-    for message in new_messages(check):
+    """Every mention of an agent that was known has its run; when all has settled also those of a command
+    that was broken off, if its message is there.
+    """
+    settled = check.gave(Settle)
+    for message in check.seen.messages.values() if settled else new_messages(check):
         alone = check.model.direct(message)
+        there = frozenset(check.before.agents) & frozenset(check.seen.agents)
+        if message.id in check.before.messages:
+            there &= check.model.meant_agents(message)
         for agent in (alone,) if alone else agents_in(message.text):
-            known = agent in check.before.agents and agent in check.seen.agents
+            known = agent in there
             if known and agent != message.sender and not runs_of(check.seen, message, agent):
                 text = f"Message {message.id} mentions {agent}, which has no run and no refusal."
                 yield agent, text

@@ -35,6 +35,8 @@ class Sent:
     """Sent to start this one agent, whatever it mentions."""
     id: int | None = None
     """As the target called it."""
+    knew: frozenset[str] = frozenset()
+    """The agents that there were then: who comes later is not meant."""
 
     @property
     def said(self) -> Said:
@@ -114,6 +116,12 @@ class SpawnsModel(ModelBase):
             if one.agent and (one.id == message.id or (one.id is None and one.said == said)):
                 return one.agent
         return ""
+
+    def meant_agents(self, message: Message) -> frozenset[str]:
+        """The agents that there were when somebody outside sent a message; none: it is not known."""
+        said = (message.channel, message.sender, message.text)
+        same = [one.knew for one in self.sent if message.id == one.id or said == one.said]
+        return frozenset.intersection(*same) if same and message.spawn is None else frozenset()
 
     def see(self, seen: SpawnsSeen) -> Self:
         """What was sent without an answer and is there has been sent."""

@@ -59,7 +59,12 @@ def _send(model: SpawnsModel, operation: op.Send) -> tuple[SpawnsOutcome, ...]:
         return (no(model, "there is no such channel", "no_channel", BAD_INPUT),)
     if not operation.text.strip() or not is_name(operation.sender):
         return (no(model, "nobody says nothing", BAD_INPUT),)
-    sent = Sent(operation.channel.lower(), operation.sender.lower(), operation.text)
+    sent = Sent(
+        operation.channel.lower(),
+        operation.sender.lower(),
+        operation.text,
+        knew=frozenset(model.agents),
+    )
     return (ok(replace(model, sent=(*model.sent, sent)), "it is posted"),)
 
 
@@ -74,7 +79,7 @@ def _spawn(model: SpawnsModel, operation: op.Spawn) -> tuple[SpawnsOutcome, ...]
         return wrong
     if not operation.text.strip():
         return (no(model, "nobody says nothing", BAD_INPUT),)
-    sent = Sent(channel, HUMAN, operation.text, agent)
+    sent = Sent(channel, HUMAN, operation.text, agent, knew=frozenset(model.agents))
     after = replace(model, sent=(*model.sent, sent))
     begun = ok(after, "it is begun")
     return (begun,) if operation.detach else (begun, no(after, "it may fail", "not_completed"))
