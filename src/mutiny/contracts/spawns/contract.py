@@ -45,8 +45,9 @@ class SpawnsContract(ContractBase[SpawnsModel, SpawnsSeen]):
 
     @property
     def scenarios(self) -> Mapping[str, tuple[Operation, ...]]:
-        """Those that make sense for this target."""
-        return scenarios_of(self.profile)
+        """Those that make sense for this target, in words that it has."""
+        fitted = {name: self.fit(steps) for name, steps in scenarios_of(self.profile).items()}
+        return {name: one.sequence for name, one in fitted.items() if not one.nothing_left}
 
     def first_model(self) -> SpawnsModel:
         """No home yet."""
@@ -84,6 +85,8 @@ class SpawnsContract(ContractBase[SpawnsModel, SpawnsSeen]):
             after = replace(after, died=False)
         if answer.ok and isinstance(operation, operations.Stop | operations.StopAll):
             ids = frozenset(number_of(one) for one in _listed(answer.said.get("stopped")))
+            if "stopped" not in answer.said:
+                ids = _meant(operation, moment)
             after = replace(after, stopped=after.stopped | ids)
         if answer.ok and isinstance(operation, operations.Receive) and operation.reader:
             rows = _listed(answer.said.get("messages"))
@@ -125,6 +128,16 @@ class SpawnsContract(ContractBase[SpawnsModel, SpawnsSeen]):
     def explored(self) -> Explored:
         """What exploration may do."""
         return generate.explored(self.profile)
+
+
+def _meant(
+    operation: operations.Stop | operations.StopAll, moment: Moment[SpawnsSeen]
+) -> frozenset[int]:
+    """The run that lived before the stop, for a target that does not say what it has stopped."""
+    if moment.before is None or isinstance(operation, operations.StopAll):
+        return frozenset()
+    run = moment.before.last_of(operation.agent, operation.channel)
+    return frozenset() if run is None or run.over else frozenset({run.id})
 
 
 def _renamed(ask: Ask, name: str) -> Ask:

@@ -153,8 +153,12 @@ class SpawnsModel(ModelBase):
         return now is not None and now.endless and self.setting("timeout_s") > SHORT_S
 
     def pending(self, seen: SpawnsSeen) -> tuple[str, ...]:
-        """Runs that have still to begin or to end."""
-        return tuple(f"{run} is {run.status}" for run in self.due(seen))
+        """Runs that have still to begin or to end; what is deeper than its bound has no end to wait for."""
+        most = self.setting("max_depth")
+        if any(run.status != "refused" and seen.depth_of(run) > most for run in seen.runs.values()):
+            return ()
+        due = (f"{run} is {run.status}" for run in self.due(seen))
+        return (*due, *(f"{words} is under way" for words in seen.starting))
 
     def due(self, seen: SpawnsSeen) -> Iterator[Run]:
         """The same as runs. What lies behind a run that never ends waits rightly, and what died waits

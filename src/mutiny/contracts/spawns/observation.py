@@ -127,6 +127,8 @@ class SpawnsSeen(SeenBase):
     invocations: tuple[Invocation, ...] = ()
     killed: int = 0
     """Processes of ours that had a run's old pid, and are dead."""
+    starting: tuple[str, ...] = ()
+    """Processes that are about to start a run of which nothing is written down yet."""
     strays: tuple[str, ...] = ()
     """What runs in the box and is neither a supervisor nor a provider of a run that lives."""
 

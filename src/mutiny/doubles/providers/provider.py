@@ -32,7 +32,12 @@ _FOR_EVER_S = 3600.0
 _CHANNEL = re.compile(r"CHANNEL: #([\w.-]+)")
 _SENDER = re.compile(r"^FROM: @?([\w-]+)", re.MULTILINE)
 _MESSAGE = re.compile(r"^MESSAGE: (\w+)", re.MULTILINE)
-_TASK = re.compile(r"^TASK:[ \t]*\n?(.*)", re.MULTILINE | re.DOTALL)
+_TASK = re.compile(
+    r"^TASK:[ \t]*\n?(.*?)(?:\n\n\s*CHANNEL: #[\w.-]+\nYou are headless\..*)?\Z",
+    re.MULTILINE | re.DOTALL,
+)
+_RESUMED = re.compile(r"\ARESUMED SESSION in #([\w.-]+)\.\n[^\n]*\n(.*)", re.DOTALL)
+"""A prompt that goes on with a session: the channel and the task, nothing else."""
 _AGENTS = ["LONGBOAT_AGENT", "SPACE_IDENTITY"]
 _SPAWNS = ["LONGBOAT_SPAWN_ID", "SPACE_SPAWN_ID"]
 _SEND = ["longboat", "bridge", "--json", "send", "{channel}", "{text}"]
@@ -120,6 +125,9 @@ class Provider:
         """Write the prompt down, and count this turn, so that no two agents have the same."""
         task = _found(_TASK, self.prompt) or self.prompt
         self.channel, self.sender = _found(_CHANNEL, self.prompt), _found(_SENDER, self.prompt)
+        resumed = _RESUMED.match(self.prompt)
+        if resumed is not None:
+            self.channel, task = resumed[1], resumed[2]
         self.tokens = find_tokens(task)
         behaviours, by = behaviours_of(self.script, self.agent, self.tokens)
         import hashlib

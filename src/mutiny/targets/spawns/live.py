@@ -159,7 +159,8 @@ class SpawnsLive(DaemonlessTarget):
             given[name] = "yes" if given.get(name) else ""
         if isinstance(operation, op.Stop | op.Logs):
             run = self.observe().last_of(operation.agent, operation.channel)
-            given["run"] = f"s{NOBODY if run is None else run.id}"
+            number = NOBODY if run is None else run.id
+            given["run"] = self.observer.names.get(number, f"s{number}")
         argv = self.worded(spec, {**self.values, **given})
         return self.spoken(argv, spec.timeout_s), ()
 

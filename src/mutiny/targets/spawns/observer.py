@@ -5,12 +5,14 @@ In this order: whoever has acted must already stand in the database.
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Protocol
 
 from mutiny.box.box import Box
+from mutiny.box.results import ProcessInfo
 from mutiny.contracts.spawns.observation import (
     Happened,
     Identity,
@@ -25,6 +27,7 @@ from mutiny.probes.records import parse_json
 from mutiny.probes.sources import settled, sqlite_tables
 from mutiny.system.files import BoxPath
 from mutiny.targets.kit.pacing import Pacing
+from mutiny.targets.spawns.links import Links, Noted, Row
 from mutiny.targets.spawns.spec import SpawnsSpec
 
 Rows = list[dict[str, Any]]
@@ -50,7 +53,11 @@ class Observer:
     def __init__(self, live: Looked) -> None:
         self._live = live
         self._invoked: dict[Identity, Invocation] = {}
+        self._noted: dict[Identity, Noted] = {}
         self._offset = 0
+        self._links = Links()
+        self.names: Mapping[int, str] = {}
+        """How the target calls a run, where that is not its number."""
         self.strangers = 0
         """So many processes of ours have a pid that was a run's."""
 
@@ -62,6 +69,17 @@ class Observer:
         alive = {(one.pid, one.start) for one in living}
         raw = settled(lambda: sqlite_tables(self._live.database, self._live.spec.tables))
         tables: Mapping[str, Rows] = raw.data or {}
+        invocations = tuple(
+            replace(one, alive=one.identity in alive) for one in self._invoked.values()
+        )
+        messages = {row["id"]: _message(row) for row in tables.get("messages", ())}
+        runs = {row["id"]: _run(row, alive) for row in tables.get("spawns", ())}
+        if self._live.spec.linked:
+            self._read_records()  # who posts notes it first: every message has its speaker
+            rows = [_row(row, runs[row["id"]]) for row in tables.get("spawns", ())]
+            linked = self._links.link(rows, messages, invocations, self._noted, living)
+            messages, runs = dict(linked.messages), dict(linked.runs)
+            invocations, self.names = linked.invocations, linked.names
         return SpawnsSeen(
             at=time.time(),
             error=raw.error,
@@ -69,20 +87,25 @@ class Observer:
             home=raw.exists,
             agents={_low(row["name"]): str(row["provider"]) for row in tables.get("agents", ())},
             channels=frozenset(_low(row["name"]) for row in tables.get("channels", ())),
-            messages={row["id"]: _message(row) for row in tables.get("messages", ())},
-            runs={row["id"]: _run(row, alive) for row in tables.get("spawns", ())},
+            messages=messages,
+            runs=runs,
             events=tuple(_event(row) for row in tables.get("events", ())),
-            invocations=tuple(
-                replace(one, alive=one.identity in alive) for one in self._invoked.values()
-            ),
+            invocations=invocations,
             killed=self.strangers
             - sum(STRANGER in one.argv for one in processes if one.state not in "ZXx"),
+            starting=self._starting(living, runs.values()),
             strays=tuple(
                 " ".join(one.argv)[:100] or one.name
                 for one in living
                 if not one.asked_for and STRANGER not in one.argv
             ),
         )
+
+    def _starting(self, living: Iterable[ProcessInfo], runs: Iterable[Run]) -> tuple[str, ...]:
+        pattern = self._live.spec.starting
+        known = {run.supervisor for run in runs}
+        said = (" ".join(one.argv) for one in living if (one.pid, one.start) not in known)
+        return tuple(words[:100] for words in said if pattern and re.search(pattern, words))
 
     def _read_records(self) -> None:
         path = self._live.desk / RECEIVED_FILE
@@ -94,6 +117,7 @@ class Observer:
                 identity = (int(one["pid"]), int(one["start"]))
                 known = self._invoked.get(identity)
                 self._invoked[identity] = _noted(known or _begun(one, identity), one)
+                self._noted[identity] = _beyond(self._noted.get(identity, Noted()), one)
 
 
 def _begun(record: Mapping[str, Any], identity: Identity) -> Invocation:
@@ -125,6 +149,15 @@ def _noted(one: Invocation, record: Mapping[str, Any]) -> Invocation:
     if event == "exit":
         return replace(one, exit_code=int(record["exit_code"]))
     return one
+
+
+def _beyond(noted: Noted, record: Mapping[str, Any]) -> Noted:
+    said = (str(record["text"]),) if record["event"] == "posting" else ()
+    return Noted(str(record.get("spawn")), int(record.get("ppid") or 0), (*noted.said, *said))
+
+
+def _row(row: Mapping[str, Any], run: Run) -> Row:
+    return Row(run, str(row["name"]), int(row["pid"] or 0), bool(row["lasting"]))
 
 
 def _accepted(record: Mapping[str, Any]) -> int:

@@ -14,7 +14,7 @@ from mutiny.contracts.spawns.rules import RULES, TIER_0
 from mutiny.kit.answer import Words as AnswerWords
 from mutiny.kit.rules import binding
 from mutiny.targets.kit.files import TargetFile, Vocabulary, by_word, unknown_names
-from mutiny.targets.kit.marks import Inside, Words
+from mutiny.targets.kit.marks import Inside, Pattern, Words
 from mutiny.targets.kit.state import StateSource
 
 COMMANDS = by_word(
@@ -46,6 +46,12 @@ class SpawnsSpec(TargetFile):
     """What the contract knows -> the query that gives it, with the columns of `TABLES`. Times are seconds
     since 1970.
     """
+    linked: bool = False
+    """The target does not write down which message started a run, nor which run posted a message: what the
+    agents noted tells it. The query of `spawns` then also gives `name` and `lasting`.
+    """
+    starting: Pattern = ""
+    """Command lines of processes that are about to start a run of which no row tells yet."""
     post: tuple[Words, ...]
     """How an agent posts, with {channel} and {text}."""
     settings: Mapping[str, str] = field(default_factory=dict)
