@@ -553,9 +553,21 @@ def test_a_fallback_is_told() -> None:
 def test_the_newest_announced_may_make_room_for_two_that_were_restored() -> None:
     first = point(2, restored_from=1, states=(state(2),))
     second = point(3, restored_from=2, states=(state(3),))
-    assert "checkpoint_whole" not in broken(seen(points=(first, second)))
-    assert "checkpoint_whole" in broken(seen(points=(first,)))
-    assert "checkpoint_whole" in broken(seen(points=(first, Point(3, False, "torn"))))
+    full = event("limit.reached", 11.0, limit="disk", agent="", action="cleanup")
+    assert "checkpoint_whole" not in broken(seen(points=(first, second), more=(full,)))
+    assert "checkpoint_whole" in broken(seen(points=(first,), more=(full,)))
+    torn = Point(3, False, "torn")
+    assert "checkpoint_whole" in broken(seen(points=(first, torn), more=(full,)))
+
+
+def test_without_need_all_checkpoints_are_kept() -> None:
+    first = point(2, restored_from=1, states=(state(2),))
+    second = point(3, restored_from=2, states=(state(3),))
+    few = seen(points=(first, second))
+    assert "checkpoint_whole" in broken(few)
+    assert "checkpoint_whole" not in broken(few, keep="2")
+    cramped = replace(at("running"), cramped=True)
+    assert "checkpoint_whole" not in broken(few, model=cramped)
 
 
 @pytest.mark.parametrize(("last", "may_go_on"), [(point(1), False), (Point(1, False, "bad"), True)])

@@ -48,6 +48,13 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "checkpoint_chain",
     ),
     _row(
+        "recover-cleans-up",
+        "Recovering a paused session forgets old checkpoints, although there is room.",
+        _STATE,
+        "recovered_while_paused",
+        "checkpoint_whole",
+    ),
+    _row(
         "no-time-checkpoint",
         "Time alone never makes a checkpoint.",
         _FLOW,

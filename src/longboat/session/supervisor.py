@@ -274,7 +274,8 @@ class Supervisor:
             case "recover":
                 recovered = self.site.state["status"] == "paused"
                 if recovered:
-                    if self.site.state["reason"].startswith("disk_full"):
+                    full = self.site.state["reason"].startswith("disk_full")
+                    if full or planted("session-recover-cleans-up"):
                         self.saving.clean_up()
                     self._continue("")
                 base, deltas = self.site.numbers

@@ -5,6 +5,7 @@ from __future__ import annotations
 ABOUT: dict[str, str] = {
     "whole_session": "A session goes through its phases, and what it leaves works.",
     "stopped": "A session that was stopped stays so.",
+    "recovered_while_paused": "A paused session is recovered: it goes on, and keeps what it had.",
     "paused": "A session stands still, and goes on.",
     "unknown_session": "What is not there is refused, whatever is asked of it.",
     "wrong_input": "Projects, numbers and names that cannot be are refused.",

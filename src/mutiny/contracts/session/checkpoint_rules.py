@@ -29,15 +29,16 @@ FALLBACKS = 2
 def checkpoint_whole(check: SessionCheck) -> Iterator[Found]:
     """What was announced is on disk, with its digest; a chain of deltas has no bad line.
 
-    To make room the newest one that was announced may go, too, once there are two valid ones to go on
-    from that are newer: a restore writes a checkpoint, and tells it as a restore.
+    Old ones go as `keep` says, or to make room. Then the newest one that was announced may go, too, once
+    there are two valid ones to go on from that are newer: a restore writes a checkpoint, and tells it as a
+    restore.
     """
     one = session_of(check)
     if one is None:
         return
     points = {point.number: point for point in one.points}
     written = {row.get("checkpoint"): row for row in one.of("checkpoint.written")}
-    newest = max((number for number in written if isinstance(number, int)), default=None)
+    numbers = sorted(number for number in written if isinstance(number, int))
     for point in own_points(check, one):
         said = written.get(point.number)
         if said is not None and not point.valid:
@@ -49,10 +50,26 @@ def checkpoint_whole(check: SessionCheck) -> Iterator[Found]:
         torn = point.cut == "the last line is torn" or (check.model.killed or check.model.lasting)
         if point.cut and not damaged and not torn:
             yield one.name, f"The deltas of checkpoint {point.number} are damaged: {point.cut}."
-    if newest is None or newest in points or str(newest) in check.seen.damaged:
+    lost = [n for n in numbers if n not in points and str(n) not in check.seen.damaged]
+    if lost and not _may_go(check, one):
+        yield one.name, f"Checkpoint {lost[0]} was announced, and is not there: all are to be kept."
         return
-    if sum(point.valid and point.number > newest for point in one.points) < FALLBACKS:
-        yield one.name, f"Checkpoint {newest} was announced, and is not there."
+    newer = sum(point.valid and point.number > numbers[-1] for point in one.points if numbers)
+    if lost and lost[-1] == numbers[-1] and newer < FALLBACKS:
+        yield one.name, f"Checkpoint {lost[-1]} was announced, and is not there."
+
+
+def _may_go(check: SessionCheck, one: SessionView) -> bool:
+    """May old checkpoints be removed? By a setting, or because there was too little room."""
+    if check.model.cramped or any(knobs.keep for knobs in check.model.settings):
+        return True
+    return any(
+        row["type"] == "checkpoint.failed"
+        or row.get("kind") == "disk_full"
+        or row.get("limit") == "disk"
+        or "dropped_before" in row
+        for row in one.events
+    )
 
 
 @BOOK.rule(eventual=False)

@@ -12,6 +12,7 @@ from mutiny.contracts.session.observation import SessionSeen, SessionView
 from mutiny.kit.answer import Answer
 from mutiny.kit.faults import DamageFile
 from mutiny.kit.judging import Judge, Moment
+from mutiny.kit.operations import LibraryFault
 from mutiny.kit.questions import Heard, after_step
 from mutiny.model.operation import Operation
 from mutiny.model.violation import Violation
@@ -40,6 +41,8 @@ class SessionJudge(Judge[SessionModel, SessionSeen]):
             return (replace(model.fault(str(operation)), jumped=True),)
         if isinstance(operation, DamageFile):
             return (replace(after_step(model, operation), damaged=True),)
+        if isinstance(operation, op.DiskFull | LibraryFault):
+            return (replace(after_step(model, operation), cramped=True),)
         return (after_step(model, operation),)
 
     def struck(

@@ -43,6 +43,8 @@ class SessionModel(ModelBase):
     """Its wall clock has jumped."""
     damaged: bool = False
     """Checkpoints were damaged from outside."""
+    cramped: bool = False
+    """There may have been too little room on its disk."""
 
     @property
     def now(self) -> May:
@@ -71,6 +73,7 @@ class SessionModel(ModelBase):
             killed=False,
             jumped=False,
             damaged=False,
+            cramped=bool(self.lasting),
         )
 
     def configured(self, name: str, value: str) -> SessionModel:

@@ -97,6 +97,15 @@ FLOW: dict[str, Steps] = {
         VerifyCheckpoint(),
         Settle(),
     ),
+    "recovered_while_paused": (
+        *_begun(SLOW_H),
+        WaitForTasks(1),
+        *(Checkpoint(),) * 3,
+        Pause(),
+        Recover(),
+        *_AFTER,
+        Settle(),
+    ),
     "paused": (
         *_begun(SLOW_H),
         WaitForTasks(1),

@@ -83,6 +83,9 @@ def _deadlock(live: Any, operation: op.AgentDeadlock, context: StepContext) -> O
     one: SessionView | None = context.before.session
     if one is None or not one.plan.votes:
         return _not_fired("no session has had votes yet: nobody knows what they are about")
+    decided = {row.get("vote") for row in one.of("vote.won", "vote.deadlock", "vote.decided")}
+    if one.told not in ENDED and not set(one.plan.votes) - decided:
+        return _not_fired("all votes are decided")
     split = live.api.split_votes(one.plan.votes, list(one.plan.agents))
     if one.told in ENDED:
         return _fired("the next session's votes will not be won", API)
@@ -135,16 +138,38 @@ def _crash(live: Any, operation: op.SystemCrash, context: StepContext) -> Operat
     return _not_fired("something of it is always started again")
 
 
-def _agents(live: Any) -> tuple[ProcessView, ...]:
-    """Its agents, as soon as there are some; a session at its end will have none."""
+def _agents(live: Any, find: Callable[[Any], tuple[ProcessView, ...]]) -> tuple[ProcessView, ...]:
+    """Such agents, as soon as there are some; a session at its end will have none."""
     if ended(live.events()):
         return ()
-    found: tuple[ProcessView, ...] = live.awaited(lambda: live.processes_of("agent", None))
+    found: tuple[ProcessView, ...] = live.awaited(partial(find, live))
     return found
 
 
+def _all(live: Any) -> tuple[ProcessView, ...]:
+    found: tuple[ProcessView, ...] = live.processes_of("agent", None)
+    return found
+
+
+def _at_work(live: Any) -> tuple[ProcessView, ...]:
+    """Those that hold a task: who is coming up may be slow, and who has nothing to do may be silent."""
+    pids: dict[object, object] = {}
+    held: dict[object, object] = {}
+    for row in live.events():
+        if row["type"] == "agent.start":
+            pids[row.get("agent")] = row.get("pid")
+        elif row["type"] == "task.start":
+            held[row.get("task")] = row.get("agent")
+        elif row["type"] in ("task.done", "task.flagged", "task.reassigned"):
+            held.pop(row.get("task"), None)
+        elif row["type"] == "supervisor.start":
+            held.clear()
+    working = {pids.get(agent) for agent in held.values()}
+    return tuple(one for one in _all(live) if one.pid in working)
+
+
 def _kill_agent(live: Any, operation: op.KillAgent, context: StepContext) -> OperationResult:
-    agents = _agents(live)
+    agents = _agents(live, _all)
     if not agents:
         return _not_fired("there is no agent")
     live.signalled(agents[:1], signal.SIGKILL)
@@ -153,9 +178,9 @@ def _kill_agent(live: Any, operation: op.KillAgent, context: StepContext) -> Ope
 
 
 def _freeze(live: Any, operation: op.FreezeAgent, context: StepContext) -> OperationResult:
-    agents = _agents(live)
+    agents = _agents(live, _at_work)
     if not agents or not live.signalled(agents[:1], signal.SIGSTOP):
-        return _not_fired("there is no agent")
+        return _not_fired("there is no agent at work")
     return _fired("an agent stands still", "SIGSTOP by handle")
 
 
