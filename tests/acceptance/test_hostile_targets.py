@@ -138,7 +138,7 @@ LINKS = {
 }
 
 
-@pytest.mark.parametrize("case", sampled((f"{f}-{k}" for f in BOARD_FAULTS for k in LINKS), 3))
+@pytest.mark.parametrize("case", sampled((f"{f}-{k}" for f in BOARD_FAULTS for k in LINKS), 5))
 def test_a_hostile_board_leads_nowhere(tmp_path: Path, case: str) -> None:
     fault, _, link = case.rpartition("-")
     operations = (RESET, INIT, *BOARD_FAULTS[fault], step("List"))
