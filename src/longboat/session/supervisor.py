@@ -132,6 +132,7 @@ class Supervisor:
             if planted("session-metrics-doubled"):
                 site.metrics.say(line)
         except OSError as error:
+            site.metrics_number -= 1  # they count the lines that are there
             site.say("metrics.failed", text=str(error))
 
     def _watch(self) -> None:

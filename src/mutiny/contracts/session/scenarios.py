@@ -261,7 +261,7 @@ RISKS: dict[str, Steps] = {
     ),
     "disk_full": (*_begun(SLOW_H), WaitForTasks(1), DiskFull(), Recover(), *_AFTER, Settle()),
     "scope_creep": (
-        *_begun(backoff_cap_s="0.5"),
+        *_begun(backoff_cap_s="0.5", gate_wait_s="0.2"),
         BadWork(),
         WaitForStatus("paused"),
         Status(),
