@@ -257,8 +257,8 @@ class Loop:
         for name in runtime:
             try:
                 os.unlink(self.home.file(name))
-            except FileNotFoundError:
-                continue
+            except OSError:
+                continue  # gone already, or not ours to take away: the next start does, as after a kill
         write_log(self.home, f"daemon {self.me.pid} stopped")
         for connection in waiting:
             _answer(connection, answer)
@@ -292,7 +292,7 @@ def stop(home: Home, config: Config) -> list[str]:
             return _stop_without_daemon(home, config)
         _end_silent_daemon(home)
         return _stop_without_daemon(home, config, was_running=True)
-    if answer.startswith("failed"):
+    if not answer.startswith("stopped "):
         raise LongboatError(f"The daemon stopped, but {answer.removeprefix('failed').strip()}")
     _, pid, start, *stopped = answer.split()
     # Its own end, not that of the lock: somebody else's `up` may hold that again by now.
