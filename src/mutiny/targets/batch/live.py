@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any, ClassVar
 
-from mutiny.box.results import Command
 from mutiny.contracts.batch import operations as op
 from mutiny.contracts.batch.fixtures import commit_of
 from mutiny.contracts.batch.observation import BatchSeen
@@ -28,7 +26,6 @@ from mutiny.targets.kit.commands import DaemonlessTarget
 from mutiny.targets.kit.live import Handler
 from mutiny.targets.kit.moments import at_moment, matching, ready_for_moments
 from mutiny.targets.kit.options import LiveOptions
-from mutiny.targets.kit.watching import Changes
 
 PATIENCE_S = 10.0
 FIXTURE_S = 30.0
@@ -74,11 +71,6 @@ class BatchLive(DaemonlessTarget):
         super().prepare(operations)
         ready_for_moments(self, operations)
 
-    def reopen(self) -> None:
-        """The world has ended; a new box goes on from the files that it left."""
-        super().reopen()
-        self.changes = Changes(self.roots)
-
     def observe(self) -> BatchSeen:
         """One complete look."""
         return self.observer.observe()
@@ -100,15 +92,9 @@ class BatchLive(DaemonlessTarget):
 
     # --- commands ----------------------------------------------------------------------------------
 
-    def sweepable(
-        self, operation: Operation, context: StepContext
-    ) -> tuple[Command, tuple[str, ...]] | OperationResult:
-        """The command that an operation means."""
-        word = self._word_of.get(operation.type, "")
-        spec = self.spec.commands.get(word)
-        if spec is None:
-            return self.lacking(operation)
-        given = {item.name: getattr(operation, item.name) for item in fields(operation)}
+    def given(self, operation: Operation, context: StepContext) -> dict[str, Any]:
+        """The values of a command's placeholders."""
+        given = super().given(operation, context)
         if isinstance(operation, op.Plan):
             given["plan"] = self._write_plan(operation)
         if isinstance(operation, op.Clean):
@@ -117,7 +103,7 @@ class BatchLive(DaemonlessTarget):
             given["run"] = operation.name or run
         if isinstance(operation, op.Run):
             given["run"] = operation.name
-        return self.spoken(self.worded(spec, {**self.values, **given}), spec.timeout_s), ()
+        return given
 
     def _write_plan(self, operation: op.Plan) -> str:
         """The plan as a file; what an agent does stands in its prompt, so that it follows the plan that was

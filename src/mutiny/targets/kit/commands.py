@@ -61,9 +61,17 @@ class DaemonlessTarget(LiveTarget):
         template = self.spec.template(word)
         if template is None:
             return self.lacking(operation)
-        given = {item.name: getattr(operation, item.name) for item in fields(operation)}
-        argv = speech.spoken(template, {**self.values, **given})
+        argv = speech.spoken(template, {**self.values, **self.given(operation, context)})
         return self.spoken(argv, self.spec.commands[word].timeout_s), ()
+
+    def given(self, operation: Operation, context: StepContext) -> dict[str, Any]:
+        """The values of a command's placeholders: the operation's arguments, and what a contract adds."""
+        return {item.name: getattr(operation, item.name) for item in fields(operation)}
+
+    def reopen(self) -> None:
+        """The world has ended; a new box goes on from the files that it left."""
+        super().reopen()
+        self.changes = Changes(self.roots)
 
     def roots(self) -> tuple[BoxPath, ...]:
         """The directory whose changes count."""

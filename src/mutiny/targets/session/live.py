@@ -6,11 +6,9 @@ import json
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any, ClassVar
 
-from mutiny.box.results import Command
 from mutiny.contracts.session import operations as op
 from mutiny.contracts.session.knobs import NAMES
 from mutiny.contracts.session.observation import ENDED, SessionSeen
@@ -26,7 +24,6 @@ from mutiny.targets.kit.commands import DaemonlessTarget
 from mutiny.targets.kit.live import Handler
 from mutiny.targets.kit.options import LiveOptions
 from mutiny.targets.kit.waits import Wait, until
-from mutiny.targets.kit.watching import Changes
 from mutiny.targets.session import troubles
 from mutiny.targets.session.model_api import ModelApi
 from mutiny.targets.session.notes import Notes
@@ -108,7 +105,6 @@ class SessionLive(DaemonlessTarget):
         """The world has ended; a new box goes on from the files that it left."""
         self.api.died()
         super().reopen()
-        self.changes = Changes(self.roots)
 
     def observe(self) -> SessionSeen:
         """One complete look."""
@@ -144,23 +140,16 @@ class SessionLive(DaemonlessTarget):
             self._serve(getattr(operation, "project", self.notes.project))
         return super().command(operation, context)
 
-    def sweepable(
-        self, operation: Operation, context: StepContext
-    ) -> tuple[Command, tuple[str, ...]] | OperationResult:
-        """The command that an operation means."""
-        word = self._word_of.get(operation.type, "")
-        spec = self.spec.commands.get(word)
-        if spec is None:
-            return self.lacking(operation)
-        given = {item.name: getattr(operation, item.name) for item in fields(operation)}
+    def given(self, operation: Operation, context: StepContext) -> dict[str, Any]:
+        """The values of a command's placeholders."""
+        given = super().given(operation, context)
         if given.get("checkpoint") == op.NEWEST:
             given["checkpoint"] = None
         if given.get("decide") == "first":
             given["decide"] = self._open_vote(context.before)
         if isinstance(operation, NEEDS_API) and not self.api.url:
             self._serve(getattr(operation, "project", self.notes.project))
-        command = self.worded(spec, {**self.values, **given})
-        return self.spoken(command, spec.timeout_s), ()
+        return given
 
     def _open_vote(self, seen: SessionSeen) -> str:
         """The first vote that waits for somebody, with the first of its options."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from mutiny.box.results import Command
 from mutiny.contracts.spawns import operations as op
 from mutiny.contracts.spawns.observation import Run, SpawnsSeen
 from mutiny.doubles.providers import install
@@ -25,7 +24,6 @@ from mutiny.targets.kit.commands import DaemonlessTarget, settle
 from mutiny.targets.kit.live import Handler
 from mutiny.targets.kit.options import LiveOptions
 from mutiny.targets.kit.waits import Wait, until
-from mutiny.targets.kit.watching import Changes
 from mutiny.targets.spawns.observer import Observer
 from mutiny.targets.spawns.spec import SpawnsSpec
 
@@ -126,11 +124,6 @@ class SpawnsLive(DaemonlessTarget):
 
     # --- the engine's side -----------------------------------------------------------------------
 
-    def reopen(self) -> None:
-        """The world has ended; a new box goes on from the files that it left."""
-        super().reopen()
-        self.changes = Changes(self.roots)
-
     def observe(self) -> SpawnsSeen:
         """One complete look."""
         return self.observer.observe()
@@ -146,23 +139,16 @@ class SpawnsLive(DaemonlessTarget):
 
     # --- commands ----------------------------------------------------------------------------------
 
-    def sweepable(
-        self, operation: Operation, context: StepContext
-    ) -> tuple[Command, tuple[str, ...]] | OperationResult:
-        """The command that an operation means."""
-        word = self._word_of.get(operation.type, "")
-        spec = self.spec.commands.get(word)
-        if spec is None:
-            return self.lacking(operation)
-        given = {item.name: getattr(operation, item.name) for item in fields(operation)}
+    def given(self, operation: Operation, context: StepContext) -> dict[str, Any]:
+        """The values of a command's placeholders."""
+        given = super().given(operation, context)
         for name in ("detach", "follow"):
             given[name] = "yes" if given.get(name) else ""
         if isinstance(operation, op.Stop | op.Logs):
             run = self.observe().last_of(operation.agent, operation.channel)
             number = NOBODY if run is None else run.id
             given["run"] = self.observer.names.get(number, f"s{number}")
-        argv = self.worded(spec, {**self.values, **given})
-        return self.spoken(argv, spec.timeout_s), ()
+        return given
 
     # --- the user's side ---------------------------------------------------------------------------
 
