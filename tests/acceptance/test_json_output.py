@@ -25,6 +25,7 @@ QUICK = {
     "target list": ("target", "list"),
     "target check": ("target", "check", "llmc"),
     "target init": ("target", "init", "mine.toml"),
+    "mcp": ("mcp", "--list"),
     "accept init": ("accept", "init", "goal.yaml"),
     "experiment list": ("experiment", "list", "--contract", "board"),
     "experiment check": ("experiment", "check", "killed-agent", EXPERIMENT),

@@ -15,7 +15,7 @@ LAYERS = (
     *("model", "errors", "codec", "seeds", "stopping", "documents"),
     *("history", "kit", "contracts"),
     *("system", "doubles", "box", "syscalls", "probes", "faults"),
-    *("engine", "targets", "report", "experiments", "modes", "web", "cli", "pytest_plugin"),
+    *("engine", "targets", "report", "experiments", "modes", "web", "mcp", "cli", "pytest_plugin"),
 )
 """From low to high: a layer imports only from those before it."""
 
@@ -147,6 +147,7 @@ def test_only_known_libraries_are_used() -> None:
         "jinja2",
         "ruamel",
         "mcp",
+        "anyio",
         "pytest",
         "starlette",
         "uvicorn",

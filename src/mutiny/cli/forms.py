@@ -178,6 +178,14 @@ class ServeOutput(TypedDict):
     runs: str
 
 
+class McpOutput(TypedDict, total=False):
+    """Of `mutiny mcp`: its tools, or the skill that was written."""
+
+    tools: list[Row]
+    instructions: str
+    file: str
+
+
 class TargetListOutput(TypedDict):
     """Of `mutiny target list`."""
 
@@ -276,6 +284,7 @@ OUTPUTS: dict[str, Any] = {
     "replay": ReplayOutput,
     "minimise": MinimiseOutput,
     "report": ReportOutput,
+    "mcp": McpOutput,
     "serve": ServeOutput,
     "target list": TargetListOutput,
     "target check": TargetCheckOutput,

@@ -30,6 +30,7 @@ COMMANDS = {
         "minimise": "Find the shortest sequence that breaks the same rule.",
         "report": "Show the report of a run again, also as a page.",
         "known": "Keep findings that are known: they no longer stop a run.",
+        "mcp": "Serve these verbs as MCP tools, for agents.",
         "serve": "Show all runs in a browser, and follow what runs now.",
         "target": "List, check and create targets.",
         "scenarios": "List the scenarios by contract, one line each.",
