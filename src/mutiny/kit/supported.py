@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from mutiny.kit.experiment import EXPERIMENT_OPERATIONS, SteadyState, VerifySentence, Watch
-from mutiny.kit.operations import Choice, ExpectError, Interleave, Parallel, disturbs
+from mutiny.kit.operations import Choice, ExpectError, Interleave, Misuse, Parallel, disturbs
 from mutiny.model.operation import Kind, Operation, walk
 
 
@@ -28,6 +28,8 @@ class TargetWords:
     """Operations without which a sequence still shows what it is about: looks, settings, preparations."""
     settle: Operation | None = None
     """Waits for whatever is due; takes the place of a wait for what the whole sequence had made due."""
+    needless: Collection[str] = ()
+    """Operations that mean nothing to this target: without them everything is expected as before."""
 
     def say(self, operation: Operation) -> bool:
         """Can an operation be said with all of its parts?"""
@@ -64,12 +66,18 @@ def fitted(words: TargetWords, sequence: Sequence[Operation]) -> Fitted:
             changes.append(f"{operation.short()}: {told}")
             if one is None and _subject(operation).type not in words.harmless:
                 lost.append(operation.short())
-            doubtful = doubtful or not _only_looks(operation)
+            doubtful = doubtful or not (_only_looks(operation) or _needless(words, operation))
         made.append(undemanding(words.settle, one) if doubtful and one is not None else one)
     return Fitted(tuple(made), tuple(changes), _nothing_left(sequence, made, lost))
 
 
+def _needless(words: TargetWords, operation: Operation) -> bool:
+    return operation.type in words.needless
+
+
 def _subject(operation: Operation) -> Operation:
+    if isinstance(operation, Misuse):
+        return operation.operation
     return operation.inner if isinstance(operation, ExpectError) else operation
 
 

@@ -104,9 +104,11 @@ def agents(records: Iterable[Received], alive: frozenset[Identity]) -> tuple[Age
     )
 
 
-def conditions(records: Iterable[Received]) -> dict[str, str]:
+def conditions(
+    records: Iterable[Received], alive: frozenset[Identity] | None = None
+) -> dict[str, str]:
     """What the newest agent of each worker does: `busy`, `idle`, or `none` before it is ready and when it
-    has left.
+    has left or is not among those that are `alive`.
     """
     newest: dict[str, Identity] = {}
     doing: dict[str, str] = {}
@@ -115,4 +117,5 @@ def conditions(records: Iterable[Received]) -> dict[str, str]:
             newest[record.worker] = identity(record)
         if newest.get(record.worker) == identity(record) and record.event in _CONDITIONS:
             doing[record.worker] = _CONDITIONS[record.event]
-    return doing
+    dead = () if alive is None else (name for name, who in newest.items() if who not in alive)
+    return {**doing, **dict.fromkeys(dead, "none")}

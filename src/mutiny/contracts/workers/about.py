@@ -72,6 +72,7 @@ ABOUT: dict[str, str] = {
     "upstream_while_down": "The user's branch moves on while everything is down.",
     "nuke_beside_looks": "A worker is nuked while others ask for the status.",
     "foreign_words": "Long texts that are not ASCII.",
+    "shorter_name_first": "A worker without a session is removed; the one whose name begins alike lives.",
     "last_character": "A text that ends in a semicolon arrives to its last character.",
     "clock_set_back": "The clock is set back by an hour.",
 }

@@ -52,6 +52,9 @@ KEPT_BY: dict[str, KeptBy] = {
 }
 """Every rule that is judged by looking, the ledger's too."""
 
+CLEARED_AWAY = frozenset({"workers.nuked_is_gone", "workers.no_orphan_session"})
+"""Rules that a daemon keeps by clearing away what a fault has left; without one nobody does."""
+
 
 def is_kept(rule: str, model: WorkersModel, seen: Observation) -> bool:
     """Is somebody there who could keep this rule?
@@ -64,4 +67,6 @@ def is_kept(rule: str, model: WorkersModel, seen: Observation) -> bool:
         return True
     if seen.state_as_left or model.doubted:
         return False
+    if model.profile.daemonless:
+        return rule not in CLEARED_AWAY or not model.faults
     return keeper is KeptBy.WRITER or seen.daemons is None or seen.daemon_alive

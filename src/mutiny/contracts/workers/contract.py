@@ -53,13 +53,13 @@ class WorkersContract(ContractBase[WorkersModel, Observation]):
 
     @property
     def scenarios(self) -> Mapping[str, tuple[Operation, ...]]:
-        """Those that make sense for this target, in its words."""
-        found = {name: self.fit(sequence) for name, sequence in SCENARIOS.items()}
-        return {
-            name: one.sequence
-            for name, one in found.items()
-            if not one.nothing_left and name not in self.profile.skips
-        }
+        """Those that make sense for this target, in its words; what is the same then is there once."""
+        told: dict[tuple[Operation, ...], str] = {}
+        for name, sequence in SCENARIOS.items():
+            one = self.fit(sequence)
+            if not one.nothing_left and name not in self.profile.skips:
+                told.setdefault(one.sequence, name)
+        return {name: sequence for sequence, name in told.items()}
 
     @property
     def recover_s(self) -> float:

@@ -79,7 +79,7 @@ def _model(scene: Scene) -> WorkersModel:
 
 
 def _running(scene: Scene, _operation: Operation | None = None) -> bool:
-    return _model(scene).daemon_certain is True
+    return _model(scene).attended
 
 
 def _tired(scene: Scene) -> bool:
@@ -315,6 +315,6 @@ def _recovery(scene: Scene) -> Iterator[Operation]:
         yield common.Heal()
     if model.source_dirty:
         yield op.DirtySource(undo=True)
-    if model.daemon_certain is not True:
+    if not model.attended:
         yield op.Up()
     yield from (common.Settle(), op.Doctor(), op.Status(), op.Down())

@@ -100,6 +100,8 @@ class WorkersJudge(Judge[WorkersModel, Observation]):
             return self.violation("answers_truly", text, common.worker_of(operation) or "")
         if not heard.alone:
             return None
+        if isinstance(operation, op.Start | op.Message):
+            return self._said_to_nobody(model, operation, result)
         if isinstance(operation, op.Status):
             return self._daemon_told(result) or self._workers_told(result)
         if not isinstance(operation, op.Doctor):
@@ -112,6 +114,23 @@ class WorkersJudge(Judge[WorkersModel, Observation]):
             return None
         rule = "repair_is_honest" if operation.repair else "health_is_honest"
         return self.violation(rule, f"{operation} says that all is well, but {wrong}.")
+
+    def _said_to_nobody(
+        self, model: WorkersModel, operation: op.Start | op.Message, result: OperationResult
+    ) -> Violation | None:
+        """Without a daemon nobody delivers later what was taken while there was no session to say it in."""
+        view = self.seen.workers.get(operation.worker)
+        looks = (self.before.sessions, self.seen.sessions)
+        if not model.profile.daemonless or view is None or None in looks:
+            return None
+        gone = all(view.session not in (look or ()) for look in looks)
+        received = (set(receipt.tokens) for receipt in self.seen.receipts or ())
+        if not gone or any(set(result.tokens) & tokens for tokens in received):
+            return None
+        text = (
+            f"{operation} was acknowledged, but there was no session {view.session!r} to say it in."
+        )
+        return self.violation("nothing_lost", text, operation.worker)
 
     def _daemon_told(self, result: OperationResult) -> Violation | None:
         claimed, before, seen = result.details.get("daemon_running"), self.before, self.seen
@@ -170,12 +189,15 @@ class WorkersJudge(Judge[WorkersModel, Observation]):
             if not result.timed_out:
                 return None
             waiting = "; ".join(model.pending(self.seen)) or result.stderr
-            return self._late("recovers", f"Not settled in time: {waiting}.", operation)
+            alone = model.profile.daemonless and model.undelivered(self.seen)
+            rule = "nothing_lost" if alone else "recovers"
+            return self._late(rule, f"Not settled in time: {waiting}.", operation)
         name, status = common.worker_of(operation), op.awaited_status(operation)
         belief = model.workers.get(name or "")
         if belief is None:
             return None
-        if isinstance(operation, op.WaitForPrompt) and belief.due_at is not None:
+        lost = model.profile.daemonless and belief.name in model.undelivered(self.seen)
+        if isinstance(operation, op.WaitForPrompt) and (belief.due_at is not None or lost):
             text = f"Worker {belief.name!r} was given work but its agent never received it."
             return self._late("nothing_lost", text, operation, belief.name)
         if status is None:

@@ -108,10 +108,11 @@ def _why_lost(check: Check, work: Work) -> str:
     if view is None or belief is None or belief.disturbed is not None:
         return ""
     who = f"worker {work.worker!r}"
-    if view.status == "idle" and not view.pending_prompt and not _may_still_begin(check, belief):
+    resting = view.status == "idle" and not view.pending_prompt
+    if resting and check.model.profile.shows_ends and not _may_still_begin(check, belief):
         return f"{work.token} was acknowledged, was never merged or given up, and {who} is idle."
-    attended = check.model.daemon_certain is True  # otherwise nobody is there to hand it out
-    if not attended or not belief.will_complete or _received(check, work):
+    # Unattended: nobody is there to hand it out.
+    if not check.model.attended or not belief.will_complete or _received(check, work):
         return ""
     if isinstance(check.operation, common.Settle):
         return (

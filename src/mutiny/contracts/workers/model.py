@@ -8,7 +8,7 @@ without starting anything.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -28,6 +28,9 @@ COMPLETING = frozenset(
     {"obey", "slow", "dirty", "stray", "resolve", "give-up", "ignore-ctrl-c", "garbage"}
 )
 """Behaviours of the double that end a turn with work done."""
+
+ADDED = "Add"
+"""What disturbs a worker that is just coming up."""
 
 STUBBORN_HITS = 2
 """After so many faults on one task a target may give up and report an error instead of trying
@@ -139,6 +142,15 @@ class WorkersModel(ModelBase):
     def daemon_certain(self) -> bool | None:
         """True or False when it is known whether the daemon runs, else None."""
         return next(iter(self.daemon)) if len(self.daemon) == 1 else None
+
+    @property
+    def attended(self) -> bool:
+        """Is somebody there who hands out work? Without a daemon the commands do it themselves."""
+        return self.profile.daemonless or self.daemon_certain is True
+
+    def due(self, belief: WorkerBelief, now: float) -> float | None:
+        """Since when a worker that is given work now is due to show that it has ended; None: it is not."""
+        return now if belief.will_complete and self.profile.shows_ends else None
 
     def closure(
         self, statuses: frozenset[str], belief: WorkerBelief | None = None
@@ -292,6 +304,8 @@ class WorkersModel(ModelBase):
             waiting.append("the state file is gone")
         elif observation.state_as_left and self.profile.notices_damage:
             waiting.append("the state file is still what the fault made of it")
+        if self.profile.daemonless and not (damaged or self.doubted):
+            waiting.extend(self._pending_alone(observation))
         if not attended:
             return tuple(waiting)
         if not observation.daemon_alive:
@@ -301,6 +315,24 @@ class WorkersModel(ModelBase):
         for name, belief in self.workers.items():
             waiting.extend(self._pending_worker(name, belief, observation))
         return tuple(waiting)
+
+    def _pending_alone(self, seen: Observation) -> Iterator[str]:
+        """Without a daemon only what a command began is still to come; nobody brings back what died."""
+        for name, belief in self.workers.items():
+            wrong = unwell(seen, name)
+            if wrong is not None and belief.disturbed == ADDED and belief.will_complete:
+                yield wrong
+        for name, tokens in self.undelivered(seen).items():
+            yield f"worker {name} never received {', '.join(tokens)}"
+
+    def undelivered(self, seen: Observation) -> dict[str, list[str]]:
+        """What workers that are well were told and have not received."""
+        found = {}
+        for name, belief in self.workers.items():
+            well = belief.disturbed in (None, ADDED) and is_well(seen, name)
+            if well and belief.will_complete:
+                found[name] = [token for token in belief.tokens if not _delivered(seen, token)]
+        return {name: tokens for name, tokens in found.items() if tokens}
 
     def _pending_worker(self, name: str, belief: WorkerBelief, seen: Observation) -> list[str]:
         status = seen.status_of(name)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from mutiny.contracts.workers import operations as op
-from mutiny.contracts.workers.model import WorkerBelief, WorkersModel
+from mutiny.contracts.workers.model import ADDED, WorkerBelief, WorkersModel
 from mutiny.contracts.workers.observation import Observation
 from mutiny.kit import operations as common
 from mutiny.kit.domains import BAD_INPUT, strange
@@ -301,7 +301,7 @@ def _down(model: WorkersModel, operation: Operation, moment: When) -> WorkersMod
 def _add(model: WorkersModel, operation: op.Add, moment: When) -> WorkersModel:
     behaviours = model.scripts.get(operation.worker, ("obey",))
     new = WorkerBelief(operation.worker, frozenset({"idle"}), behaviours=behaviours)
-    return model.with_worker(new.away("Add", moment.now))
+    return model.with_worker(new.away(ADDED, moment.now))
 
 
 def _discard(model: WorkersModel, name: str) -> WorkersModel:
@@ -345,7 +345,7 @@ def _start(model: WorkersModel, operation: op.Start, moment: When) -> WorkersMod
             hits=0,
             received=False,
             stale_base=False,
-            due_at=moment.now if belief.will_complete else None,
+            due_at=model.due(belief, moment.now),
         )
     )
 
@@ -371,7 +371,7 @@ def _told(
             statuses=statuses,
             tokens=(*belief.tokens, *moment.tokens),
             received=False,
-            due_at=moment.now if belief.will_complete else None,
+            due_at=model.due(belief, moment.now),
         )
     )
 

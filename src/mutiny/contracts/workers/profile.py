@@ -55,6 +55,8 @@ class Profile(TargetProfile):
     needs_daemon: tuple[str, ...] = NEEDS_DAEMON
     restarts_agents_on_up: bool = False
     """`up` replaces running agents instead of adopting them."""
+    shows_ends: bool = True
+    """It shows that an agent has ended its turn; else only prompts and sessions are known."""
     start_is_immediate: bool = True
     """`start` makes the worker working before it returns."""
     extra_moves: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -70,6 +72,11 @@ class Profile(TargetProfile):
     has_lock: bool = True
     """The target has a lock that somebody else can hold."""
     limits: Limits = field(default_factory=Limits)
+
+    @property
+    def daemonless(self) -> bool:
+        """No daemon looks after the workers: every command leaves things as they have to be."""
+        return "Up" in self.lacks
 
     def serves(self, command: str) -> tuple[str, ...] | None:
         """Statuses in which a command is legal; None when any status will do."""

@@ -69,6 +69,11 @@ SHORT_SCENARIOS: dict[str, Sequence_] = {
         *(*_IDLE, Start("alpha", f"Create test.txt: {FOREIGN}"), Status()),
         *(WaitForNeedsReview("alpha"), Review("alpha"), Reject(FOREIGN), Settle(), *_MERGED),
     ),
+    "shorter_name_first": (
+        *(*_BEGIN, Add("job"), Add("job-2"), WaitForIdle("job"), WaitForIdle("job-2")),
+        *(KillTmuxSession("job"), Nuke("job"), Settle(), Start("job-2", "Create test.txt")),
+        *(WaitForPrompt("job-2"), Settle(), Down()),
+    ),
     "last_character": (
         *(*_IDLE, Start("alpha", "Create test.txt; then stop;"), WaitForPrompt("alpha")),
         *_MERGED,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from mutiny.contracts.workers import operations as op
@@ -10,12 +11,15 @@ from mutiny.contracts.workers.profile import Profile
 from mutiny.kit import operations as common
 from mutiny.kit.faults import DamageFile, HoldLock
 from mutiny.kit.supported import Fitted, TargetWords, fitted
-from mutiny.model.operation import Operation, walk
+from mutiny.model.operation import Kind, Operation, walk
 
 HARMLESS = (
     *("Doctor", "Status", "Attach", "Message", "Init", "Up", "Down"),
     *("Review", "Nuke", "VerifySentence"),
 )
+
+_OF_REVIEW = ("Accept", "Reject", "Rebase", "AssertState")
+"""What else a sequence can do without where nothing is reviewed: prompts arrive all the same."""
 
 
 def supported(profile: Profile, operation: Operation) -> bool:
@@ -26,6 +30,8 @@ def supported(profile: Profile, operation: Operation) -> bool:
 def _has_words(profile: Profile, part: Operation) -> bool:
     if isinstance(part, op.Doctor) and part.repair:
         return profile.repairs and "Doctor" not in profile.lacks
+    if profile.daemonless and _means_daemon(part):
+        return False
     if isinstance(part, HoldLock):
         return profile.has_lock
     if isinstance(part, common.Misuse) and isinstance(part.operation, op.Up | op.Down):
@@ -37,7 +43,27 @@ def _has_words(profile: Profile, part: Operation) -> bool:
     return part.type not in profile.lacks
 
 
+def _means_daemon(part: Operation) -> bool:
+    return isinstance(part, op.KillDaemon) or getattr(part, "role", "") == "daemon"
+
+
 def fit(profile: Profile, sequence: Sequence[Operation]) -> Fitted:
     """A sequence as this target can be told it."""
-    words = TargetWords(partial(_has_words, profile), harmless=HARMLESS, settle=common.Settle())
-    return fitted(words, sequence)
+    words = TargetWords(
+        partial(_has_words, profile),
+        instead=_instead,
+        harmless=HARMLESS if profile.shows_ends else (*HARMLESS, *_OF_REVIEW),
+        needless=("Up", "Down") if profile.daemonless else (),
+        settle=common.Settle(),
+    )
+    found = fitted(words, sequence)
+    parts = [part for one in found.sequence for part in walk(one)]
+    asked = any(part.asks and not isinstance(part, op.Init) for part in parts)
+    if profile.daemonless and not found.nothing_left and not asked:
+        return replace(found, nothing_left="the target has no daemon")
+    return found
+
+
+def _instead(operation: Operation) -> Operation | None:
+    """Who shows no statuses is waited for until nothing is due any more."""
+    return common.Settle() if operation.kind is Kind.WAIT else None

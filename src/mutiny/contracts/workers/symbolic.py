@@ -72,7 +72,7 @@ class Walk:
         name = _subject(model, command)
         daemon = {True: "up", False: "down", None: "unknown"}[model.daemon_certain]
         if name is None:
-            return f"daemon {daemon}"
+            return "no daemon" if model.profile.daemonless else f"daemon {daemon}"
         if name not in model.workers:
             return "absent"
         if daemon != "up" and command.type in model.profile.needs_daemon:

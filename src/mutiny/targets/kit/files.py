@@ -112,6 +112,8 @@ class TargetFile:
     """Files and directories that faults may name, beyond `state`, `source` and `home`."""
     parties: Mapping[str, str] = field(default_factory=dict)
     """Addresses (`127.0.0.1:8080`) that network faults may name, beyond `network`."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Files that lie in the box before anything begins, such as a configuration: path -> content."""
     mounts: tuple[str, ...] = ()
     """Directories of this machine that the program must see, beyond those that are found from it."""
     needs: tuple[str, ...] = ("git",)
@@ -224,6 +226,8 @@ def _check(spec: TargetFile) -> Iterator[str]:
     )
     yield from _check_texts(spec, "", (*PLACEHOLDERS, *known.placeholders))
     yield from check_mounts(spec.mounts)
+    for path in spec.files:
+        yield from check_inside("files", path)
     yield from spec.state.problems(known.statuses)
     for rule in spec.state.rules:
         for name, pattern in rule.where.items():

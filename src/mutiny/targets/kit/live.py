@@ -81,6 +81,14 @@ class LiveTarget(Combinations):
             "endpoint": "",
         }
         """Placeholders that are the same for all commands."""
+        for path, text in spec.files.items():
+            self._lay(self.box.outside(self.filled(path)), self.filled(text))
+
+    @staticmethod
+    def _lay(path: BoxPath, text: str) -> None:
+        """A file of the target's own, unless a former box has left one."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.create(text.encode(), 0o666)
 
     def _make_box(self) -> Box:
         options = self.options

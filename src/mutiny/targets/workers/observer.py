@@ -59,7 +59,7 @@ class Observer:
         self._spec = spec
         self._double_agents = double_agents
         self.known_daemons = known_daemons or Daemons(spec.daemon.argv)
-        self._words = replace(spec.state.words, statuses=spec.statuses)
+        self._words = replace(spec.state.words, statuses=spec.statuses, rules=spec.status_rules)
         self._values = values
         self._state_file = fill(spec.state.stored, values)
         self._repositories = tuple(fill(text, values) for text in spec.git.repositories)
@@ -96,7 +96,9 @@ class Observer:
         rows = with_known(self._spec.state, rows, self._values)
         if not any(name.startswith("@") for rule in self._words.rules for name in rule.where):
             return rows
-        agents = doubles.conditions(self.received.refresh() if self._double_agents else ())
+        records = self.received.refresh() if self._double_agents else []
+        # Asked after the record was read: who wrote it and has left since is not taken for alive.
+        agents = doubles.conditions(records, self._living())
         default, place = self._default_head(), self._words.fields["worktree"]
         sessions = self._ask(SESSIONS).stdout.splitlines()
         derived = {}
@@ -331,6 +333,12 @@ class Observer:
         except CommandNotStarted as error:
             errors.append(f"process list: {error}")
             return None
+
+    def _living(self) -> frozenset[doubles.Identity] | None:
+        processes = self._processes([])
+        if processes is None:
+            return None
+        return frozenset((one.pid, one.start) for one in processes if one.state != "Z")
 
     def daemons(self) -> tuple[ProcessView, ...]:
         """The daemon processes now."""

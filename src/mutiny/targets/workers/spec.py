@@ -13,12 +13,14 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import ClassVar
 
 from mutiny.contracts.workers.contract import WorkersContract
+from mutiny.contracts.workers.levels import LEVELS, at_level
 from mutiny.contracts.workers.operations import OPERATIONS, STATUSES
 from mutiny.contracts.workers.outcomes import REJECTIONS
 from mutiny.contracts.workers.profile import LEGAL, Profile
 from mutiny.contracts.workers.rules import BINDING, BY_RECORD, RULES
 from mutiny.errors import nearest
 from mutiny.model.operation import Kind
+from mutiny.probes.records import StatusRule
 from mutiny.targets.kit.files import CommandSpec, TargetFile, Vocabulary, by_word, unknown_names
 from mutiny.targets.kit.marks import Inside, Pattern
 from mutiny.targets.kit.state import StateSource
@@ -125,6 +127,8 @@ class TargetSpec(TargetFile):
     state: StateSpec
     sessions: Pattern
     """Regular expression of the session names that belong to the target."""
+    level: str = "review"
+    """How much of the contract it offers: `sessions`, `workers` or `review`."""
     daemon: DaemonSpec = field(default_factory=DaemonSpec)
     git: GitSpec = field(default_factory=GitSpec)
     logs: LogSpec = field(default_factory=LogSpec)
@@ -147,13 +151,21 @@ class TargetSpec(TargetFile):
 
     def make_profile(self) -> Profile:
         """The contract's profile of this target."""
-        return replace(
+        own = replace(
             self.profile,
             has_backup="backup" in self.places,
             has_lock="lock" in self.places,
             lacks=self.lacks,
+            needs_daemon=self.profile.needs_daemon if "up" in self.commands else (),
             repairs="repair" in self.commands,
         )
+        return at_level(own, self.level)
+
+    @property
+    def status_rules(self) -> tuple[StatusRule, ...]:
+        """How a status is derived: as the file says, or as its level does."""
+        derived = (StatusRule(status, where) for status, where in LEVELS[self.level].derived)
+        return self.state.rules or tuple(derived)
 
     def own_problems(self) -> Iterator[str]:
         """What is wrong beyond what files of all contracts are checked for."""
@@ -162,6 +174,10 @@ class TargetSpec(TargetFile):
             if stop and f"SIG{stop}" not in signal.Signals.__members__:
                 yield f"commands.{name}.stop_daemon: {stop!r} is no signal; write INT or TERM"
         profile = self.profile
+        yield from unknown_names("level", "level", (self.level,), LEVELS)
+        for name in self.commands if self.level in LEVELS else ():
+            if VOCABULARY.commands.get(name) in LEVELS[self.level].lacks:
+                yield f"commands.{name}: level {self.level!r} has no such command; say `level` otherwise"
         commands = [name for name, cls in OPERATIONS.items() if cls.kind is Kind.COMMAND]
         yield from unknown_names("profile.needs_daemon", "command", profile.needs_daemon, commands)
         for status, moves in profile.extra_moves.items():

@@ -1,0 +1,121 @@
+"""Levels of the workers contract: what small programs lack is not asked, what they promise is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from builders import PATTERNS, belief, check_state, judge_answer, model, ok, picture, view
+from mutiny.contracts.workers import operations as op
+from mutiny.contracts.workers.levels import LEVELS, at_level
+from mutiny.contracts.workers.model import ADDED, WorkersModel
+from mutiny.contracts.workers.observation import Observation
+from mutiny.contracts.workers.profile import Profile
+from mutiny.contracts.workers.supported import supported
+from mutiny.errors import FormatError
+from mutiny.kit.operations import ExpectError, Settle
+from mutiny.model.operation import walk
+from mutiny.targets.registry import find_spec
+from mutiny.targets.workers.spec import TargetSpec
+
+ALONE = at_level(Profile(lacks=("Up", "Down"), needs_daemon=()), "sessions")
+TOKEN = "MT-1"
+WELL = picture(view(), daemons=())
+GONE = picture(view(status="offline"), daemons=(), sessions=frozenset(), agents=())
+
+
+def broken(believed: WorkersModel, seen: Observation) -> set[str]:
+    found, _ = check_state(believed, Settle(), True, WELL, seen, ALONE.not_applicable)
+    return {one.violation.rule for one in found}
+
+
+def sessions(*beliefs: object, **changes: object) -> WorkersModel:
+    made = model(*(beliefs or (belief(),)), **changes)  # type: ignore[arg-type]
+    return replace(made, profile=ALONE, daemon=frozenset({False}))
+
+
+def test_a_level_leaves_out_what_it_names_and_nothing_else() -> None:
+    contract = find_spec("par")[0].make_contract("double")
+    lacking = set(LEVELS["sessions"].lacks)
+    for sequence in contract.scenarios.values():
+        said = {part.type for one in sequence for part in walk(one)}
+        assert not said & lacking
+        assert said & {"Add", "Start", "Nuke"}, "nothing is asked"
+    assert not supported(ALONE, op.KillDaemon())
+    assert not supported(ALONE, op.PauseProcess("daemon"))
+    assert supported(ALONE, op.PauseProcess("tmux"))
+
+
+def test_without_a_daemon_what_must_be_refused_is_still_demanded() -> None:
+    scenarios = find_spec("par")[0].make_contract("double").scenarios
+    refusals = [one for one in scenarios["invalid_operations"] if isinstance(one, ExpectError)]
+    assert refusals, "dropping up and down may not make a refusal doubtful"
+
+
+def test_a_scenario_that_says_the_same_as_another_one_is_there_once() -> None:
+    scenarios = find_spec("par")[0].make_contract("double").scenarios
+    assert len(set(scenarios.values())) == len(scenarios)
+
+
+def test_a_session_that_vanishes_is_missed_though_no_status_is_shown() -> None:
+    assert "workers.session_exists" in broken(sessions(), GONE)
+    hit = sessions(belief(disturbed="KillTmuxSession"))
+    assert "workers.session_exists" not in broken(hit, GONE)
+
+
+def test_a_prompt_that_is_taken_without_a_session_is_lost() -> None:
+    away = sessions(belief(disturbed="KillTmuxSession", offline_allowed=True))
+    start = op.Start("alpha", "Create a.txt")
+    judged = judge_answer(away, start, ok(tokens=(TOKEN,)), GONE, GONE, PATTERNS, 1.0)
+    assert judged.violation is not None
+    assert judged.violation.rule == "workers.nothing_lost"
+    fine = judge_answer(sessions(), start, ok(tokens=(TOKEN,)), WELL, WELL, PATTERNS, 1.0)
+    assert fine.violation is None
+
+
+@pytest.mark.parametrize(
+    ("one", "seen", "waits"),
+    [
+        (belief(tokens=(TOKEN,)), WELL, True),
+        (belief(tokens=(TOKEN,), disturbed="KillAgent"), WELL, False),
+        (belief(disturbed=ADDED), GONE, True),
+        (belief(disturbed="KillTmuxSession"), GONE, False),
+        (belief(tokens=(TOKEN,), behaviours=("exit",)), WELL, False),
+    ],
+    ids=["told", "told after a fault", "just added", "killed", "its agent left"],
+)
+def test_without_a_daemon_only_what_commands_began_is_awaited(
+    one: object, seen: Observation, waits: bool
+) -> None:
+    assert bool(sessions(one).pending(seen)) is waits
+
+
+def test_what_a_broken_command_left_is_nobodys_fault_until_somebody_clears_away() -> None:
+    orphan = replace(WELL, sessions=frozenset({"longboat-alpha", "longboat-beta"}))
+    assert "workers.no_orphan_session" in broken(sessions(), orphan)
+    hit = replace(sessions(), faults=("KillDuring",))
+    assert "workers.no_orphan_session" not in broken(hit, orphan)
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ('level = "session"', "unknown level 'session' .did you mean 'sessions'"),
+        ('level = "workers"', "commands.accept: level 'workers' has no such command"),
+    ],
+)
+def test_a_wrong_level_is_named(line: str, told: str, tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(f'extends = "longboat"\nname = "mine"\n{line}\n', encoding="utf-8")
+    with pytest.raises(FormatError, match=told):
+        TargetSpec.load(path)
+
+
+def test_files_of_a_target_lie_in_its_box(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    text = 'extends = "par"\nname = "mine"\n[files]\n"/etc/par.yaml" = "x"\n'
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(FormatError, match=r"'/etc/par\.yaml' does not lie in the box"):
+        TargetSpec.load(path)
