@@ -19,6 +19,7 @@ from mutiny.contracts.workers.scenarios import CLASSIC_SCENARIOS
 from mutiny.kit.experiment import EXPERIMENT_OPERATIONS
 from mutiny.model.verdict import Verdict
 from mutiny.modes.accept import EXIT_CODE
+from mutiny.modes.campaign_plan import EVERY
 from mutiny.modes.experiment_files import library
 from mutiny.targets.registry import shipped
 
@@ -107,7 +108,8 @@ def test_every_command_can_be_given(place: str, line: str) -> None:
     known = {name for contract in with_targets() for name in scenarios_about(contract)} | set(TOY)
     scenarios = given.get("scenarios") or given.get("scenario") or ()
     for scenario in [scenarios] if isinstance(scenarios, str) else scenarios:  # type: ignore[attr-defined]
-        assert scenario.endswith((".json", "FILE")) or scenario in known, f"{place}: {scenario}"
+        named_well = scenario.endswith((".json", "FILE")) or scenario in {*known, EVERY}
+        assert named_well, f"{place}: {scenario}"
     plant = given.get("plant") or ""
     for one in str(plant).split(","):
         assert one in ("", "NAME") or one in PLANTS or one in TOY_PROGRAM, f"{place}: {one}"

@@ -148,6 +148,8 @@ def test_only_known_libraries_are_used() -> None:
         "ruamel",
         "mcp",
         "anyio",
+        "dask",
+        "distributed",
         "pytest",
         "starlette",
         "uvicorn",

@@ -178,6 +178,22 @@ class ServeOutput(TypedDict):
     runs: str
 
 
+class CampaignOutput(TypedDict):
+    """Of `mutiny campaign`; also when its crew was gone before the end."""
+
+    directory: Text
+    page: Text
+    runs: Count
+    finished: Count
+    verdicts: Row
+    seconds: float
+    first_bug_s: float | None
+    cells: Count
+    causes: list[Row]
+    lost: list[Row]
+    failures: list[Row]
+
+
 class McpOutput(TypedDict, total=False):
     """Of `mutiny mcp`: its tools, or the skill that was written."""
 
@@ -284,6 +300,7 @@ OUTPUTS: dict[str, Any] = {
     "replay": ReplayOutput,
     "minimise": MinimiseOutput,
     "report": ReportOutput,
+    "campaign": CampaignOutput,
     "mcp": McpOutput,
     "serve": ServeOutput,
     "target list": TargetListOutput,

@@ -24,6 +24,7 @@ COMMANDS = {
         "race": "Let commands compete: every order, then many rounds.",
         "load": "Many commands: cost, growth, graphs, payloads, bursts.",
         "soak": "Hours of a long session in minutes, under faults.",
+        "campaign": "Carry out a matrix of runs, on many slots or machines.",
         "experiment": "Run experiments in YAML: steady state, method, rollback.",
         "accept": "Run acceptance goals: matrix, gates, quarantine.",
         "replay": "Repeat a journal or a minimal replay step by step.",

@@ -51,12 +51,16 @@ class ProgressLine:
         self._at_most = at_most
         self._limit_s = limit_s
         self._started = self._told = time.monotonic()
-        self._done = 0
+        self._done = self._before = 0
         self._shown = False
 
     def minimise(self, progress: Progress) -> None:
         """Show where the minimiser is."""
         self.update(progress.runs, f"shortest so far {progress.best}, {progress.stage}")
+
+    def begin_at(self, done: int) -> None:
+        """So much was done before: the rate is that of what comes now."""
+        self._done = self._before = done
 
     def anew(self, title: str, total: int) -> None:
         """Count something else from here on; the same thing is counted on."""
@@ -115,13 +119,13 @@ class ProgressLine:
         self.done()
 
     def _restart(self) -> None:
-        self._started, self._done = time.monotonic(), 0
+        self._started, self._done, self._before = time.monotonic(), 0, 0
 
     def _figures(self, now: float) -> list[str]:
         """`3/40`, the rate and the time left."""
         passed = now - self._started
-        known = self._done > 0 and passed >= KNOWN_AFTER_S
-        rate = self._done / passed if known else None
+        new = self._done - self._before
+        rate = new / passed if new > 0 and passed >= KNOWN_AFTER_S else None
         counted = f"{self._done}/{self.total}" + ("+" if self.is_open else "")
         return [counted, *_said([_rate(rate)]), self._left(rate, passed)]
 

@@ -45,6 +45,15 @@ class Answer:
         error = self.document.get("error")
         return str(error["message"]) if isinstance(error, dict) else None
 
+    @property
+    def broken_off(self) -> str | None:
+        """Why it did not come to its end although nothing was wrong with it; None when it did."""
+        if self.exit_code < 0:
+            return f"its process was ended by signal {-self.exit_code}"
+        error = (self.document or {}).get("error")
+        is_stopped = isinstance(error, dict) and error.get("kind") == "interrupted"
+        return str(error["message"]) if is_stopped else None  # type: ignore[index]
+
 
 class OwnCommand:
     """A command under way. The thread that starts it must outlast it: with that thread it would die."""

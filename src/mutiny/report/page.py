@@ -29,6 +29,7 @@ FILES = {
     "matrix": "matrix.html",
     "drills": "drill.html",
     "load": "load.html",
+    "campaign": "campaign.html",
     "spawn tree": "tree.html",
     "error report": "error_report.md",
     "minimal replay": "minimal_replay.json",
