@@ -135,7 +135,7 @@ def models(draw: st.DrawFn) -> WorkersModel:
         profile=draw(profiles),
         last_reviewed=draw(st.none() | workers),
         review_used=draw(st.booleans()),
-        source_dirty=draw(st.booleans()),
+        source_dirty=draw(st.sampled_from(("", "edit", "merge", "untracked"))),
         state_damaged=draw(st.booleans()),
     )
 

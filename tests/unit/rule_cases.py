@@ -541,9 +541,9 @@ STATE_CASES: tuple[Case, ...] = (
     ),
     Case(
         "workers.source_untouched",
-        check(replace(ONE, source_dirty=True), picture(view(), source_edit_intact=False)),
+        check(replace(ONE, source_dirty="edit"), picture(view(), source_edit_intact=False)),
         (
-            check(replace(ONE, source_dirty=True), picture(view(), source_edit_intact=True)),
+            check(replace(ONE, source_dirty="edit"), picture(view(), source_edit_intact=True)),
             check(ONE, picture(view(), source_edit_intact=None)),
         ),
         "source",
@@ -569,7 +569,7 @@ STATE_CASES: tuple[Case, ...] = (
         check(ONE, picture(view(), source_dirty=("README.md",))),
         (
             check(
-                replace(ONE, source_dirty=True),
+                replace(ONE, source_dirty="edit"),
                 picture(view(), source_edit_intact=True, source_dirty=("README.md",)),
             ),
             check(ONE, picture(view(), source_dirty=())),

@@ -245,7 +245,7 @@ def test_before_init_every_command_may_be_refused_and_nothing_else(operation: Op
 @pytest.mark.parametrize("dirty", ["refuse", "either"])
 def test_accept_into_a_dirty_checkout(dirty: str) -> None:
     profile = Profile(dirty_source=dirty)
-    ready = model(belief("alpha", "needs_review"), source_dirty=True, profile=profile)
+    ready = model(belief("alpha", "needs_review"), source_dirty="edit", profile=profile)
     found = expect(ready, op.Accept("alpha"), None)
     assert (kind(found), found.rejections) == (dirty, {"source_dirty"})
     busy = replace(ready, workers={"alpha": belief("alpha", "working")})
@@ -257,7 +257,7 @@ def test_accept_into_a_dirty_checkout(dirty: str) -> None:
 def test_a_dirty_checkout_makes_nothing_legal(dirty: str) -> None:
     """A worker with nothing to accept is refused, whatever the target does about the checkout."""
     believed = model(
-        belief("alpha", "idle"), source_dirty=True, profile=Profile(dirty_source=dirty)
+        belief("alpha", "idle"), source_dirty="edit", profile=Profile(dirty_source=dirty)
     )
     found = expect(believed, op.Accept("alpha"), None)
     assert found.rejection_due
@@ -265,7 +265,7 @@ def test_a_dirty_checkout_makes_nothing_legal(dirty: str) -> None:
 
 
 def test_a_dirty_checkout_concerns_accept_alone() -> None:
-    believed = model(belief("alpha", "needs_review"), source_dirty=True)
+    believed = model(belief("alpha", "needs_review"), source_dirty="edit")
     assert expect(believed, op.Review("alpha"), None).success_due
 
 

@@ -22,7 +22,7 @@ IDLE = picture(view())
 def test_in_an_empty_box_nothing_is_believed() -> None:
     empty = WorkersModel()
     assert (empty.initialised, empty.daemon_certain, empty.workers) == (False, False, {})
-    assert (empty.source_dirty, empty.state_damaged, empty.daemon_killed) == (False, False, False)
+    assert (empty.source_dirty, empty.state_damaged, empty.daemon_killed) == ("", False, False)
     assert (empty.last_reviewed, empty.review_used, empty.faults) == (None, False, ())
 
 

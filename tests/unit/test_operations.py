@@ -71,6 +71,7 @@ SAMPLES: tuple[Operation, ...] = (
     faults.SkewClock("alpha", offset_s=-3600.0, rate=2.0, lasting=True),
     faults.Partition("api", "to", "reject", 0.25, seconds=1.0),
     faults.SlowLink(kilobits_per_s=100, lasting=True),
+    faults.SilentClient(lasting=True),
     faults.LowerLimit("agent", "memory", 4096, "alpha", lasting=True),
     faults.LimitProcesses(2, seconds=1.0),
     faults.StarveCpu(0.1, lasting=True),

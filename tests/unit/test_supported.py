@@ -36,7 +36,7 @@ LIBRARY = sorted(
 )
 Says = Callable[[Any, Operation], bool]
 CONTRACTS: list[tuple[Callable[[Any], Any], Any, dict[str, Sequence[Operation]], Says]] = [
-    (WorkersContract, Profile(notices_damage=True), dict(SCENARIOS), workers_say),
+    (WorkersContract, Profile(notices_damage=True, listens=True), dict(SCENARIOS), workers_say),
     (BoardContract, BoardProfile(), dict(scenarios_of(BoardProfile())), board_says),
 ]
 

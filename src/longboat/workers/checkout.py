@@ -39,7 +39,8 @@ def check_unmodified(transaction: Transaction, checkout: str) -> None:
     """Refuse while the user is in the middle of something there."""
     git = transaction.git
     admin = git.admin_directory(checkout) or transaction.git.common_directory
-    if any(os.path.exists(os.path.join(admin, name)) for name in _UNFINISHED):
+    marks = () if planted("unfinished-merge-ignored") else _UNFINISHED
+    if any(os.path.exists(os.path.join(admin, name)) for name in marks):
         raise Rejection("Source repository has uncommitted changes (an unfinished merge or rebase)")
     changed = git.ask("status", "--porcelain", "--untracked-files=no", at=checkout)
     if changed:

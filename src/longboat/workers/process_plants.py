@@ -231,4 +231,11 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
         "race conditions",
         f"{_KNOWN}; agent-orchestrator#1168",
     ),
+    (
+        "silent-client-blocks",
+        "The daemon reads from whoever connects until something is said, and serves nobody meanwhile. "
+        "Shortest: Init Up Add WaitForIdle SilentClient Start",
+        "stuck work",
+        _KNOWN,
+    ),
 )

@@ -222,4 +222,11 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
         "lost work",
         _KNOWN,
     ),
+    (
+        "unfinished-merge-ignored",
+        "accept looks only for files that differ, and goes on in the middle of a merge of the user. "
+        f"Shortest: {_IN_REVIEW} DirtySource(merge) Accept",
+        "wrong acceptance",
+        "observed in a real orchestrator of this kind",
+    ),
 )

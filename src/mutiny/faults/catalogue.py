@@ -14,7 +14,7 @@ from pathlib import Path
 from mutiny.box.box import Box
 from mutiny.box.startup import create_box
 from mutiny.doubles.model_api.script import FAULTS as MODEL_API_FAULTS
-from mutiny.faults import clock, content, disk, network, process, resources
+from mutiny.faults import clients, clock, content, disk, network, process, resources
 from mutiny.faults.base import Availability, Fault
 from mutiny.syscalls.supervisor import why_not as why_no_engine
 
@@ -43,6 +43,7 @@ _IN_A_BOX: dict[str, Callable[[Box], Fault]] = {
     "network: loss": lambda box: network.Partition(box, _HERE, loss=0.1),
     "network: slow link": lambda box: network.SlowLink(box, kilobits_per_s=100),
     "network: delay by the kernel": lambda box: network.SlowLink(box, delay_ms=10),
+    "network: silent client": lambda box: clients.SilentClient(box, (), _home(box)),
     "resources: file descriptors": lambda box: resources.LowerLimit(box, 1, 0, "descriptors"),
     "resources: memory": lambda box: resources.LowerLimit(box, 1, 0, "memory"),
     "resources: file size": lambda box: resources.LowerLimit(box, 1, 0, "file_size"),

@@ -364,7 +364,7 @@ class HoldLock(Fault):
         with DirectoryWatch([place]) as watch:
             self._holder = self._box.spawn(self._argv("hold"))
             log = self._box.outside(self._holder.output)
-            said = _wait_for_text(log, watch)
+            said = wait_for_line(log, watch, _LOCK_LIMIT_S)
         if said != "held":
             return self.not_done(f"the lock on {self._inside} could not be taken: {said}")
         second = self._box.run(self._argv("try"), timeout_s=_LOCK_LIMIT_S)
@@ -386,12 +386,12 @@ class HoldLock(Fault):
         return self.done(f"{self._inside}: lock given back")
 
 
-def _wait_for_text(path: BoxPath, watch: DirectoryWatch) -> str:
+def wait_for_line(path: BoxPath, watch: DirectoryWatch, limit_s: float) -> str:
     """The first line of a file that is about to be written."""
     read: Callable[[], str] = (  # noqa: E731
         lambda: path.read_text(errors="replace") if path.exists() else ""
     )
-    deadline = time.monotonic() + _LOCK_LIMIT_S
+    deadline = time.monotonic() + limit_s
     while "\n" not in (text := read()):
         remaining_s = deadline - time.monotonic()
         if remaining_s <= 0:

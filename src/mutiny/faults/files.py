@@ -44,9 +44,44 @@ def dirty_source(source: BoxPath) -> tuple[OperationResult, tuple[BoxPath, str]]
     )
 
 
-def clean_source(box: Box, source: str) -> OperationResult:
-    """Take the user's edit back."""
-    answer = box.run(("git", "checkout", "--", EDITED_FILE), cwd=source, timeout_s=10)
+_BEGIN = {
+    "stage": f'{EDIT} && git add -- "$1"',
+    # A merge that takes nothing over: no file differs, only git's own mark says that it is not done.
+    "merge": 'side=$(git commit-tree -p HEAD -m "A side of the user" "HEAD^{tree}") '
+    '&& git merge -q --no-commit --no-ff -s ours "$side" >/dev/null',
+    "untracked": '! test -e "$1" && printf "%s\\n" "$2" > "$1"',
+}
+_MARKS = {"merge": ".git/MERGE_HEAD"}
+_UNDO = (
+    'if test -e .git/MERGE_HEAD; then git merge --abort || exit; fi; git checkout -q HEAD -- "$1" || exit; '
+    'if grep -qxF "$2" "$3" 2>/dev/null; then rm -f "$3"; fi'
+)
+
+
+def begin_in_source(
+    box: Box, source: str, how: str, path: str
+) -> tuple[OperationResult, tuple[BoxPath, str] | None]:
+    """The user begins something in his checkout, and what is there as long as nobody has ended it."""
+    touched = path if how == "untracked" else EDITED_FILE
+    argv = ("sh", "-c", _BEGIN[how], "sh", touched, EDIT_MARKER)
+    answer = box.run(argv, cwd=source, timeout_s=10)
+    result = OperationResult(
+        answer.exit_code,
+        stderr=answer.stderr,
+        fired=answer.exit_code == 0,
+        technique=f"the user's own {how}",
+    )
+    if not result.fired:
+        return result, None
+    marked = box.files / "source" / _MARKS.get(how, touched)
+    # An empty text is in every file: of a merge only its mark is looked for.
+    return result, (marked, "" if how in _MARKS else EDIT_MARKER)
+
+
+def clean_source(box: Box, source: str, path: str = "") -> OperationResult:
+    """Take back what the user had begun; `path` is where an untracked file of his may lie."""
+    argv = ("sh", "-c", _UNDO, "sh", EDITED_FILE, EDIT_MARKER, path)
+    answer = box.run(argv, cwd=source, timeout_s=10)
     return OperationResult(
         answer.exit_code,
         stderr=answer.stderr,

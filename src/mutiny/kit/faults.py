@@ -175,6 +175,18 @@ class SlowLink(LibraryFault):
         _within("delay_ms", self.delay_ms, 0, 3_600_000)
 
 
+@dataclass(frozen=True)
+class SilentClient(LibraryFault):
+    """Somebody connects to every socket of a role and says nothing; the others must still be served."""
+
+    role: str = "daemon"
+    harmless: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_one_of("role", self.role, ROLES)
+
+
 # --- resources ------------------------------------------------------------------------------------
 
 
@@ -227,7 +239,7 @@ class StarveCpu(LibraryFault):
 
 LIBRARY: tuple[type[LibraryFault], ...] = (
     *(FillDisk, ReadOnlyDisk, SlowFiles, Forbid, HoldLock, DamageFile, SkewClock),
-    *(Partition, SlowLink, LowerLimit, LimitProcesses, StarveCpu),
+    *(Partition, SlowLink, SilentClient, LowerLimit, LimitProcesses, StarveCpu),
 )
 
 

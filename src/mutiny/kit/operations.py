@@ -302,6 +302,8 @@ class LibraryFault(Operation):
     """With `during` only that command feels it; otherwise everything in the box does."""
     instant: ClassVar[bool] = False
     """It may also simply happen, without any length."""
+    harmless: ClassVar[bool] = False
+    """It takes nothing away from the target, so that it excuses nothing."""
 
     def __post_init__(self) -> None:
         if self.seconds != 0:

@@ -138,7 +138,7 @@ class Questions(Generic[Model, Seen]):
 
     def excuses(self, fault: Operation) -> frozenset[str] | None:
         """Refusals that are true while this fault is on; None: any clear failure is."""
-        return None
+        return frozenset() if isinstance(fault, common.LibraryFault) and fault.harmless else None
 
     def unclear(
         self, model: Model, operation: Operation, answer: Answer, moment: Moment[Seen]
@@ -286,6 +286,8 @@ def after_step(model: Model, operation: Operation) -> Model:
     if isinstance(operation, common.Settle):
         return replace(model, faults=(), lasting=())
     if operation.kind is not Kind.FAULT:
+        return model
+    if isinstance(operation, common.LibraryFault) and operation.harmless:
         return model
     hit = model.fault(str(operation))
     if isinstance(operation, common.LibraryFault) and operation.lasting:

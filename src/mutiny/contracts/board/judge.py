@@ -92,7 +92,11 @@ class BoardJudge(Judge[BoardModel, BoardObservation]):
             after = control(model, operation, self.seen)
         else:
             after = model.fault(str(operation))
-        if isinstance(operation, common.LibraryFault) and operation.lasting:
+        if (
+            isinstance(operation, common.LibraryFault)
+            and operation.lasting
+            and not operation.harmless
+        ):
             after = replace(after, lasting=(*after.lasting, operation))
         return (after,) if damage is None else hurt(after, damage, self.seen)
 

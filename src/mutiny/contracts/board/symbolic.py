@@ -70,7 +70,11 @@ class Walk:
             seen = BoardObservation(began=self.now, ended=self.now, living=living)
             self.model = control(self.model, operation, seen)
             self.sure = self.sure and not self.model.spawned and not self.model.damaged
-            if isinstance(operation, common.LibraryFault) and operation.lasting:
+            if (
+                isinstance(operation, common.LibraryFault)
+                and operation.lasting
+                and not operation.harmless
+            ):
                 self.model = replace(self.model, lasting=(*self.model.lasting, operation))
         if isinstance(operation, op.Settle):
             self.model = replace(self.model, faults=(), lasting=())

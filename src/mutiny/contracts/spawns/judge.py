@@ -174,7 +174,9 @@ class SpawnsJudge(Judge[SpawnsModel, SpawnsSeen]):
         """Who only costs time may make a command give up, and no more."""
         if isinstance(fault, op.KillSender):
             return frozenset()
-        return frozenset({"busy"}) if isinstance(fault, (*HARMLESS, op.HoldDatabase)) else None
+        if isinstance(fault, (*HARMLESS, op.HoldDatabase)):
+            return frozenset({"busy"})
+        return super().excuses(fault)
 
     def unknown(
         self, model: SpawnsModel, operation: Operation, moment: Moment[SpawnsSeen]

@@ -74,5 +74,9 @@ ABOUT: dict[str, str] = {
     "foreign_words": "Long texts that are not ASCII.",
     "shorter_name_first": "A worker without a session is removed; the one whose name begins alike lives.",
     "last_character": "A text that ends in a semicolon arrives to its last character.",
+    "silent_client": "Somebody connects to the daemon and says nothing; others are served.",
+    "staged_source": "Accept while the user has an edit that is staged: refused, and it stays.",
+    "merge_in_source": "Accept in the middle of a merge of the user: refused, and it stays.",
+    "file_in_the_way": "An untracked file of the user lies where accepted work would go.",
     "clock_set_back": "The clock is set back by an hour.",
 }

@@ -9,7 +9,7 @@ from mutiny.contracts.workers.model import WorkerBelief, WorkersModel
 from mutiny.contracts.workers.outcomes import REJECTIONS
 from mutiny.contracts.workers.profile import Profile
 from mutiny.contracts.workers.supported import supported
-from mutiny.kit import exploring, hazards
+from mutiny.kit import exploring, faults, hazards
 from mutiny.kit import operations as common
 from mutiny.kit.domains import BAD_INPUT, casts, plain_name, strange_names, texts
 from mutiny.kit.exploring import Each, Explored, Move, Scene, Some, drawn
@@ -261,8 +261,11 @@ def _faults(profile: Profile) -> tuple[Move, ...]:
     def calm(scene: Scene, operation: Operation) -> bool:
         return manned(scene, operation) and not _tired(scene)
 
+    def can_commit(scene: Scene, operation: Operation) -> bool:
+        return manned(scene, operation) and _model(scene).source_dirty != "merge"
+
     worker = Each(_known)
-    undo = Some(lambda s: (_model(s).source_dirty,))
+    undo = Some(lambda s: (bool(_model(s).source_dirty),))
     return (
         Move(op.KillDaemon, weight=1.6, when=_running),
         Move(op.KillTmuxSession, {"worker": worker}, 0.8, bearable),
@@ -271,13 +274,14 @@ def _faults(profile: Profile) -> tuple[Move, ...]:
         Move(op.PauseProcess, {"role": drawn("daemon"), "seconds": drawn(0.4)}, 0.6, manned),
         Move(op.PauseProcess, {"role": drawn("tmux"), "seconds": drawn(0.6, 2.5)}, 0.6, seen),
         Move(op.CorruptState, {"how": drawn(*op.CORRUPTIONS)}, 0.5, manned),
-        Move(op.MoveSource, {"path": drawn("upstream.txt", "shared.txt")}, 0.5, manned),
+        Move(op.MoveSource, {"path": drawn("upstream.txt", "shared.txt")}, 0.5, can_commit),
         Move(
             op.DirtySource,
-            {"undo": undo},
+            {"undo": undo, "how": drawn("edit", "stage", "merge")},
             lambda s, _o: 3.0 if _model(s).source_dirty else 0.5,
             manned,
         ),
+        Move(faults.SilentClient, {"lasting": drawn(True)}, 0.3, _running),
         *hazards.beside(when=calm, has_lock=profile.has_lock),
     )
 

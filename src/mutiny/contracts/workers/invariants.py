@@ -414,7 +414,8 @@ def source_untouched(check: Check) -> Iterator[Found]:
     if check.seen.source_edit_intact is None:
         raise Unreadable("the user's edit in the source repository")
     if not check.seen.source_edit_intact:
-        yield "source", "The user's uncommitted edit in the source repository was destroyed."
+        what = op.UNFINISHED[check.model.source_dirty]
+        yield "source", f"The user's {what} in the source repository was destroyed."
 
 
 @_RULES.rule(eventual=False)

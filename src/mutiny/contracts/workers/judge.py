@@ -54,7 +54,7 @@ class WorkersJudge(Judge[WorkersModel, Observation]):
     def excuses(self, fault: Operation) -> frozenset[str] | None:
         """While a process hangs, a command may say that it cannot."""
         hangs = isinstance(fault, op.PauseProcess)
-        return frozenset({"busy", "daemon_down", "unhealthy"}) if hangs else None
+        return frozenset({"busy", "daemon_down", "unhealthy"}) if hangs else super().excuses(fault)
 
     def forced(self, model: WorkersModel, operation: Operation, moment: When) -> WorkersModel:
         """What a command that is served does, whether that was due or not."""

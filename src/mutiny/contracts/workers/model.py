@@ -125,7 +125,8 @@ class WorkersModel(ModelBase):
     last_reviewed: str | None = None
     review_used: bool = False
     """The reviewed task is over: a target may remember the review or forget it."""
-    source_dirty: bool = False
+    source_dirty: str = ""
+    """What the user is in the middle of in the source repository (`operations.UNFINISHED`)."""
     daemon_killed: bool = False
     """The daemon had no chance to take its flag down."""
     state_damaged: bool = False

@@ -258,14 +258,32 @@ class CorruptState(Operation):
         check_one_of("how", self.how, CORRUPTIONS)
 
 
+UNFINISHED = {
+    "edit": "uncommitted edit",
+    "stage": "staged edit",
+    "merge": "unfinished merge",
+    "untracked": "untracked file",
+}
+"""What a user can be in the middle of, and what it is called."""
+
+
 @dataclass(frozen=True)
 class DirtySource(Operation):
-    """The user edits a tracked file of the source repository without committing; `undo` takes it
-    back.
+    """The user is in the middle of something in the source repository; `undo` takes it back.
+
+    `edit` and `stage` change a tracked file, `merge` leaves a merge without its commit (and no file that
+    differs), `untracked` puts a file where finished work may want to go.
     """
 
     undo: bool = False
+    how: str = "edit"
+    path: str = "test.txt"
+    """Where the untracked file lies."""
     kind: ClassVar[Kind] = Kind.FAULT
+    quiet_arguments: ClassVar[frozenset[str]] = frozenset({"path"})
+
+    def __post_init__(self) -> None:
+        check_one_of("how", self.how, UNFINISHED)
 
 
 @dataclass(frozen=True)

@@ -258,7 +258,9 @@ def _due_by_status(
     shown = ", ".join(sorted(possible))
     if isinstance(operation, op.Accept) and model.source_dirty:
         refusal = ("source_dirty", *classes) if possible - legal else ("source_dirty",)
-        if model.profile.dirty_source == "refuse" or not legal:
+        # An untracked file only matters to work that has a file of that name.
+        certain = model.profile.dirty_source == "refuse" and model.source_dirty != "untracked"
+        if certain or not legal:
             return _refuse(f"the user's checkout is dirty, worker {worker} is {shown}", *refusal)
         return _either("the user's checkout is dirty", *refusal)
     if legal == possible:

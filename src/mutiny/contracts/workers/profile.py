@@ -69,6 +69,8 @@ class Profile(TargetProfile):
     """The doctor has a cure, too."""
     has_backup: bool = True
     """It keeps a second copy of its state, and goes on when that is damaged."""
+    listens: bool = False
+    """The daemon listens on a socket; others may connect to it."""
     has_lock: bool = True
     """The target has a lock that somebody else can hold."""
     limits: Limits = field(default_factory=Limits)

@@ -10,6 +10,7 @@ from mutiny.contracts.workers.operations import (
     Accept,
     Add,
     CorruptState,
+    DirtySource,
     Doctor,
     Down,
     Init,
@@ -28,7 +29,7 @@ from mutiny.contracts.workers.operations import (
     WaitForPrompt,
 )
 from mutiny.kit.domains import FOREIGN
-from mutiny.kit.faults import SkewClock
+from mutiny.kit.faults import SilentClient, SkewClock
 from mutiny.kit.operations import Heal, Parallel, Reset, Settle
 from mutiny.model.operation import Operation
 
@@ -77,6 +78,34 @@ SHORT_SCENARIOS: dict[str, Sequence_] = {
     "last_character": (
         *(*_IDLE, Start("alpha", "Create test.txt; then stop;"), WaitForPrompt("alpha")),
         *_MERGED,
+    ),
+    "silent_client": (
+        *(*_IDLE, SilentClient(lasting=True), Start("alpha", "Create test.txt"), Status()),
+        *(WaitForNeedsReview("alpha"), Review("alpha"), Accept("alpha"), Down()),
+    ),
+    "staged_source": (
+        *(
+            *_READY,
+            DirtySource(how="stage"),
+            Accept("alpha"),
+            DirtySource(undo=True),
+            Settle(),
+            Down(),
+        ),
+    ),
+    "merge_in_source": (
+        *(
+            *_READY,
+            DirtySource(how="merge"),
+            Accept("alpha"),
+            DirtySource(undo=True),
+            Settle(),
+            Down(),
+        ),
+    ),
+    "file_in_the_way": (
+        *(*_READY, DirtySource(how="untracked", path="test.txt"), Accept("alpha"), Settle()),
+        *(DirtySource(undo=True, path="test.txt"), Settle(), Down()),
     ),
     "clock_set_back": (
         *(*_READY, SkewClock(offset_s=-3600, lasting=True), Status(), Review("alpha"), Heal()),

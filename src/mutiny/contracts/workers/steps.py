@@ -101,7 +101,7 @@ def _corrupt(model: WorkersModel, operation: Operation, moment: When) -> Workers
 
 
 def _dirty(model: WorkersModel, operation: op.DirtySource, moment: When) -> WorkersModel:
-    return replace(model, source_dirty=not operation.undo)
+    return replace(model, source_dirty="" if operation.undo else operation.how)
 
 
 def _move_source(model: WorkersModel, operation: Operation, moment: When) -> WorkersModel:
@@ -110,6 +110,8 @@ def _move_source(model: WorkersModel, operation: Operation, moment: When) -> Wor
 
 def injured(model: WorkersModel, operation: common.LibraryFault, now: float) -> WorkersModel:
     """A fault was on, or is on from now on: those who feel it may be away for a while."""
+    if operation.harmless:
+        return model
     name = common.worker_of(operation.during) if operation.during is not None else None
     alone = operation.spares_others and name is not None
     after = model.disturb(str(operation), (name,) if alone and name else tuple(model.workers), now)

@@ -9,7 +9,7 @@ from functools import partial
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.profile import Profile
 from mutiny.kit import operations as common
-from mutiny.kit.faults import DamageFile, HoldLock
+from mutiny.kit.faults import DamageFile, HoldLock, SilentClient
 from mutiny.kit.supported import Fitted, TargetWords, fitted
 from mutiny.model.operation import Kind, Operation, walk
 
@@ -34,6 +34,8 @@ def _has_words(profile: Profile, part: Operation) -> bool:
         return False
     if isinstance(part, HoldLock):
         return profile.has_lock
+    if isinstance(part, SilentClient):
+        return profile.listens
     if isinstance(part, common.Misuse) and isinstance(part.operation, op.Up | op.Down):
         return False  # a daemon in the foreground would stay there
     if isinstance(part, DamageFile) and part.how == "stale" and part.file == "state":

@@ -22,7 +22,7 @@ from mutiny import stopping
 from mutiny.box.box import Box
 from mutiny.box.results import Command, CommandResult
 from mutiny.errors import BoxError
-from mutiny.faults import clock, content, disk, namespaces, network, resources
+from mutiny.faults import clients, clock, content, disk, namespaces, network, resources
 from mutiny.faults.base import Fault, FaultUnavailable
 from mutiny.faults.process import paused, views
 from mutiny.kit import faults as op
@@ -395,6 +395,10 @@ class FaultRunner:
             delay_ms=operation.delay_ms or None,
         )
 
+    def _silent(self, operation: op.SilentClient) -> Fault:
+        servers = self._host.processes_of(operation.role, None)
+        return clients.SilentClient(self._box, servers, self._host.place("state"))
+
     def _limit(self, operation: op.LowerLimit) -> Fault:
         found = self._host.processes_of(operation.role, operation.worker)
         if not found:
@@ -422,6 +426,7 @@ _MAKERS: dict[type[LibraryFault], Maker] = {
     op.SkewClock: FaultRunner._skew,
     op.Partition: FaultRunner._partition,
     op.SlowLink: FaultRunner._slow_link,
+    op.SilentClient: FaultRunner._silent,
     op.LowerLimit: FaultRunner._limit,
     op.LimitProcesses: FaultRunner._limit_processes,
     op.StarveCpu: FaultRunner._starve,

@@ -203,7 +203,7 @@ class WorkersLive(LiveTarget):
         """
         if isinstance(operation, op.MoveSource):
             return self.spoken(file_faults.commit_argv(operation.path), None), ()
-        if isinstance(operation, op.DirtySource) and not operation.undo:
+        if operation == op.DirtySource():
             edited = self.box.files / "source" / file_faults.EDITED_FILE
             self.observer.edit_marker = (edited, file_faults.EDIT_MARKER)
             return self.spoken(file_faults.edit_argv(), None), ()
@@ -340,9 +340,15 @@ class WorkersLive(LiveTarget):
         source = self.box.files / "source"
         if operation.undo:
             self.observer.edit_marker = None
-            return file_faults.clean_source(self.box, self.values["source"])
-        result, marker = file_faults.dirty_source(source)
-        self.observer.edit_marker = marker
+            return file_faults.clean_source(self.box, self.values["source"], operation.path)
+        if operation.how == "edit":
+            result, self.observer.edit_marker = file_faults.dirty_source(source)
+            return result
+        result, marker = file_faults.begin_in_source(
+            self.box, self.values["source"], operation.how, operation.path
+        )
+        if marker is not None:
+            self.observer.edit_marker = marker
         return result
 
     def _move_source(self, operation: op.MoveSource, context: StepContext) -> OperationResult:

@@ -1,0 +1,104 @@
+"""A client that connects and says nothing: whoever listens must go on serving the others.
+
+A program that was stopped in a debugger, a hook that hangs, a port scanner: all of them open a connection
+and leave it open. A server that reads from one connection until it has ended serves nobody else meanwhile.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from mutiny.box.box import Box
+from mutiny.box.results import Spawned
+from mutiny.faults.base import Fault
+from mutiny.faults.disk import wait_for_line
+from mutiny.kit.views import ProcessView
+from mutiny.model.result import OperationResult
+from mutiny.system.inotify import DirectoryWatch
+
+_LIMIT_S = 10.0
+
+_CLIENT = """
+import os, signal, socket, sys
+owned = {}
+state, *pids = sys.argv[1:]
+for pid in pids:
+    try:
+        links = [os.readlink(f"/proc/{pid}/fd/{name}") for name in os.listdir(f"/proc/{pid}/fd")]
+    except OSError:
+        continue
+    owned.update((link[8:-1], pid) for link in links if link.startswith("socket:["))
+held = []
+def hold(family, address, shown):
+    client = socket.socket(family, socket.SOCK_STREAM)
+    client.settimeout(5)
+    client.connect(address)
+    held.append((client, shown))
+for line in open("/proc/net/unix").read().splitlines()[1:]:
+    parts = line.split(None, 7)
+    listens = int(parts[3], 16) & 0x10000 and int(parts[4], 16) == 1
+    if len(parts) == 8 and listens and parts[6] in owned:
+        path = parts[7]
+        if path.startswith("@"):
+            hold(socket.AF_UNIX, chr(0) + path[1:], path)
+            continue
+        # Its server may have given it a name in a directory of its own, and a whole one may be too long.
+        folder = os.path.dirname(path).replace("/proc/self/", f"/proc/{owned[parts[6]]}/")
+        places = [os.path.join(f"/proc/{owned[parts[6]]}/cwd", folder)]
+        places += [top for top, _, _ in os.walk(state)]
+        name = os.path.basename(path)
+        found = next((one for one in places if os.path.exists(os.path.join(one, name))), None)
+        if found is not None:
+            os.chdir(found)
+            hold(socket.AF_UNIX, name, path)
+for table, family in (("tcp", socket.AF_INET), ("tcp6", socket.AF_INET6)):
+    for line in open("/proc/net/" + table).read().splitlines()[1:]:
+        parts = line.split()
+        if parts[3] == "0A" and parts[9] in owned:
+            port = int(parts[1].rsplit(":", 1)[1], 16)
+            hold(family, ("127.0.0.1" if family == socket.AF_INET else "::1", port), f"port {port}")
+if not held:
+    print("nobody listens", flush=True)
+    sys.exit(3)
+print("connected to", ", ".join(shown for _, shown in held), flush=True)
+while True:
+    signal.pause()
+"""
+
+
+class SilentClient(Fault):
+    """One open connection, on which nothing is ever said, to every stream socket of these processes.
+
+    A socket whose name leads nowhere is looked for below the directory of the state.
+    """
+
+    technique = "connections of a process of the box that says nothing"
+
+    def __init__(self, box: Box, servers: Sequence[ProcessView], state: str) -> None:
+        self._box = box
+        self._state = state
+        self._servers = tuple(servers)
+        self._client: Spawned | None = None
+
+    def inject(self) -> OperationResult:
+        """Start the client, and wait until the kernel has given it its connections."""
+        python = str(Path(sys.executable).resolve())
+        pids = [str(one.pid) for one in self._servers]
+        with DirectoryWatch([self._box.files / "tmp"]) as watch:
+            self._client = self._box.spawn([python, "-IS", "-c", _CLIENT, self._state, *pids])
+            said = wait_for_line(self._box.outside(self._client.output), watch, _LIMIT_S)
+        if not said.startswith("connected"):
+            return self.not_done(f"no connection could be held: {said}")
+        return self.done(said)
+
+    def heal(self) -> OperationResult:
+        """End the client; the kernel closes its connections."""
+        if self._client is None:
+            return self.not_done("no connection is held")
+        client, self._client = self._client, None
+        self._box.signal(client.pid, client.start, 9)
+        if not self._box.wait_gone(client.pid, client.start, _LIMIT_S):
+            return self.not_done(f"the silent client (pid {client.pid}) did not end")
+        return self.done("connections closed")
