@@ -24,6 +24,7 @@ OTHER_MEANINGS = {
     "mutiny.doubles.install": "the workers of a script",
     "mutiny.doubles.agents.records": "the session of an agent",
     "mutiny.targets.kit.state": "a session of tmux",
+    "mutiny.targets.discover.proposal": "a session of tmux",
     "mutiny.doubles.providers.provider": "the session of an agent",
     "mutiny.targets.plants": "a part of longboat",
     "mutiny.web.follow": "figures of a long session",

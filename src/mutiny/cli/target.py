@@ -108,16 +108,56 @@ def _try(file: str, program: str | None, *, quiet: bool) -> Verdict:
     return run_one(bench, Assignment(operations, title), Show(quiet=quiet), "Check").verdict
 
 
+def _proposed(program: str, contract: str | None, file: Path) -> str:
+    """A file for a program that was tried once."""
+    from tempfile import TemporaryDirectory
+
+    from mutiny.contracts.catalogue import contract_named, default_for, with_targets
+    from mutiny.errors import UsageError, nearest
+    from mutiny.targets.discover.program import Discovery
+    from mutiny.targets.discover.proposal import hints_of, proposed
+    from mutiny.targets.registry import program_at
+
+    name = contract or default_for("run").name
+    if name not in with_targets():
+        raise UsageError(f"unknown contract {name!r}{nearest(name, list(with_targets()))}")
+    form = contract_named(name).target_form
+    assert form is not None, "a contract with targets has a form"
+    loaded = form.load()
+    found_at = program_at(program)
+    with (
+        TemporaryDirectory(prefix="mutiny-init-") as place,
+        Discovery(found_at, Path(place)) as discovery,
+    ):
+        found = discovery.find(hints_of(loaded.vocabulary))
+    return proposed(loaded, found, str(file))
+
+
 @command.command("init")
 @click.argument("file", type=values.FILE, default=Path("target.toml"))
+@click.option(
+    "--from", "program", metavar="PROGRAM", help="Try this program in a box, and propose a file."
+)
+@click.option("--contract", "contract", metavar="NAME", help="Which contract the file is for.")
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @json_option
-def init_target(file: Path, force: bool, as_json: bool) -> int:
-    """Write a commented target file to start from."""
-    from importlib.resources import files
+def init_target(
+    file: Path, program: str | None, contract: str | None, force: bool, as_json: bool
+) -> int:
+    """Write a commented target file to start from.
 
+    With --from the program is started in a box: its --help is read, the commands that make something are
+    tried once, and the files, sessions, branches and databases that they made are looked at. What was seen
+    stands in the file as comments.
+    """
     from mutiny.cli.templates import write_template
 
-    text = files("mutiny.targets.files").joinpath("template.toml.txt").read_text(encoding="utf-8")
-    then = f"mutiny target check {file}"
+    if program is None:
+        from importlib.resources import files
+
+        shipped = files("mutiny.targets.files").joinpath("template.toml.txt")
+        text, then = shipped.read_text(encoding="utf-8"), f"mutiny target check {file}"
+    else:
+        text = _proposed(program, contract, file)
+        then = f"mutiny target check {file} --bin {program}"
     return write_template("target init", file, text, then, force=force, as_json=as_json)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from mutiny.kit.contract import AnyContract, Live
@@ -41,6 +41,9 @@ class Lazy(Generic[T]):
 
 class TargetForm(Protocol):
     """A target file of any contract, read and checked."""
+
+    vocabulary: ClassVar[Any]
+    """What such files may say: a `targets.kit.files.Vocabulary`."""
 
     @property
     def name(self) -> str: ...

@@ -135,6 +135,15 @@ def find_program(spec: TargetForm, given: str | None) -> Path:
     return Path(found).absolute()
 
 
+def program_at(given: str) -> Path:
+    """A program by its path or by its name."""
+    path = Path(given)
+    found = path if path.exists() else Path(shutil.which(given) or path)
+    if not found.exists():
+        raise TargetMissing(f"the program {given} does not exist and is not on PATH")
+    return found.absolute()
+
+
 def spoken_again(origin: str, spec: TargetForm, program: Path) -> tuple[str, ...]:
     """The options that name a target once more, from any directory: none for one that ships with Mutiny
     and whose program is found without help.

@@ -63,8 +63,8 @@ class WorkersContract(ContractBase[WorkersModel, Observation]):
 
     @property
     def recover_s(self) -> float:
-        """How long the daemon may take to finish or to take back what was broken off."""
-        return self.profile.limits.recover_s
+        """How long the daemon may take to finish or to take back what was broken off; if there is one."""
+        return 0.0 if self.profile.daemonless else self.profile.limits.recover_s
 
     def first_model(self) -> WorkersModel:
         """No workspace yet."""

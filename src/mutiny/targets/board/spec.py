@@ -13,6 +13,7 @@ from mutiny.contracts.board.profile import BoardProfile
 from mutiny.contracts.board.rules import BINDING, RULES
 from mutiny.errors import nearest
 from mutiny.kit.answer import Words as AnswerWords
+from mutiny.targets.board.proposal import HINTS
 from mutiny.targets.kit.files import TargetFile, Vocabulary, by_word, unknown_words
 from mutiny.targets.kit.marks import FilledPattern, Inside, Pattern, Words
 from mutiny.targets.kit.state import StateSource
@@ -39,6 +40,7 @@ VOCABULARY = Vocabulary(
     operations=OPERATIONS,
     rules=RULES,
     binding=BINDING,
+    hints=HINTS,
 )
 
 

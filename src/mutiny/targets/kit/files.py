@@ -7,7 +7,7 @@ placeholders, places and regular expressions wherever they stand, with the line 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from importlib import resources
@@ -18,6 +18,7 @@ from mutiny import documents
 from mutiny.codec import decode
 from mutiny.errors import FormatError, nearest
 from mutiny.kit.contract import AnyContract
+from mutiny.kit.descriptor import Lazy
 from mutiny.model.operation import snake_case
 from mutiny.targets.kit.checks import (
     check_excuses,
@@ -26,6 +27,7 @@ from mutiny.targets.kit.checks import (
     check_regex,
     with_line,
 )
+from mutiny.targets.kit.hints import Hint
 from mutiny.targets.kit.marks import Inside, Pattern, Words
 from mutiny.targets.kit.state import StateSource
 
@@ -61,6 +63,12 @@ class Vocabulary:
     rules: Collection[str]
     binding: Collection[str]
     """Rules that no target is excused from."""
+    hints: Mapping[str, Hint] = field(default_factory=dict)
+    """How programs usually call the commands; a file is proposed by them."""
+    own_lines: Lazy[Callable[[Any], tuple[tuple[str, ...], tuple[str, ...]]]] | None = None
+    """From a `discover.program.Found` to what only this contract says in a proposed file: at its head, and
+    at its end.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,11 +19,13 @@ from mutiny.contracts.workers.outcomes import REJECTIONS
 from mutiny.contracts.workers.profile import LEGAL, Profile
 from mutiny.contracts.workers.rules import BINDING, BY_RECORD, RULES
 from mutiny.errors import nearest
+from mutiny.kit.descriptor import Lazy
 from mutiny.model.operation import Kind
 from mutiny.probes.records import StatusRule
 from mutiny.targets.kit.files import CommandSpec, TargetFile, Vocabulary, by_word, unknown_names
 from mutiny.targets.kit.marks import Inside, Pattern
 from mutiny.targets.kit.state import StateSource
+from mutiny.targets.workers.proposal import HINTS
 from mutiny.targets.workers.state_file import StateWords
 
 VOCABULARY = Vocabulary(
@@ -43,6 +45,8 @@ VOCABULARY = Vocabulary(
     operations=OPERATIONS,
     rules=RULES,
     binding=BINDING,
+    hints=HINTS,
+    own_lines=Lazy("mutiny.targets.workers.proposal:own_lines"),
 )
 
 

@@ -1,0 +1,166 @@
+"""A target file proposed from a program's help and from what it made: pure parts on real forms of help."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from mutiny.contracts.catalogue import contract_named, with_targets
+from mutiny.targets.discover.help_text import Usage, commands_in, usage_in
+from mutiny.targets.discover.program import Found, Look, Source, Tried, spoken
+from mutiny.targets.discover.proposal import hints_of, pattern_of, proposed
+from mutiny.targets.discover.records import Place, fields_of, places_of
+from mutiny.targets.kit.hints import Hint
+from mutiny.targets.workers.proposal import HINTS
+from mutiny.targets.workers.spec import TargetSpec
+
+TYPER = """
+ Usage: par [OPTIONS] COMMAND [ARGS]...
+
+╭─ Options ────────────────────────────────╮
+│ --version   -v   <bool>  Show version.   │
+╰──────────────────────────────────────────╯
+╭─ Commands ───────────────────────────────╮
+│ create     Start a new git worktree.     │
+│            Labels must be unique.        │
+│ control-center  Open all of them.        │
+╰──────────────────────────────────────────╯
+"""
+COBRA = """\
+Usage:
+  bd [flags]
+  bd [command]
+
+Working With Issues Commands:
+  create      Create a new issue
+  close       Close an issue
+
+Available Commands:
+  list        List issues
+
+Flags:
+  -h, --help   help for bd
+"""
+ARGPARSE = """\
+usage: fleet [-h] {add,rm,list} ...
+
+positional arguments:
+  {add,rm,list}
+    add       add a worker
+"""
+COMMANDER = """\
+Usage: backlog [options] [command]
+
+Commands:
+  init [options] [projectName]  initialize backlog
+  task|tasks                    manage tasks
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (TYPER, {"create", "control-center"}),
+        (COBRA, {"create", "close", "list"}),
+        (ARGPARSE, {"add", "rm", "list"}),
+        (COMMANDER, {"init", "task"}),
+    ],
+    ids=["typer", "cobra", "argparse", "commander"],
+)
+def test_commands_are_read_in_every_usual_form(text: str, names: set[str]) -> None:
+    assert set(commands_in(text)) == names
+
+
+@pytest.mark.parametrize(
+    ("line", "words", "arguments", "group"),
+    [
+        ("Usage: par send [OPTIONS] {target} {command_to_send}", ("send",), 2, False),
+        ("Usage: par start [OPTIONS] LABEL", ("start",), 1, False),
+        ("Usage: bd create [title] [flags]", ("create",), 0, False),
+        ("usage: fleet add [-h] <name> [<model>]", ("add",), 1, False),
+        ("Usage: par workspace [OPTIONS] COMMAND [ARGS]...", ("workspace",), 0, True),
+        ("Usage: par ls [OPTIONS]", ("ls",), 0, False),
+    ],
+)
+def test_arguments_that_have_to_be_given(
+    line: str, words: tuple[str, ...], arguments: int, group: bool
+) -> None:
+    usage = usage_in(f" {line}\n\n  --json  print JSON\n", words)
+    assert (len(usage.arguments), usage.group) == (arguments, group)
+    assert "--json" in usage.options
+
+
+def test_a_command_is_chosen_by_its_name_and_by_what_can_be_said_to_it() -> None:
+    commands = {
+        ("start",): Usage(("label",)),
+        ("send",): Usage(("target", "text")),
+        ("rm",): Usage(("target",)),
+    }
+    assert spoken(HINTS, commands) == {
+        "add": ("start", "{worker}"),
+        "start": ("send", "{worker}", "{prompt}"),
+        "nuke": ("rm", "{worker}"),
+    }
+    by_option = {("run",): Usage(("name",), frozenset({"--prompt"}))}
+    hint = {"start": Hint(("run",), ("worker", "prompt"))}
+    assert spoken(hint, by_option) == {"start": ("run", "{worker}", "--prompt", "{prompt}")}
+
+
+def test_a_record_is_found_where_it_stands() -> None:
+    table = {"sessions": {"probe": {"branch": "b"}}}
+    assert list(places_of(table, frozenset({"probe"}))) == [Place("sessions", "", {"branch": "b"})]
+    listed = {"a": {"rows": [{"id": "x", "title": "probe"}]}}
+    assert [one.path for one in places_of(listed, frozenset({"probe"}))] == ["a.rows"]
+
+
+def test_fields_are_known_by_what_was_seen_elsewhere() -> None:
+    record = {"label": "one", "branch_name": "one", "tmux": "s-one", "state": "busy"}
+    wanted = {"branch": "branch", "session": "session", "status": "status", "state": "state"}
+    facts = {"branch": frozenset({"one"}), "session": frozenset({"s-one"})}
+    assert fields_of(record, wanted, facts) == {"branch": "branch_name", "session": "tmux"}
+
+
+def test_a_refusal_becomes_a_pattern_for_any_name_and_path() -> None:
+    said = "\x1b[31mError: 'one' is in /box/home/x/one (really).\x1b[0m"
+    pattern = pattern_of(said, "one")
+    assert re.search(pattern, "Error: 'two' is in /elsewhere/two (really).")
+    assert not re.search(pattern, "Error: something else")
+
+
+SEEN = Found(
+    "/opt/par",
+    "Worktrees.",
+    {("start",): Usage(("label",)), ("send",): Usage(("target", "text"))},
+    {"add": ("start", "{worker}"), "start": ("send", "{worker}", "{prompt}")},
+    {"add": Tried(("start", "probe-one"), True, "ok")},
+    {"already_exists": ("Error: 'probe-one' exists", "probe-one")},
+    Look(sessions=frozenset({"par-x-probe-one"}), branches=frozenset({"probe-one"})),
+    Source("file", "{home}/s.json", Place("sessions", "", {"session_name": "par-x-probe-one"})),
+)
+
+
+def test_the_proposed_file_loads(tmp_path: Path) -> None:
+    path = tmp_path / "par.toml"
+    path.write_text(proposed(TargetSpec, SEEN, "par.toml"), encoding="utf-8")
+    spec = TargetSpec.load(path)
+    assert (spec.level, spec.sessions, spec.state.file) == ("sessions", "^par-", "{home}/s.json")
+    assert spec.state.fields.session == "session_name"
+    assert spec.rejections["already_exists"] == ("Error: '.*' exists",)
+
+
+@pytest.mark.parametrize("name", sorted(with_targets()))
+def test_every_contract_gets_a_file_of_good_form(name: str) -> None:
+    form = contract_named(name).target_form
+    assert form is not None
+    loaded = form.load()
+    vocabulary = loaded.vocabulary
+    hints = hints_of(vocabulary)
+    assert set(hints) <= set(vocabulary.commands)
+    for hint in hints.values():
+        assert set(hint.says) <= set(vocabulary.placeholders)
+        assert {hint.again, hint.nobody} - {""} <= set(vocabulary.refusals)
+    nothing = Found("/opt/x y.py", "", {})
+    assert tomllib.loads(proposed(loaded, nothing, "x.toml"))["contract"] == name
