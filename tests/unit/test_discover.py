@@ -94,7 +94,7 @@ def test_arguments_that_have_to_be_given(
 
 
 def test_a_command_is_chosen_by_its_name_and_by_what_can_be_said_to_it() -> None:
-    commands = {
+    commands: dict[tuple[str, ...], Usage] = {
         ("start",): Usage(("label",)),
         ("send",): Usage(("target", "text")),
         ("rm",): Usage(("target",)),
@@ -104,7 +104,7 @@ def test_a_command_is_chosen_by_its_name_and_by_what_can_be_said_to_it() -> None
         "start": ("send", "{worker}", "{prompt}"),
         "nuke": ("rm", "{worker}"),
     }
-    by_option = {("run",): Usage(("name",), frozenset({"--prompt"}))}
+    by_option: dict[tuple[str, ...], Usage] = {("run",): Usage(("name",), frozenset({"--prompt"}))}
     hint = {"start": Hint(("run",), ("worker", "prompt"))}
     assert spoken(hint, by_option) == {"start": ("run", "{worker}", "--prompt", "{prompt}")}
 

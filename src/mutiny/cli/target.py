@@ -138,7 +138,7 @@ def _proposed(program: str, contract: str | None, file: Path) -> str:
 @click.option(
     "--from", "program", metavar="PROGRAM", help="Try this program in a box, and propose a file."
 )
-@click.option("--contract", "contract", metavar="NAME", help="Which contract the file is for.")
+@click.option("--contract", type=values.CONTRACT, help="Which contract the file is for.")
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @json_option
 def init_target(

@@ -299,14 +299,15 @@ class WorkersModel(ModelBase):
         damaged = self.state_damaged or observation.state_as_left
         if damaged and not attended and not self.repair_asked:
             return ()  # nobody was there who could have put it right
+        if self.profile.daemonless:
+            alone = () if damaged or self.doubted else self._pending_alone(observation)
+            return tuple(alone)
         if observation.state_error and self.initialised:
             waiting.append(f"the state file is unreadable: {observation.state_error}")
         elif not observation.state_exists and self.workers:
             waiting.append("the state file is gone")
         elif observation.state_as_left and self.profile.notices_damage:
             waiting.append("the state file is still what the fault made of it")
-        if self.profile.daemonless and not (damaged or self.doubted):
-            waiting.extend(self._pending_alone(observation))
         if not attended:
             return tuple(waiting)
         if not observation.daemon_alive:

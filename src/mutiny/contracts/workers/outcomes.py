@@ -158,7 +158,7 @@ def _due_uninitialised(operation: Operation) -> Expectation:
 
 
 def _due_init(model: WorkersModel, *_: object) -> Expectation:
-    if model.initialised:
+    if model.initialised and model.profile.makes_workspace:
         return _refuse("there is a workspace already", "already_initialised")
     return _must("nothing is there yet")
 
@@ -278,6 +278,8 @@ def _same(model: WorkersModel, *_: object) -> WorkersModel:
 
 
 def _init(model: WorkersModel, *_: object) -> WorkersModel:
+    if model.initialised and not model.profile.makes_workspace:
+        return model
     return WorkersModel(
         model.profile, initialised=True, scripts=model.scripts, source_dirty=model.source_dirty
     )

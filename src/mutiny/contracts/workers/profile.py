@@ -55,6 +55,8 @@ class Profile(TargetProfile):
     needs_daemon: tuple[str, ...] = NEEDS_DAEMON
     restarts_agents_on_up: bool = False
     """`up` replaces running agents instead of adopting them."""
+    makes_workspace: bool = True
+    """There is a command that makes the workspace, and does it once."""
     shows_ends: bool = True
     """It shows that an agent has ended its turn; else only prompts and sessions are known."""
     start_is_immediate: bool = True

@@ -160,6 +160,7 @@ class TargetSpec(TargetFile):
             has_backup="backup" in self.places,
             has_lock="lock" in self.places,
             lacks=self.lacks,
+            makes_workspace="init" in self.commands,
             needs_daemon=self.profile.needs_daemon if "up" in self.commands else (),
             repairs="repair" in self.commands,
         )
