@@ -26,19 +26,31 @@ QUICK = {
     "target check": ("target", "check", "llmc"),
     "target init": ("target", "init", "mine.toml"),
     "mcp": ("mcp", "--list"),
+    "ci init": ("ci", "init"),
     "accept init": ("accept", "init", "goal.yaml"),
     "experiment list": ("experiment", "list", "--contract", "board"),
     "experiment check": ("experiment", "check", "killed-agent", EXPERIMENT),
     "experiment run": ("experiment", "run", EXPERIMENT),
     "explore": ("explore", "--seed", "5", "--print"),
 }
+JUNIT = ("--junit", "junit.xml")
 REAL = {
     "doctor": ("doctor",),
     "run": RUN,
     "explore": ("explore", "--seed", "5", "--ops", "2"),
-    "sweep": ("sweep", "crash", "--scenario", "basic_lifecycle", "--at", "Init", "--points", "1"),
-    "race": ("race", "--kind", "claims", "--schedules", "1", "--rounds", "0"),
-    "load": ("load", "--target", "longboat-crew", "--shape", "dag", "--graph", "5"),
+    "sweep": (
+        "sweep",
+        "crash",
+        "--scenario",
+        "basic_lifecycle",
+        "--at",
+        "Init",
+        "--points",
+        "1",
+        *JUNIT,
+    ),
+    "race": ("race", "--kind", "claims", "--schedules", "1", "--rounds", "0", *JUNIT),
+    "load": ("load", "--target", "longboat-crew", "--shape", "dag", "--graph", "5", *JUNIT),
 }
 
 
@@ -54,7 +66,10 @@ def told(directory: Path, *arguments: str) -> dict[str, Any]:
 @pytest.mark.parametrize("verb", [*QUICK, *(f"real {name}" for name in REAL)])
 def test_every_verb_has_the_one_form(verb: str, tmp_path: Path) -> None:
     name = verb.removeprefix("real ")
-    document = told(tmp_path, *(REAL[name] if verb.startswith("real ") else QUICK[name]))
+    words = REAL[name] if verb.startswith("real ") else QUICK[name]
+    document = told(tmp_path, *words)
+    if "--junit" in words:
+        assert 'failures="0" skipped="0"' in (tmp_path / "junit.xml").read_text()
     assert document["verb"] == name
     assert document["error"] is None
     assert document["exit_code"] == 0
@@ -68,7 +83,8 @@ def test_a_bug_its_report_its_replay_and_its_shortest_form(tmp_path: Path) -> No
     report = told(tmp_path, "report")
     for name in ("verdict", "exit_code", "target", "plant", "seed"):
         assert report[name] == found[name]
-    replay = told(tmp_path, "replay", "chaos_runs/latest/minimal_replay.json")
+    replay = told(tmp_path, "replay", "chaos_runs/latest/minimal_replay.json", *JUNIT)
+    assert '<failure type="workers.state_atomic"' in (tmp_path / "junit.xml").read_text()
     assert (replay["same"], replay["plant"]) == (1, "state-in-place")
     known = told(tmp_path, "known", "add", "chaos_runs/latest", "--reason", "it is being mended")
     assert told(tmp_path, "known", "list", "known.toml")["entries"] == known["entries"]
@@ -104,6 +120,7 @@ def test_every_verb_is_covered_here() -> None:
     assert set(schema("output")["properties"]["verb"]["enum"]) == verbs | {""}
     here = {"replay", "minimise", "report", "experiment report", "known add", "known list"}
     here |= {"accept", "accept drill", "campaign"}  # the latter: test_campaign.py
+    here |= {"corpus add", "corpus run", "corpus minimise"}  # test_corpus_command.py
     here |= {"experiment log", "soak"}  # the latter takes minutes: test_session.py
     here |= {"serve"}  # which does not end: test_serve.py
     assert verbs == {*QUICK, *REAL, *here}

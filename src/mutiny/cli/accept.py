@@ -8,12 +8,22 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mutiny.cli import values
-from mutiny.cli.options import Chosen, bench_options, choose_seed, json_option, target_for
+from mutiny.cli.cases import tell_cases
+from mutiny.cli.options import (
+    Chosen,
+    bench_options,
+    choose_seed,
+    json_option,
+    junit_option,
+    target_for,
+)
 from mutiny.cli.output import echo
 
 if TYPE_CHECKING:
     from mutiny.kit.abilities import Drilled
     from mutiny.kit.goals import Goal, Tried
+    from mutiny.modes.accept import Done
+    from mutiny.report.junit import Case
 
 
 @click.group("accept", invoke_without_command=True)
@@ -44,8 +54,9 @@ if TYPE_CHECKING:
 )
 @click.option("--jobs", type=values.JOBS, help="Goals side by side; default: one a core.")
 @click.option("--seed", type=values.SEED, help="Seed of all choices; printed when not given.")
+@junit_option
 @json_option
-def command(chosen: Chosen, as_json: bool, **wished: Any) -> int:
+def command(chosen: Chosen, junit: Path | None, as_json: bool, **wished: Any) -> int:
     """Run acceptance goals, write the traceability matrix, and fail at a gate (exit code 5).
 
     Every goal is a YAML file: what an operator expects, how it is tried, what must be so and what
@@ -72,6 +83,7 @@ def command(chosen: Chosen, as_json: bool, **wished: Any) -> int:
     wish = Wish(**{**wished, "seed": choose_seed(wished["seed"])})
     done = programme(bench, wish, (lambda _goal, _tried: None) if as_json else show)
     code = 0 if done.passed else EXIT_CODE
+    tell_cases("mutiny accept", _cases(done, bench.target.name), junit)
     if as_json:
         own = {**done.found, "directory": str(done.directory)}
         tell("accept", code, own, target=bench.target.name, plant=chosen.plant, seed=wish.seed)
@@ -80,6 +92,29 @@ def command(chosen: Chosen, as_json: bool, **wished: Any) -> int:
         echo(f"{'passed' if gate.passed else 'FAILED'}  {gate.name}: {gate.text}")
     echo(f"matrix: {done.directory}/matrix.md, matrix.html, gates.json")
     return code
+
+
+def _cases(done: Done, target: str) -> list[Case]:
+    """A case a goal and a gate; a goal that is excused or could not be run is skipped."""
+    from mutiny.model.verdict import Verdict, worst
+    from mutiny.report.junit import Case
+
+    cases = []
+    for row in done.rows:
+        verdict = worst(Verdict(one.verdict) for one in row.runs)
+        excuse = row.skipped or row.quarantined
+        worst_run = next((one for one in row.runs if one.verdict == verdict.value), None)
+        said = "" if worst_run is None else worst_run.message
+        unasked = row.status == "not covered" and not verdict.stops_run
+        if excuse or unasked:
+            verdict, said = Verdict.INCONCLUSIVE, excuse or "not all of it was asked"
+        seconds = sum(one.seconds for one in row.runs)
+        rule = "" if worst_run is None else worst_run.rule
+        cases.append(Case(row.goal.id, f"{target}: goals", verdict, seconds, said, rule))
+    for gate in done.gates:
+        verdict = Verdict.SUCCESS if gate.passed else Verdict.BUG
+        cases.append(Case(gate.name, f"{target}: gates", verdict, 0.0, gate.text))
+    return cases
 
 
 @command.command("init")
@@ -100,8 +135,11 @@ def init_command(file: Path, force: bool, as_json: bool) -> int:
 @bench_options
 @click.option("--jobs", type=values.JOBS, help="Drills side by side; default: one a core.")
 @click.option("--seed", type=values.SEED, help="Seed of all choices; printed when not given.")
+@junit_option
 @json_option
-def drill_command(chosen: Chosen, jobs: int | None, seed: int | None, as_json: bool) -> int:
+def drill_command(
+    chosen: Chosen, jobs: int | None, seed: int | None, junit: Path | None, as_json: bool
+) -> int:
     """Kill a run at every named moment, resume it in every way, and show moment against outcome."""
     import os
 
@@ -116,6 +154,7 @@ def drill_command(chosen: Chosen, jobs: int | None, seed: int | None, as_json: b
     slots = jobs or os.cpu_count() or 1
     found, directory = run_drills(bench, seed, slots, (lambda _: None) if as_json else show)
     code = worst(Verdict(one.verdict) for one in found).exit_code
+    tell_cases("mutiny accept drill", [_drill_case(one, bench.target.name) for one in found], junit)
     if as_json:
         rows = [
             {
@@ -131,3 +170,11 @@ def drill_command(chosen: Chosen, jobs: int | None, seed: int | None, as_json: b
     else:
         echo(f"{len(found)} drills: {directory}/drill.md, drill.html")
     return code
+
+
+def _drill_case(one: Drilled, target: str) -> Case:
+    from mutiny.model.verdict import Verdict
+    from mutiny.report.junit import Case
+
+    name = f"{one.drill.moment}: {one.drill.way}"
+    return Case(name, f"{target}: drills", Verdict(one.verdict), 0.0, one.reason, one.rule)

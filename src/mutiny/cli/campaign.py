@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mutiny.cli import values
+from mutiny.cli.cases import tell_cases
 from mutiny.cli.options import json_option, junit_option, runs_option
 from mutiny.cli.output import echo
 from mutiny.errors import MutinyError
@@ -247,11 +248,8 @@ def _write(
     directory.write_json(directory.path / "result.json", standing.as_json())
     done, verdict = len(standing.finished), word_of(standing.verdict)
     progress.tell(done, len(plan.jobs), standing.note, standing.counts, verdict=verdict)
-    if junit is not None:
-        from mutiny.report.junit import write_junit
-
-        cases = [_case(job, standing.finished.get(job.key)) for job in plan.jobs]
-        write_junit(junit, "mutiny campaign", cases)
+    cases = [_case(job, standing.finished.get(job.key)) for job in plan.jobs]
+    tell_cases("mutiny campaign", cases, junit)
     return page
 
 

@@ -9,6 +9,7 @@ import click
 
 from mutiny import stopping
 from mutiny.cli import values
+from mutiny.cli.cases import tell_cases
 from mutiny.cli.options import (
     Chosen,
     Shrinking,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from mutiny.modes.bench import Bench
     from mutiny.modes.experiment import Ran
     from mutiny.report.experiment import ExperimentReport
+    from mutiny.report.junit import Case
 
 
 @click.group("experiment")
@@ -93,8 +95,7 @@ def run_command(
             ran.append(_one(bench, experiment, one_seed, quiet=as_json))
     reports = [item.report for item in ran]
     code = _verdict(ran).exit_code
-    if junit is not None:
-        _write_junit(junit, reports)
+    tell_cases("mutiny experiments", _cases(reports, left_out), junit)
     if as_json:
         _tell_run(ran, code, chosen.plant, left_out)
     else:
@@ -196,11 +197,11 @@ def _table(reports: list[ExperimentReport]) -> None:
     echo(f"{passed} of {len(reports)} passed in {total:.1f}s")
 
 
-def _write_junit(path: Path, reports: list[ExperimentReport]) -> None:
+def _cases(reports: list[ExperimentReport], left_out: dict[str, str]) -> list[Case]:
     from mutiny.report.experiment_markdown import case_of
-    from mutiny.report.junit import write_junit
+    from mutiny.report.junit import skipped
 
-    write_junit(path, "mutiny experiments", [case_of(report) for report in reports])
+    return [*map(case_of, reports), *skipped(left_out, "experiments")]
 
 
 @command.command("check")

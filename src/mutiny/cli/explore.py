@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mutiny.cli import values
+from mutiny.cli.cases import tell_cases
 from mutiny.cli.options import (
     Chosen,
     Shrinking,
@@ -104,10 +105,7 @@ def command(
     limit_s = minutes * 60 if minutes else None
     count = jobs or os.cpu_count() or 1
     result = _explored(bench, range(first, first + seeds), ops, count, limit_s, keep_going, as_json)
-    if junit is not None:
-        from mutiny.report.junit import write_junit
-
-        write_junit(junit, "mutiny explore", result.cases)
+    tell_cases("mutiny explore", result.cases, junit)
     if as_json:
         tell_tried("explore", bench, result.verdict, result.as_json(), first)
     else:
@@ -206,6 +204,9 @@ def _single(bench: Bench, seed: int, ops: int, coverage: bool) -> int:
     outcome = run_one(
         bench, Assignment(sequence, f"explore seed {seed}", seed, "explore"), show, "Exploration"
     )
+    from mutiny.report.junit import case_of
+
+    tell_cases("mutiny explore", [case_of(f"seed {seed}", bench.target.name, outcome)], None)
     if coverage:
         from collections import Counter
 

@@ -218,7 +218,7 @@ class TargetCheckOutput(TypedDict):
 
 
 class InitOutput(TypedDict):
-    """Of `mutiny target init` and `mutiny accept init`."""
+    """Of `mutiny target init`, `mutiny accept init` and `mutiny ci init`."""
 
     file: str
 
@@ -247,6 +247,13 @@ class KnownOutput(TypedDict):
     """Of `mutiny known add` and `mutiny known list`."""
 
     entries: list[Row]
+
+
+class CorpusOutput(TypedDict):
+    """Of `mutiny corpus add`, `mutiny corpus run` and `mutiny corpus minimise`."""
+
+    entries: list[Row]
+    file: NotRequired[str]
 
 
 class RulesOutput(TypedDict):
@@ -301,12 +308,16 @@ OUTPUTS: dict[str, Any] = {
     "minimise": MinimiseOutput,
     "report": ReportOutput,
     "campaign": CampaignOutput,
+    "ci init": InitOutput,
     "mcp": McpOutput,
     "serve": ServeOutput,
     "target list": TargetListOutput,
     "target check": TargetCheckOutput,
     "target init": InitOutput,
     "scenarios": ScenariosOutput,
+    "corpus add": CorpusOutput,
+    "corpus run": CorpusOutput,
+    "corpus minimise": CorpusOutput,
     "known add": KnownOutput,
     "known list": KnownOutput,
     "plants": PlantsOutput,

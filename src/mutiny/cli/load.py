@@ -9,11 +9,13 @@ import click
 
 from mutiny import stopping
 from mutiny.cli import values
-from mutiny.cli.options import Chosen, bench_options, json_option
+from mutiny.cli.cases import tell_cases
+from mutiny.cli.options import Chosen, bench_options, json_option, junit_option
 from mutiny.cli.output import echo
 
 if TYPE_CHECKING:
     from mutiny.engine.loading import Loaded, LoadReport
+    from mutiny.report.junit import Case
 
 SHAPES = ("cost", "cycles", "dag", "payloads", "long", "burst")
 
@@ -60,6 +62,7 @@ SHAPES = ("cost", "cycles", "dag", "payloads", "long", "burst")
     help="dag: how many tasks.",
 )
 @click.option("--html", "page", is_flag=True, help="Also write load.html: curves and tables.")
+@junit_option
 @json_option
 def command(
     targets: tuple[str, ...],
@@ -71,6 +74,7 @@ def command(
     cycles: int | None,
     graph: int,
     page: bool,
+    junit: Path | None,
     as_json: bool,
 ) -> int:
     """Put boards under load and judge what they do: every load is one step of an ordinary run.
@@ -111,6 +115,7 @@ def command(
             for one in report.loads[known:]:
                 echo(_row(one))
     place = _write(report, chosen.root, page=page)
+    tell_cases("mutiny load", [_case(one) for one in report.loads], junit)
     if as_json:
         from mutiny.cli.envelope import tell
 
@@ -135,6 +140,22 @@ def _write(report: LoadReport, root: Path, *, page: bool) -> Path:
         written = directory.path / "load.html"
         directory.write_text(written, render(report, written))
     return written
+
+
+def _case(one: Loaded) -> Case:
+    from mutiny.engine.rundir import RunDirectory
+    from mutiny.report.junit import Case, read_on
+
+    bad = one.verdict.is_bug and one.directory
+    return Case(
+        f"{one.shape}, {one.tasks} tasks, {one.workers} workers",
+        one.target,
+        one.verdict,
+        float(one.measured.get("seconds") or 0.0),
+        one.message or one.verdict.value,
+        one.rule or "",
+        read_on(RunDirectory(Path(one.directory))) if bad else "",
+    )
 
 
 def _row(one: Loaded) -> str:

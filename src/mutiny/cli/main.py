@@ -30,7 +30,9 @@ COMMANDS = {
         "replay": "Repeat a journal or a minimal replay step by step.",
         "minimise": "Find the shortest sequence that breaks the same rule.",
         "report": "Show the report of a run again, also as a page.",
+        "corpus": "Keep what failed once: run first, a guard once mended.",
         "known": "Keep findings that are known: they no longer stop a run.",
+        "ci": "Write a workflow file that runs Mutiny in a CI.",
         "mcp": "Serve these verbs as MCP tools, for agents.",
         "serve": "Show all runs in a browser, and follow what runs now.",
         "target": "List, check and create targets.",
@@ -151,10 +153,10 @@ def _result(words: list[str], say: Callable[[str], None], told: list[str]) -> in
 
 def _say(line: str) -> None:
     """One line to whoever still listens."""
-    from mutiny.report.escape import plain
+    from mutiny.report.escape import unobeyed
 
     with contextlib.suppress(OSError, ValueError, AttributeError):
-        sys.stderr.write(f"{plain(line)}\n")
+        sys.stderr.write(f"{unobeyed(line)}\n")
         sys.stderr.flush()
 
 

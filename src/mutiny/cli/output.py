@@ -14,15 +14,15 @@ class Documents:
 
 def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
     """Print and flush: a reader at the other end of a pipe sees it now."""
-    from mutiny.report.escape import plain
+    from mutiny.report.escape import unobeyed
 
     stream = sys.stderr if err else sys.stdout
-    shown = plain(text)
+    shown = unobeyed(text)
     stream.write(f"{shown}\n" if nl else shown)
     stream.flush()
 
 
 def echo_json(value: object) -> None:
-    """Print one JSON document."""
+    """Print one JSON document; also in it nothing is an order to GitHub."""
     Documents.printed += 1
-    echo(json.dumps(value, indent=2))
+    echo(json.dumps(value, indent=2).replace("##[", r"##\u005b"))

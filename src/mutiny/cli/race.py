@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from mutiny.cli import values
-from mutiny.cli.options import Chosen, bench_options, json_option, target_for
+from mutiny.cli.cases import tell_cases
+from mutiny.cli.options import Chosen, bench_options, json_option, junit_option, target_for
 from mutiny.cli.output import echo
 
 if TYPE_CHECKING:
     from mutiny.modes.race import Race, Tried
+    from mutiny.report.junit import Case
 
 KINDS = ("claims", "update", "lock", "toctou")
 
@@ -39,6 +42,7 @@ KINDS = ("claims", "update", "lock", "toctou")
 @click.option(
     "--schedules", type=values.COUNT, help="At most so many orders of each. Default: all."
 )
+@junit_option
 @json_option
 def command(
     chosen: Chosen,
@@ -46,6 +50,7 @@ def command(
     rounds: int,
     workers: int,
     schedules: int | None,
+    junit: Path | None,
     as_json: bool,
 ) -> int:
     """Let commands compete on one board.
@@ -86,6 +91,7 @@ def command(
 
         racer = Racer(bench, rounds, workers, schedules, watch, told)
         race = racer.run(kinds or KINDS)
+    tell_cases("mutiny race", _cases(race), junit)
     if as_json:
         from mutiny.cli.envelope import tell_tried
 
@@ -93,6 +99,26 @@ def command(
     else:
         _print(race)
     return race.verdict.exit_code
+
+
+def _cases(race: Race) -> list[Case]:
+    """A case a part; what could not be tried is skipped."""
+    from mutiny.engine.rundir import RunDirectory
+    from mutiny.report.junit import Case, read_on, skipped
+
+    done = [
+        Case(
+            f"{part.kind} {part.what} ({part.how})",
+            race.target,
+            part.verdict,
+            part.seconds,
+            part.message or part.verdict.value,
+            part.rule or "",
+            read_on(RunDirectory(Path(part.directory))) if part.directory else "",
+        )
+        for part in race.parts
+    ]
+    return [*done, *skipped(race.not_applicable, race.target)]
 
 
 def _show(part: Tried) -> None:

@@ -10,11 +10,13 @@ import click
 
 from mutiny import stopping
 from mutiny.cli import values
+from mutiny.cli.cases import tell_cases
 from mutiny.cli.options import (
     bin_option,
     default_target,
     isolation_option,
     json_option,
+    junit_option,
     make_bench,
     runs_option,
     seeing,
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from mutiny.engine.loop import Outcome
     from mutiny.engine.replay import Replay
     from mutiny.model.verdict import Verdict
+    from mutiny.report.junit import Case
 
 
 @click.command("replay")
@@ -49,6 +52,7 @@ if TYPE_CHECKING:
 )
 @isolation_option
 @runs_option
+@junit_option
 @json_option
 def command(
     file: Path,
@@ -59,6 +63,7 @@ def command(
     plant: str | None,
     isolation: str | None,
     root: Path,
+    junit: Path | None,
     as_json: bool,
 ) -> int:
     """Repeat FILE step by step: operations.jsonl, minimal_replay.json, a list of operations, or a
@@ -95,6 +100,7 @@ def command(
         if not as_json and times > 1:
             echo(tally.last_line())
     code = tally.exit_code(strict=expect is not None)
+    tell_cases("mutiny replay", tally.cases(file.name, bench.target.name, expect), junit)
     if as_json:
         from mutiny.cli.envelope import tell
 
@@ -139,6 +145,7 @@ class Tally:
         self._rules: Counter[str] = Counter()
         self._verdicts: list[Verdict] = []
         self._runs: list[dict[str, str | None]] = []
+        self._outcomes: list[Outcome] = []
         self.same = 0
 
     def add(self, outcome: Outcome) -> None:
@@ -148,6 +155,7 @@ class Tally:
         shown = self._wanted if again else outcome.rule
         self._rules[shown or outcome.verdict.value] += 1
         self._verdicts.append(outcome.verdict)
+        self._outcomes.append(outcome)
         place = str(outcome.directory.path)
         self._runs.append({"verdict": outcome.verdict.value, "rule": shown, "directory": place})
 
@@ -164,6 +172,24 @@ class Tally:
         if not strict:
             return code
         return 0 if self.same == self._times else code or 1
+
+    def cases(self, name: str, target: str, expect: str | None) -> list[Case]:
+        """A case a repetition; where a rule is to be broken again, that is what passes."""
+        from dataclasses import replace
+
+        from mutiny.model.verdict import Verdict
+        from mutiny.report.junit import case_of
+
+        cases = []
+        for number, outcome in enumerate(self._outcomes, 1):
+            case = case_of(f"{name} {number}", target, outcome)
+            if expect is not None and expect in outcome.rules:
+                case = replace(case, verdict=Verdict.SUCCESS)
+            elif expect is not None and not outcome.verdict.stops_run:
+                told = f"{expect} was not broken again"
+                case = replace(case, verdict=Verdict.BUG, rule=expect, reason=told)
+            cases.append(case)
+        return cases
 
     def as_json(self) -> dict[str, object]:
         """For programs."""

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from mutiny.cli import values
+from mutiny.cli.cases import tell_cases
 from mutiny.cli.options import (
     Chosen,
     Shrinking,
@@ -106,10 +107,9 @@ def command(
         rounds=times,
         collect=outcomes,
     )
-    if junit is not None:
-        from mutiny.report.junit import write_junit
+    from mutiny.report.junit import skipped
 
-        write_junit(junit, "mutiny run", total.cases)
+    tell_cases("mutiny run", [*total.cases, *skipped(lacking, bench.target.name)], junit)
     if as_json:
         told = {
             "runs": outcomes,

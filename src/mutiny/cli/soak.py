@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from mutiny.cli import values
+from mutiny.cli.cases import tell_cases
 from mutiny.cli.options import (
     DEFAULT_ROOT,
     Chosen,
     bench_options,
     choose_seed,
     json_option,
+    junit_option,
     target_for,
 )
 from mutiny.cli.output import echo
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from mutiny.engine.rundir import RunDirectory
     from mutiny.engine.soaking import Soaked
     from mutiny.modes.bench import Bench
+    from mutiny.report.junit import Case
 
 FASTEST = 1000.0
 HOUR_S = 3600.0
@@ -60,6 +63,7 @@ HOUR_S = 3600.0
     metavar="RUN",
     help="Go on with a soak whose Mutiny was killed: its directory.",
 )
+@junit_option
 @json_option
 def command(
     chosen: Chosen,
@@ -70,6 +74,7 @@ def command(
     schedule: str,
     seed: int | None,
     run: str | None,
+    junit: Path | None,
     as_json: bool,
 ) -> int:
     """Let a session run for hours of its own time, with faults by turns, and judge it by criteria.
@@ -107,6 +112,7 @@ def command(
             done = mode.begin(bench, ask, watch)
         else:
             done = mode.resume(bench, directory, watch, say)
+    tell_cases("mutiny soak", _cases(done, bench.target.name), junit)
     if as_json:
         from mutiny.cli.envelope import tell
 
@@ -153,6 +159,28 @@ def _require_speed(bench: Bench, rate: float) -> None:
     reason = None if rate == 1 else why_no_shim() or why_not_affected(bench.target.program)
     if reason is not None:
         raise UsageError(f"the clock of this target cannot be sped up: {reason}; --rate 1 works")
+
+
+def _cases(done: Soaked, target: str) -> list[Case]:
+    """A case a criterion; one that is not met and need not be is skipped, and so is an unknown one."""
+    from mutiny.model.verdict import Verdict
+    from mutiny.report.junit import Case, read_on
+
+    took = done.outcome.duration_s
+    cases = []
+    for one in done.criteria:
+        must = one.criterion.rank == "must"
+        bad = Verdict.BUG if must and one.holds is False else Verdict.INCONCLUSIVE
+        verdict = Verdict.SUCCESS if one.holds else bad
+        told = f"{one.criterion.rank}: {one.word}"
+        cases.append(Case(one.criterion.text, f"{target}: soak", verdict, 0.0, told))
+    for step in done.broken:
+        texts = [found.message for found in step.violations] or list(step.inconclusive)
+        rule = step.violations[0].rule if step.violations else ""
+        where = read_on(done.outcome.directory)
+        name, text = step.operation.short(), "; ".join(texts)
+        cases.append(Case(name, f"{target}: soak", step.verdict, took, text, rule, where))
+    return cases
 
 
 def _print(done: Soaked) -> None:

@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING
 import click
 
 from mutiny.cli import values
-from mutiny.cli.options import Chosen, json_option, target_options
+from mutiny.cli.cases import tell_cases
+from mutiny.cli.options import Chosen, json_option, junit_option, target_options
 from mutiny.cli.output import echo
 
 if TYPE_CHECKING:
     from mutiny.engine.progress import Progress
     from mutiny.engine.sweeping import Point, Sweep
     from mutiny.modes.sweep import Sweeper
+    from mutiny.report.junit import Case
 
 
 @click.command("sweep")
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     "--until-bug", is_flag=True, help="Stop at the first bug instead of judging all points."
 )
 @click.option("--jobs", type=values.JOBS, help="Points side by side; default: one a core.")
+@junit_option
 @json_option
 def command(
     kind: str,
@@ -56,6 +59,7 @@ def command(
     points: int | None,
     until_bug: bool,
     jobs: int | None,
+    junit: Path | None,
     as_json: bool,
 ) -> int:
     """Break one operation of a scenario at every state-changing system call, and judge what is
@@ -95,6 +99,7 @@ def command(
     with series(bench, "sweeps", f"{kind} sweep", title, "points") as progress:
         sweep = _swept(sweeper, kind, only, points, progress, quiet=as_json)
         page = _write(sweep, progress)
+    tell_cases("mutiny sweep", _cases(sweep), junit)
     if as_json:
         from mutiny.cli.envelope import tell_tried
 
@@ -148,6 +153,26 @@ def _write(sweep: Sweep, progress: Progress) -> Path:
     tried = len(sweep.points)
     progress.tell(tried, tried + sweep.left_out, "", counts, verdict=word_of(sweep.verdict))
     return page
+
+
+def _cases(sweep: Sweep) -> list[Case]:
+    """A case a point; the first bug's has its report."""
+    from mutiny.report.junit import Case, read_on
+
+    place = None if sweep.first_bug is None else sweep.first_bug.directory
+    group = f"{sweep.target}: {sweep.kind} sweep of {sweep.at.short()}"
+    return [
+        Case(
+            f"{point.index} {point.label}",
+            group,
+            point.verdict,
+            point.seconds,
+            point.message or point.verdict.value,
+            point.rule or "",
+            read_on(place) if place is not None and point.verdict.is_bug else "",
+        )
+        for point in sweep.points
+    ]
 
 
 def _print(sweep: Sweep) -> None:

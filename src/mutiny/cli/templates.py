@@ -16,6 +16,7 @@ def write_template(
     if file.exists() and not force:
         raise UsageError(f"{file}: exists already; --force overwrites it")
     try:
+        file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
     except OSError as error:
         raise StoreError(f"cannot write {file}: {error.strerror}") from error

@@ -28,6 +28,19 @@ def plain(text: str) -> str:
     )
 
 
+def unobeyed(text: str) -> str:
+    """`plain` text in which GitHub finds no order: there a line that begins with `::`, or has `##[` in it,
+    is one. An invisible character keeps it from being read as such.
+    """
+    import os
+
+    shown = plain(text)
+    if os.environ.get("GITHUB_ACTIONS") != "true" or not ("::" in shown or "##[" in shown):
+        return shown
+    lines = shown.replace("##[", "##\u200b[").split("\n")
+    return "\n".join(f"\u200b{line}" if line.lstrip().startswith("::") else line for line in lines)
+
+
 def _spelled(char: str) -> str:
     number = ord(char)
     if number < 0x100:

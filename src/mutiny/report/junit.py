@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from mutiny.engine.loop import Outcome
-from mutiny.engine.rundir import storing
+from mutiny.engine.rundir import RunDirectory, storing
 from mutiny.model.verdict import Verdict
 from mutiny.report.escape import escape
 
@@ -29,8 +29,6 @@ class Case:
 
 def case_of(name: str, target: str, outcome: Outcome) -> Case:
     """A run of the one loop as a test case."""
-    replay = outcome.directory.replay_path
-    told = f"report: {outcome.directory.report_path}\nreplay: mutiny replay {replay}\n"
     return Case(
         name,
         target,
@@ -38,8 +36,20 @@ def case_of(name: str, target: str, outcome: Outcome) -> Case:
         outcome.duration_s,
         outcome.reason,
         outcome.rule or "",
-        told if outcome.verdict.stops_run else "",
+        read_on(outcome.directory) if outcome.verdict.stops_run else "",
     )
+
+
+def read_on(directory: RunDirectory) -> str:
+    """Where to read on after a failure, and how to repeat it."""
+    return f"report: {directory.report_path}\nreplay: mutiny replay {directory.replay_path}\n"
+
+
+def skipped(reasons: Mapping[str, str], group: str) -> list[Case]:
+    """What could not be tried, by name, with its reason: cases that nobody counts as passed."""
+    return [
+        Case(name, group, Verdict.INCONCLUSIVE, 0.0, reason) for name, reason in reasons.items()
+    ]
 
 
 def suite(name: str, cases: Sequence[Case]) -> str:

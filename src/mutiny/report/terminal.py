@@ -13,7 +13,7 @@ import sys
 from typing import TYPE_CHECKING, TextIO
 
 from mutiny.model.verdict import Verdict
-from mutiny.report.escape import plain
+from mutiny.report.escape import plain, unobeyed
 from mutiny.report.screen import CLEAR, START, columns_of, fit, is_live
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ class Terminal:
 
     def _say(self, text: str, ours: str = "", more: str = "") -> None:
         """One line; only what is ours may have colours."""
-        self._out.write(f"{plain(text)}{ours}{plain(more)}\n")
+        self._out.write(f"{unobeyed(text)}{ours}{unobeyed(more)}\n")
         self._out.flush()
 
 
