@@ -25,6 +25,7 @@ from mutiny.contracts.board.tasks import Breaker, Leader, Task
 from mutiny.history.checker import Limits, Verdict, check
 from mutiny.history.events import Entry
 from mutiny.kit.beliefs import Span
+from mutiny.kit.operations import ExpectError
 from mutiny.model.operation import Operation
 from mutiny.targets.board.history import model_for
 
@@ -124,6 +125,16 @@ AGAIN = (op.Claim("w1", "a"), ok(task="a"), seen(held()))
 PARTLY = (op.AddBatch(("b", "a")), no("duplicate_id"), picture(view(A), view(Task("b"))))
 BEHIND = Task("b", depends=("a",), status="blocked")
 FAILED_NOW = (op.Fail("w1", "a"), ok(task="a"), picture(view(FAILED, epoch=1)))
+TWO_FREE = (op.Init(), op.AddTask("a"), op.AddTask("b"), op.Claim("w"))
+ROBBERY, STRANGER = ExpectError(op.Claim("w2", "a")), ExpectError(op.Complete("w2", "a"))
+BY_OTHER = ("claim", {"worker": "v"}, {"ok": True, "task": "a"})
+DONE_BY_OTHER = ("complete", {"worker": "v", "task": "a"}, {"ok": True})
+EDITED = (op.Claim("w2", "a"), ok(task="a"), seen(held(owner="w2", epoch=2)))
+CLOSED = (
+    op.Complete("w2", "a"),
+    ok(task="a"),
+    picture(view(replace(DONE, owner="w1", output="w2 did a"), epoch=1)),
+)
 EXCUSED = {"board.add_kept": "why", "board.status_is_honest": "why"}
 
 SWITCHES: dict[str, dict[str, tuple[object, Allowed]]] = {
@@ -134,6 +145,20 @@ SWITCHES: dict[str, dict[str, tuple[object, Allowed]]] = {
     "owner_reclaims": {
         "step": (True, lambda one: not broken(replace(one, fences=False), held(), *AGAIN)),
         "history": (True, lambda one: ordered(one, ADD, CLAIM, CLAIM)),
+    },
+    "picks": {
+        "step": ("any", lambda one: _given(one) == {"a", "b", "c"}),
+        "words": ("urgent", lambda one: fit(one, TWO_FREE).sequence[-1] == op.Claim("w", "a")),
+    },
+    "claims_exclude": {
+        "step": (False, lambda one: not broken(replace(one, fences=False), held(), *EDITED)),
+        "words": (False, lambda one: fit(one, (ROBBERY,)).sequence == (ROBBERY.inner,)),
+        "history": (False, lambda one: ordered(one, ADD, CLAIM, BY_OTHER)),
+    },
+    "owner_speaks": {
+        "step": (False, lambda one: not broken(replace(one, fences=False), held(), *CLOSED)),
+        "words": (False, lambda one: fit(one, (STRANGER,)).sequence == (STRANGER.inner,)),
+        "history": (False, lambda one: ordered(one, ADD, CLAIM, DONE_BY_OTHER)),
     },
     "opens_itself": {
         "step": (True, lambda one: "nothing_to_claim" in _too_early(one)),
@@ -210,6 +235,17 @@ SWITCHES: dict[str, dict[str, tuple[object, Allowed]]] = {
     },
 }  # fmt: skip
 """Switch -> where it counts -> its unusual value, and what is right only then."""
+
+
+def _given(profile: BoardProfile) -> set[str | None]:
+    """The tasks that a claim may get which names none."""
+    free = (Task("a", order=1), Task("b", order=2), Task("c", priority=9, order=3))
+    model = replace(board(*free), profile=profile)
+    return {one.task for one in outcomes(model, op.Claim("w"), WHEN) if one.success}
+
+
+def test_what_is_urgent_comes_first_whatever_comes_first_of_equals() -> None:
+    assert _given(replace(PLAIN, picks="urgent")) == {"a", "b"}
 
 
 def _too_early(profile: BoardProfile) -> set[str]:

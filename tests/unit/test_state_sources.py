@@ -11,7 +11,7 @@ import pytest
 
 from mutiny.model.result import OperationResult
 from mutiny.probes.records import StatusRule, at, listed, parse_json, rows_of, status_of
-from mutiny.probes.sources import json_file, json_files, settled, sqlite_rows
+from mutiny.probes.sources import json_file, record_files, settled, sqlite_rows
 from mutiny.system.files import BoxPath
 from mutiny.targets.kit.state import StateSource, read_source, with_known
 
@@ -203,7 +203,7 @@ def test_too_many_files_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("mutiny.probes.sources.MOST_FILES", 3)
     for number in range(5):
         (tmp_path / f"{number}.json").write_text("{}")
-    assert "more than 3 files" in (json_files(BoxPath(tmp_path), "*.json").error or "")
+    assert "more than 3 files" in (record_files(BoxPath(tmp_path), "*.json").error or "")
 
 
 # --- what a target file may say -------------------------------------------------------------------

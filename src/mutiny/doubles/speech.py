@@ -45,6 +45,36 @@ def spoken(template: Mapping[str, Any], values: Mapping[str, Any]) -> list[str]:
     return argv
 
 
+def answered(
+    template: Mapping[str, Any], code: int | None, stdout: str, stderr: str
+) -> dict[str, Any] | None:
+    """What a target that prints texts has answered, in the form of one that prints JSON.
+
+    None when nobody can know: it was killed, or failed in words that no class of refusals has.
+    """
+    text = f"{stderr}\n{stdout}".strip()
+    quiet = bool(template.get("refusal")) and re.search(template["refusal"], text) is not None
+    if code != 0 or quiet:
+        error = refusal_class(text, template.get("rejections", {}))
+        known = code is not None and code >= 0 and bool(error)
+        return {"ok": False, "error": error, "message": text[:500]} if known else None
+    if not template.get("answer"):
+        return {"ok": True}
+    found = re.search(template["answer"], stdout)
+    if found is None:
+        return {"ok": False, "unable": f"its answer is not understood: {text[:200]!r}"}
+    said = {name: value for name, value in found.groupdict().items() if value is not None}
+    return {"ok": True, **said}
+
+
+def refusal_class(text: str, rejections: Mapping[str, Sequence[str]]) -> str:
+    """The first class whose patterns a text has; empty for none."""
+    for name, patterns in rejections.items():
+        if any(re.search(pattern, text) for pattern in patterns):
+            return name
+    return ""
+
+
 def answer_in(text: str) -> dict[str, Any] | None:
     """The last line that is a JSON object."""
     for line in reversed(text.splitlines()):
@@ -56,3 +86,27 @@ def answer_in(text: str) -> dict[str, Any] | None:
             if isinstance(value, dict):
                 return value
     return None
+
+
+def looks_first(template: Mapping[str, Any]) -> bool:
+    """Must a worker look for a task before it can claim one?"""
+    return "pick" in template and not template["pick"]["claims"]
+
+
+def unnamed(template: Mapping[str, Any]) -> Mapping[str, Any]:
+    """How a claim that names no task is spoken."""
+    pick = template.get("pick")
+    return {**template, **pick, "optional": {}} if pick is not None else template
+
+
+def shown(
+    template: Mapping[str, Any], code: int | None, stdout: str, stderr: str
+) -> dict[str, Any] | None:
+    """What a look for a free task has answered, or a claim that took one itself; None: nobody knows."""
+    said = answered({**unnamed(template), "answer": ""}, code, stdout, stderr)
+    if said is None or not said["ok"]:
+        return said
+    found = re.search(template["pick"]["answer"], stdout)
+    if found is None:
+        return {"ok": False, "error": "nothing_to_claim"}
+    return {"ok": True, "task": found["task"]}

@@ -90,10 +90,15 @@ class Meaning:
     """Who claims what it holds already is told so."""
     batches: bool = True
     """A batch is added as a whole, or not at all."""
+    claims_exclude: bool = True
+    """A task that is held or over is not claimed."""
+    owner_speaks: bool = True
+    """Only its owner completes or releases a task."""
 
     def allows(self, operation: str) -> bool:
         """Does the board mean more by this command than others do?"""
         wider = {"cancel": self.cancels_failed, "claim": self.owner_reclaims}
+        wider |= dict.fromkeys(("start", "complete", "fail", "release"), not self.owner_speaks)
         return wider.get(operation, False)
 
 
@@ -158,6 +163,7 @@ class BoardModel:
             invoked=entry.invoked if timed and entry.operation == "claim" else 0.0,
             latest=(math.inf if entry.returned is None else entry.returned) if timed else 0.0,
             wider=self.meaning.allows(entry.operation),
+            edits=not self.meaning.claims_exclude,
         )
 
     def reads_only(self, action: Action) -> bool:
@@ -205,7 +211,7 @@ _LEFT_OUT = {
     "add": "a refused add without an id names no task",
     "add-batch": "a refused batch adds nothing",
     "recover": "a refused recover changes nothing",
-    "list": "a list without an answer shows nothing",
+    "list": "a list without rows shows nothing",
 }
 _ABOUT_NO_TASK = (
     *("init", "heartbeat", "checkpoint", "elect", "renew", "step-down", "write-as-leader"),
@@ -257,8 +263,8 @@ class _Partition:
             self._batch(entry)
         elif operation == "add-batch" and not self.batches:  # it may have come half-way
             self._batch(replace(entry, answer=None, returned=None))
-        elif operation == "list" and not refused(entry.answer) and entry.returned is not None:
-            self.lists.append((entry, _rows(entry.answer)))
+        elif operation == "list" and (rows := _rows(entry)) is not None:
+            self.lists.append((entry, rows))
         elif operation == "recover" and not refused(entry.answer) and entry.returned is not None:
             for key in _recovered(entry.answer):
                 self._add(key, entry)
@@ -325,8 +331,10 @@ def _recovered(answer: object) -> list[str]:
     return found
 
 
-def _rows(answer: object) -> Mapping[str, object]:
-    """The rows of a list by task."""
+def _rows(entry: Entry) -> Mapping[str, object] | None:
+    """The rows of a list by task; None: it was refused, or answered in words."""
+    answer = entry.answer
     rows = answer.get("tasks") if isinstance(answer, Mapping) else None
-    listed = rows if isinstance(rows, list | tuple) else ()
-    return {str(row.get("id")): row for row in listed if isinstance(row, Mapping)}
+    if refused(answer) or entry.returned is None or not isinstance(rows, list | tuple):
+        return None
+    return {str(row.get("id")): row for row in rows if isinstance(row, Mapping)}

@@ -57,6 +57,8 @@ class TaskAction(NamedTuple):
     latest: float = 0.0
     wider: bool = False
     """The board means more by this command than others do: `board.Meaning` says what."""
+    edits: bool = False
+    """A claim takes whatever it names."""
 
 
 def with_silent(tasks: Iterable[Task]) -> frozenset[Task]:
@@ -111,6 +113,9 @@ def _same_epoch(task: Task, epoch: int) -> bool:
 
 
 def _holds(task: Task, action: TaskAction) -> bool:
+    """May this worker speak for the task? Where anybody may, `wider` says so."""
+    if action.wider and task.status != "absent":
+        return True
     if task.status not in HELD or task.owner != action.worker:
         return False
     return action.epoch is None or _same_epoch(task, action.epoch)
@@ -126,7 +131,7 @@ def _add(task: Task, action: TaskAction) -> tuple[Task, ...]:
 def _claim(task: Task, action: TaskAction) -> tuple[Task, ...]:
     if action.wider and task.status in HELD and task.owner == action.worker:
         return (task,)  # its owner was told so again
-    if task.status != "available":
+    if task.status != "available" and not (action.edits and task.status != "absent"):
         return ()
     if action.epoch is not None and action.epoch <= task.epoch:
         return ()  # a fencing number that does not grow protects nobody
@@ -142,7 +147,7 @@ def _claim(task: Task, action: TaskAction) -> tuple[Task, ...]:
 
 
 def _start(task: Task, action: TaskAction) -> tuple[Task, ...]:
-    if not _holds(task, action) or task.status != "claimed":
+    if not _holds(task, action) or (task.status != "claimed" and not action.wider):
         return ()
     return (_seen(task, action)._replace(status="in_progress"),)
 

@@ -99,6 +99,17 @@ def status_of(row: Row, name: str, words: Mapping[str, str], rules: Sequence[Sta
     return words.get(spoken, spoken)
 
 
+def field_of(row: Row, name: str) -> Any:
+    """A field of a record; `depends.id`: of the record in it, or of each record of a list."""
+    if name in row or "." not in name:
+        return row.get(name)
+    first, _, rest = name.partition(".")
+    inner = row.get(first)
+    if isinstance(inner, list):
+        return [field_of(one, rest) for one in inner if isinstance(one, Mapping)]
+    return field_of(inner, rest) if isinstance(inner, Mapping) else None
+
+
 def listed(value: Any) -> tuple[str, ...]:
     """Several names in one field: a list, a list as JSON, or words with commas between them."""
     if isinstance(value, str):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fnmatch
 import json
+import re
 import sqlite3
 import time
 from collections.abc import Callable, Mapping
@@ -15,10 +16,14 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
 from mutiny.probes.records import Raw
 from mutiny.system.files import BoxPath, UnsafeFile
 
 MOST_FILES = 10_000
+FRONT_MATTER = re.compile(r"---\r?\n(?P<table>.*?)^---\s*$", re.DOTALL | re.MULTILINE)
 QUERY_LIMIT_S = 5.0
 TORN_READS = 20
 TORN_PAUSE_S = 0.01
@@ -45,9 +50,26 @@ def json_file(path: BoxPath) -> Raw:
         return Raw(error=f"not valid JSON: {error}", text=text)
 
 
-def json_files(root: BoxPath, pattern: str) -> Raw:
-    """Every JSON file below a directory whose relative name fits a pattern; each is a record, named by its
-    own file unless it says otherwise.
+def front_matter(path: BoxPath) -> Raw:
+    """The table between lines of dashes with which a Markdown file begins; without one it is no record."""
+    try:
+        text = path.read_text(errors="replace")
+    except FileNotFoundError:
+        return Raw(exists=False)
+    found = FRONT_MATTER.match(text)
+    if found is None:
+        return Raw(exists=False, text=text)
+    try:
+        data = YAML(typ="safe", pure=True).load(found["table"])
+    except YAMLError:
+        return Raw(exists=False, text=text)
+    return Raw(data=data if isinstance(data, dict) else {}, text=text)
+
+
+def record_files(root: BoxPath, pattern: str) -> Raw:
+    """Every file below a directory whose relative name fits a pattern; each is a record, named by its
+    own file unless it says otherwise: JSON, or the front matter of Markdown. What has none is no record:
+    programs pass over it, too.
     """
     if not root.is_dir():
         return Raw(exists=False)
@@ -56,7 +78,9 @@ def json_files(root: BoxPath, pattern: str) -> Raw:
         if count >= MOST_FILES:
             return Raw(error=f"more than {MOST_FILES} files below {root.name}")
         if fnmatch.fnmatch("/".join(path.parts[len(root.parts) :]), pattern):
-            raw = json_file(path)
+            raw = front_matter(path) if path.name.endswith(".md") else json_file(path)
+            if not raw.exists:
+                continue
             if raw.error is not None or not isinstance(raw.data, dict):
                 return Raw(error=f"{path.name}: {raw.error or 'no JSON object'}", text=raw.text)
             rows.append({"name": path.name.rpartition(".")[0], **raw.data})

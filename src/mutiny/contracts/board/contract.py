@@ -98,7 +98,10 @@ class BoardContract(ContractBase[BoardModel, BoardObservation]):
         """What follows a sweep's point: the board comes back, and serves the command that was broken and
         the next one of its kind.
         """
-        again = (broken,) if isinstance(broken, _TRIED_AGAIN) else ()
+        # Where the board gives the ids, adding again makes another task, and nobody knows of how many.
+        adds = isinstance(broken, operations.AddTask | operations.AddBatch)
+        fresh = adds and not self.profile.names_new_tasks
+        again = (broken,) if isinstance(broken, _TRIED_AGAIN) and not fresh else ()
         serving: tuple[Operation, ...] = (
             operations.List(),
             operations.Recover(),

@@ -59,7 +59,7 @@ def no_crash(check: Check) -> Iterable[Violation]:
 
 
 def add_kept(check: Check) -> Iterable[Violation]:
-    """Every task that was acknowledged is there."""
+    """Every task that was acknowledged is there, and can be told from the others."""
     if check.seen.tasks is None or check.gave((op.Restore, op.Repair)):
         return
     batch = check.inner.named if isinstance(check.inner, op.AddBatch) else {}
@@ -68,6 +68,14 @@ def add_kept(check: Check) -> Iterable[Violation]:
             name in batch and set(batch) & set(check.seen.tasks)
         ):
             yield _found("add_kept", name, f"Task {name} was added but is not there.")
+    known: dict[str, str] = {}
+    for name, view in check.seen.tasks.items():
+        other = None if view.own is None else known.setdefault(view.own, name)
+        if other not in (None, name):
+            text = (
+                f"Tasks {other} and {name} have one id, {view.own}: only one of them can be named."
+            )
+            yield _found("add_kept", name, text)
 
 
 def nothing_invented(check: Check) -> Iterable[Violation]:

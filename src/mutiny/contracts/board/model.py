@@ -307,7 +307,8 @@ class BoardModel(ModelBase):
         profile, figures = self.profile, self.profile.figures
         if view.status in HELD:
             finishes = view.owner in self._hands(seen)
-            return profile.leases and not finishes and figures.lease_s > LONGEST_WAIT_S
+            long = profile.leases and figures.lease_s > LONGEST_WAIT_S
+            return not finishes and (long or profile.keeps_claims)
         if view.status == "available" and figures.longest_rest_s > LONGEST_WAIT_S:
             mine = self.tasks.get(view.id)
             retried = profile.retry_rests and mine is not None and mine.rest is not None

@@ -23,6 +23,8 @@ class TaskView:
     completions: int | None = None
     output: str | None = None
     reason: str | None = None
+    own: str | None = None
+    """The board's own name of the task, where that is another one."""
     unchanged_s: float = 0.0
     """For how long status, owner and epoch have been seen like this."""
 

@@ -15,6 +15,7 @@ from mutiny.contracts.board import leaders
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.limits import breaker_outcomes, fails, pays, succeeds
 from mutiny.contracts.board.model import BoardModel, BoardOutcome
+from mutiny.contracts.board.profile import BoardProfile
 from mutiny.contracts.board.tasks import (
     Task,
     Tasks,
@@ -42,7 +43,8 @@ def outcomes(model: BoardModel, operation: Operation, when: Span) -> tuple[Board
     """All right outcomes of one command."""
     found = _served(model, operation, when)
     if model.damaged and not isinstance(operation, op.Repair | op.Up | op.Down):
-        found = (*found, no(model, "the state was damaged", "unreadable"))
+        # A board whose file is gone may say so; only an empty board it may not be.
+        found = (*found, no(model, "the state was damaged", "unreadable", "not_initialised"))
     if model.brings_server:
         found = (*found, no(model, "another command's server is there", "server_running", "busy"))
     return found
@@ -300,7 +302,7 @@ def _claim(model: BoardModel, operation: op.Claim, when: Span) -> Iterable[Board
 
 def _taken(model: BoardModel, worker: str, task: Task, when: Span) -> BoardOutcome:
     claimed = replace(task, status="claimed", owner=worker, epoch=task.epoch + 1, rest=None)
-    after = model.with_task(claimed).spoke(worker, when, sure=True)
+    after = _settled(model.with_task(claimed)).spoke(worker, when, sure=True)
     if model.profile.breaker and after.breaker.opened is not None:
         probes = after.breaker.probes | {task.id}
         after = replace(after, breaker=replace(after.breaker, probes=probes))
@@ -309,13 +311,27 @@ def _taken(model: BoardModel, worker: str, task: Task, when: Span) -> BoardOutco
 
 def _take_best(model: BoardModel, operation: op.Claim, when: Span) -> Iterable[BoardOutcome]:
     free = [task for task in model.tasks.values() if task.status == "available"]
+    sure: Task | None = None
     for task in sorted(free, key=lambda one: (one.priority, one.order)):
+        if sure is not None and not _as_good(model.profile, sure, task):
+            break
         rested = model.rested(task, when)
         if rested is not False:
             yield _taken(model, operation.worker, task, when)
         if rested:
-            return
-    yield no(model, "no task is available", "nothing_to_claim")
+            sure = sure or task
+    if sure is None:
+        yield no(model, "no task is available", "nothing_to_claim")
+    if not model.profile.claims_exclude:  # somebody else may have taken what the worker was shown
+        held = (task for task in model.tasks.values() if task.held)
+        yield from (_taken(model, operation.worker, task, when) for task in held)
+
+
+def _as_good(profile: BoardProfile, first: Task, other: Task) -> bool:
+    """May the board give this task out, too, instead of the first in order?"""
+    if profile.picks == "any":
+        return True
+    return profile.picks == "urgent" and first.priority == other.priority
 
 
 def _take_named(
@@ -325,6 +341,8 @@ def _take_named(
     if task is None:
         yield _unknown(model, name)
         return
+    if not model.profile.claims_exclude and task.status != "available":
+        yield _taken(model, operation.worker, task, when)
     if task.status == "blocked":
         yield no(model, f"task {name} is blocked", "dependencies_open", "task_not_available")
         return
@@ -374,11 +392,21 @@ def _by_owner(done: Done, why: str, statuses: tuple[str, ...] = op.HELD) -> Row:
         # A board may or may not take any word of a worker for a sign of life.
         model = model.spoke(operation.worker, when, sure=False)
         task = _owned(model, operation, statuses)
+        known = model.tasks.get(operation.task)
+        if isinstance(task, Outcome) and known is not None and not model.profile.owner_speaks:
+            said = ok(done(model, known, operation, when), "whoever says so may", known.id)
+            return (said,) if known.status in statuses else (said, _not_ready(task, known))
         if isinstance(task, Outcome):
             return (task,)
         return (ok(done(model, task, operation, when), why, task.id),)
 
     return row
+
+
+def _not_ready(refusal: BoardOutcome, task: Task) -> BoardOutcome:
+    """Nobody holds it: a board may still say so, or that it waits for others."""
+    waits = {"dependencies_open"} if task.status == "blocked" else set[str]()
+    return replace(refusal, refusals=refusal.refusals | waits)
 
 
 def _begun(model: BoardModel, task: Task, operation: op.Start, when: Span) -> BoardModel:

@@ -96,6 +96,17 @@ class BoardProfile(TargetProfile):
     """Whoever comes first makes the board: a command before `Init` may be served like any other."""
     owner_reclaims: bool = False
     """Who claims what it holds already is told so, instead of being refused."""
+    picks: str = "oldest"
+    """What a claim that names no task gets: the `oldest` of the most urgent, any `urgent` one, or `any`."""
+    claims_exclude: bool = True
+    """What is held or over cannot be claimed. False: a claim is an edit that takes whatever it names."""
+    owner_speaks: bool = True
+    """Only its owner completes or releases a task. False: whoever says so has done it."""
+
+    @property
+    def keeps_claims(self) -> bool:
+        """Nothing is ever returned, and nobody promised that it would be."""
+        return not self.leases and "board.no_stuck_claim" in self.not_applicable
 
     @property
     def time_to_pass_s(self) -> float:
@@ -111,4 +122,4 @@ class BoardProfile(TargetProfile):
         figures = self.figures
         rests = self.retry_rests and figures.longest_rest_s > LONGEST_WAIT_S
         held = self.leases and figures.lease_s > LONGEST_WAIT_S
-        return not (rests or held or self.dependants_wait)
+        return not (rests or held or self.dependants_wait or self.keeps_claims)

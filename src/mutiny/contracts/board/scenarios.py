@@ -518,6 +518,9 @@ LONGEST_LEASE_S = 90.0
 
 
 def _soon_over(profile: BoardProfile, name: str) -> bool:
+    """Does a lease run out within a run? Where nothing runs out by intention there is nothing to see."""
+    if not profile.leases:
+        return not profile.keeps_claims
     longest_s = LONGEST_LEASE_S if name in _ONE_LEASE else LONGEST_WAIT_S
     return profile.figures.lease_s <= longest_s
 
@@ -536,7 +539,7 @@ def scenarios_of(profile: BoardProfile) -> Mapping[str, Sequence]:
         for name, sequence in listed.items()
         if (profile.works or name not in (NEEDS_FILES if profile.server else NEEDS_SERVER))
         and (profile.breaker or name not in _NEEDS_BREAKER)
-        and (name not in _NEEDS_LEASE or not profile.leases or _soon_over(profile, name))
+        and (name not in _NEEDS_LEASE or _soon_over(profile, name))
         and name not in profile.skips
     }
     return {name: one.sequence for name, one in found.items() if not one.nothing_left}

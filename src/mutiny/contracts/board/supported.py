@@ -7,7 +7,9 @@ from dataclasses import replace
 from functools import partial
 
 from mutiny.contracts.board import operations as op
+from mutiny.contracts.board.model import BoardModel
 from mutiny.contracts.board.profile import LONGEST_WAIT_S, BoardProfile
+from mutiny.contracts.board.symbolic import Walk
 from mutiny.kit.experiment import VerifySentence
 from mutiny.kit.faults import DamageFile
 from mutiny.kit.operations import ExpectError, disturbs
@@ -46,7 +48,14 @@ def _has_words(profile: BoardProfile, part: Operation) -> bool:
         return _shows(profile, part.sentence.lower())
     if isinstance(part, ExpectError) and isinstance(part.inner, op.AddBatch):
         return profile.batches
-    return True
+    return not (isinstance(part, ExpectError) and _serves_anyway(profile, part.inner))
+
+
+def _serves_anyway(profile: BoardProfile, command: Operation) -> bool:
+    """Is that right to be served by this board which others refuse?"""
+    if isinstance(command, op.Claim):
+        return command.task is not None and not profile.claims_exclude
+    return isinstance(command, op.OwnerCommand) and not profile.owner_speaks
 
 
 def _shows(profile: BoardProfile, sentence: str) -> bool:
@@ -62,6 +71,8 @@ def _instead(operation: Operation) -> Operation | None:
     """An unnamed claim for a named one: whatever it gets, the model knows. Of what does not come to its end
     within a run, only what is due is waited for.
     """
+    if isinstance(operation, ExpectError):
+        return operation.inner  # whether it is to be refused the model knows
     if isinstance(operation, op.WaitForSettled):
         return op.Settle(operation.timeout_seconds)
     if isinstance(operation, op.Claim) and operation.task is not None:
@@ -69,8 +80,24 @@ def _instead(operation: Operation) -> Operation | None:
     return None
 
 
+def _named(profile: BoardProfile, sequence: Sequence[Operation]) -> list[Operation]:
+    """Where claims may get any of several tasks, a sequence names the one that it is about."""
+    if profile.picks == "oldest" or not profile.names_tasks:
+        return list(sequence)
+    walk = Walk(BoardModel(replace(profile, picks="oldest")))
+    made: list[Operation] = []
+    for operation in sequence:
+        if isinstance(operation, op.Claim) and operation.task is None:
+            found = walk.first_choice(operation)
+            operation = operation if found is None else replace(operation, task=found)
+        walk.apply(operation)
+        made.append(operation)
+    return made
+
+
 def fit(profile: BoardProfile, sequence: Sequence[Operation]) -> Fitted:
     """A sequence as this board can be told it."""
+    sequence = _named(profile, sequence)
     again = set() if profile.names_new_tasks else _added_again(sequence)
     returned = profile.leases and profile.all_settles
     lost = any(disturbs(part) for item in sequence for part in walk(item)) and not returned

@@ -91,6 +91,11 @@ class Walk:
             after = learn(after, operation, _answer(after, operation, taken.task))
         self.model = after.acknowledged(self.model)
 
+    def first_choice(self, claim: op.Claim) -> str | None:
+        """The task that a claim gets, when nothing but order decides."""
+        right = outcomes(self.model, claim, self.moment)
+        return next((outcome.task for outcome in right if outcome.success), None)
+
     def served(self, command: Operation) -> bool | None:
         """Is a command sure to be served (True), or sure to be refused (False), at whatever pace?"""
         ways = {outcome.success for outcome in outcomes(self.model, command, ANYTIME)}

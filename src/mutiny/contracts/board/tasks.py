@@ -89,13 +89,16 @@ def number_used(known: tuple[int, ...], *, stale: bool) -> int | None:
 
 
 def settle_dependants(tasks: Tasks, profile: BoardProfile) -> Tasks:
-    """Blocked tasks whose dependencies are decided: available, or failed for good."""
+    """Blocked tasks whose dependencies are decided: available, or failed for good. Where what is done can
+    be taken up again, what waits for it is blocked again.
+    """
+    waiting = ("blocked",) if profile.claims_exclude else ("blocked", "available")
     after = dict(tasks)
     moved = True
     while moved:
         moved = False
         for name, task in after.items():
-            due = task.status == "blocked"
+            due = task.status in waiting
             status = due_status(after, task, profile) if due else task.status
             if status != task.status:
                 after[name] = replace(task, status=status)

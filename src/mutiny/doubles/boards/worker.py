@@ -19,10 +19,12 @@ from typing import Any
 
 sys.path.insert(0, os.path.abspath(os.path.join(os.path.dirname(__file__), *[".."] * 3)))
 
-from mutiny.doubles.speech import answer_in, spoken
+from mutiny.doubles.speech import answer_in, answered, looks_first, shown, spoken, unnamed
 
 IDLE_S = 0.1
 """Pause after a claim that got nothing."""
+MOST_LOOKS = 8
+"""So often a worker looks for a task, when others are always faster; then it rests."""
 
 
 class Stopped(Exception):
@@ -57,10 +59,29 @@ class Worker:
         values = {**self._values, "worker": self.name, **arguments}
         known = {key: value for key, value in arguments.items() if value is not None}
         asked = {"worker": self.name, **known}
-        argv = spoken(self._commands[operation], values)
+        template = self._commands[operation]
+        free = operation == "claim" and arguments.get("task") is None
+        argv = spoken(unnamed(template) if free else template, values)
         self._note("invoke", operation, arguments=asked, time=time.monotonic())
+        done = self._run(argv)
+        if done is None:
+            self._note("info", operation, time=time.monotonic())
+            return {"ok": False, "error": "no_answer"}
+        returned = time.monotonic()
+        answer = _heard(template, done, free=free)
+        if answer is None or done.returncode < 0 or answer.get("happened") == "unknown":
+            self._note("info", operation, time=returned)
+            return {"ok": False, "error": "no_answer"}
+        if "unable" in answer or answer.get("error") in ("system", "server_down", "no_space"):
+            self._note("fail", operation, time=returned)  # it has not happened, and tells nothing
+            return answer
+        self._note("ok" if answer.get("ok") else "fail", operation, answer=answer, time=returned)
+        return answer
+
+    def _run(self, argv: list[str]) -> subprocess.CompletedProcess[bytes] | None:
+        """One command line of the board; None when it did not end in time."""
         try:
-            done = subprocess.run(
+            return subprocess.run(
                 argv,
                 env=self._environment,
                 stdin=subprocess.DEVNULL,
@@ -69,17 +90,22 @@ class Worker:
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            self._note("info", operation, time=time.monotonic())
-            return {"ok": False, "error": "no_answer"}
-        returned = time.monotonic()
-        answer = answer_in(done.stdout.decode("utf-8", "replace"))
-        if answer is None or done.returncode < 0 or answer.get("happened") == "unknown":
-            self._note("info", operation, time=returned)
-            return {"ok": False, "error": "no_answer"}
-        if "unable" in answer or answer.get("error") in ("system", "server_down", "no_space"):
-            self._note("fail", operation, time=returned)  # it has not happened, and tells nothing
-            return answer
-        self._note("ok" if answer.get("ok") else "fail", operation, answer=answer, time=returned)
+            return None
+
+    def _claim(self) -> dict[str, Any]:
+        """Take what is free; where a claim must name it, look first, and again when others were faster."""
+        template = self._commands["claim"]
+        if not looks_first(template):
+            return self.say("claim")
+        answer: dict[str, Any] = {"ok": False, "error": "nothing_to_claim"}
+        for _ in range(MOST_LOOKS):
+            done = self._run(spoken(unnamed(template), {**self._values, "worker": self.name}))
+            free = None if done is None else shown(template, *_texts(done))
+            if free is None or not free["ok"]:
+                return answer
+            answer = self.say("claim", task=free["task"])
+            if answer.get("ok") or answer.get("error") == "no_answer":
+                return {**answer, "task": free["task"]}
         return answer
 
     def _work(self, seconds: float, *, beats: bool) -> None:
@@ -97,7 +123,7 @@ class Worker:
         while not self.stopping:
             if self.behaviour == "stranger":
                 self._interfere()
-            answer = self.say("claim")
+            answer = self._claim()
             if not answer.get("ok"):
                 self._rest()
                 continue
@@ -132,6 +158,22 @@ class Worker:
             if task.get("owner") not in (None, self.name) and task.get("status") != "done":
                 self.say("complete", task=task["id"], epoch=task.get("epoch"))
                 return
+
+
+def _texts(done: subprocess.CompletedProcess[bytes]) -> tuple[int, str, str]:
+    stdout, stderr = (text.decode("utf-8", "replace") for text in (done.stdout, done.stderr))
+    return done.returncode, stdout, stderr
+
+
+def _heard(
+    template: dict[str, Any], done: subprocess.CompletedProcess[bytes], *, free: bool
+) -> dict[str, Any] | None:
+    """The answer, in whatever form the board gives it."""
+    if free and "pick" in template:
+        return shown(template, *_texts(done))
+    if "rejections" in template:
+        return answered(template, *_texts(done))
+    return answer_in(done.stdout.decode("utf-8", "replace"))
 
 
 def main(path: str) -> int:

@@ -49,6 +49,8 @@ class History:
         self.complete = True
         """False when the board had a life before this history."""
         self._cut: float | None = None
+        self.names: Mapping[str, str] = {}
+        """The board's own name of a task -> ours, where workers only know its own."""
 
     def begin(self, process: str, operation: str, arguments: Mapping[str, object]) -> Begun:
         """A command is about to be given."""
@@ -85,9 +87,17 @@ class History:
         for path in others:
             lines = path.read_text(errors="replace", limit=LONGEST).splitlines()
             whole = [line for line in lines if _is_whole(line)]
-            found += parse_history(whole, where=str(path))
+            found += (self._ours(one) for one in parse_history(whole, where=str(path)))
         found.sort(key=lambda entry: entry.invoked)
         return found
+
+    def _ours(self, entry: Entry) -> Entry:
+        """What a worker wrote down, with our names of the tasks."""
+        if not self.names:
+            return entry
+        answer = entry.answer
+        told = _renamed(answer, self.names) if isinstance(answer, Mapping) else answer
+        return replace(entry, arguments=_renamed(entry.arguments, self.names), answer=told)
 
     def write(self, others: Sequence[BoxPath]) -> None:
         """Keep it in the run directory, as far as it can be read."""
@@ -122,6 +132,11 @@ class History:
         return told
 
 
+def _renamed(said: Mapping[str, object], names: Mapping[str, str]) -> dict[str, object]:
+    own = said.get("task")
+    return {**said, "task": names.get(own, own)} if isinstance(own, str) else dict(said)
+
+
 def _is_whole(line: str) -> bool:
     try:
         return isinstance(json.loads(line), dict)
@@ -144,6 +159,8 @@ def model_for(entries: Sequence[Entry], profile: BoardProfile) -> BoardModel:
             cancels_failed=profile.cancels_failed,
             owner_reclaims=profile.owner_reclaims,
             batches=profile.batches,
+            claims_exclude=profile.claims_exclude,
+            owner_speaks=profile.owner_speaks,
         ),
     )
 

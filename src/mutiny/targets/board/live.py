@@ -33,6 +33,7 @@ from mutiny.system.files import BoxPath
 from mutiny.targets.board.agents import Agents
 from mutiny.targets.board.history import Begun, History
 from mutiny.targets.board.load import Loads
+from mutiny.targets.board.naming import Names
 from mutiny.targets.board.observer import BoardObserver
 from mutiny.targets.board.server import Server
 from mutiny.targets.board.spawned import SpawnedWorkers
@@ -49,6 +50,8 @@ _NAMES = ("worker", "task", "node", "name")
 """Arguments that the history tells."""
 LONG_TEXT = 1000
 """Longer texts go through a file."""
+MOST_LOOKS = 8
+"""So often a claim looks for a task, when others are always faster."""
 LONG_ARGUMENT = 100_000
 """The kernel takes no argument of more than 128 KiB."""
 
@@ -67,8 +70,9 @@ class BoardLive(LiveTarget):
         self._leases: set[float] = set()
         self._epochs: dict[tuple[str, str], tuple[int, ...]] = {}
         self._tokens: dict[str, tuple[int, ...]] = {}
-        self._names: dict[str, str] = {}
-        """Our name of a task -> the board's own, where it gives its own."""
+        self._names = Names()
+        self._picked: dict[str, str] = {}
+        """What a worker was shown before a claim that the system-call engine runs."""
         self._texts = 0
         self.changes = Changes(self.roots)
         self.history = History(directory.parent / "history.jsonl")
@@ -127,6 +131,10 @@ class BoardLive(LiveTarget):
         seen = self.observer.observe(
             servers=servers, living=living, serving=servers is None or servers > 0
         )
+        for view in (seen.tasks or {}).values():
+            if view.own is not None:
+                self._names.learn(view.id, view.own)
+        self.history.names = self._names.by_own()
         if self.injured and self.spec.state.file:
             self.fault_runner.keep_copy("state", self.state_file())
         return replace(seen, agents=runs, pace=self.pacing.now())
@@ -185,6 +193,11 @@ class BoardLive(LiveTarget):
 
     def command(self, operation: Operation, context: StepContext) -> OperationResult:
         """Say one command and hear its answer."""
+        if self._must_look(operation):
+            assert isinstance(operation, op.Claim)
+            return self._claim_shown(operation, context)
+        if isinstance(operation, op.AddBatch) and "add_batch" not in self.spec.commands:
+            return self._one_by_one(operation, context)
         spoken = self._spoken(operation)
         if isinstance(spoken, OperationResult):
             return spoken
@@ -194,7 +207,61 @@ class BoardLive(LiveTarget):
         said = finished.details.get("answer")
         if isinstance(said, Mapping) and "unable" in said:  # the driver has no words for it
             return unable(f"target {self.spec.name}: {said['unable']}")
+        if isinstance(operation, op.AddTask) and answer_of(finished, self.spec.words).ok:
+            return self._made_waiting(operation, finished)
         return finished
+
+    def _must_look(self, operation: Operation) -> bool:
+        """Does a claim have to name a task that it does not name?"""
+        pick = self.spec.pick
+        free = isinstance(operation, op.Claim) and operation.task is None
+        return free and pick is not None and not pick.claims
+
+    def _claim_shown(self, operation: op.Claim, context: StepContext) -> OperationResult:
+        """Claim what the board shows as free, and look again when somebody else was faster."""
+        refused: OperationResult | None = None
+        for _ in range(MOST_LOOKS):
+            looked = self._look_for_task(operation.worker)
+            if isinstance(looked, OperationResult):
+                return looked
+            refused = self.command(replace(operation, task=looked), context)
+            if refused.exit_code is None or answer_of(refused, self.spec.words).ok:
+                return refused
+        assert refused is not None
+        return refused
+
+    def _look_for_task(self, worker: str) -> str | OperationResult:
+        """Our name of a task that the board shows as free; or that there is none."""
+        template = self.spec.template("claim")
+        assert template is not None
+        argv = speech.spoken(speech.unnamed(template), {**self.values, "worker": worker})
+        result = self.look_by(argv)
+        said = speech.shown(template, result.exit_code, result.stdout, result.stderr)
+        if said is None:  # it died of the question, or says something that nobody knows
+            return result
+        if not said["ok"]:
+            return replace(result, details={**result.details, "answer": said})
+        return self._names.ours(str(said["task"]))
+
+    def _one_by_one(self, operation: op.AddBatch, context: StepContext) -> OperationResult:
+        """A board without batches is told one task after the other, up to the first that is refused."""
+        result = OperationResult()
+        for name, depends in (op.split_new_task(text) for text in operation.tasks):
+            result = self.command(op.AddTask(name, depends=depends), context)
+            if result.exit_code is None or not answer_of(result, self.spec.words).ok:
+                break
+        return result
+
+    def _made_waiting(self, operation: op.AddTask, added: OperationResult) -> OperationResult:
+        """A new task waits for others by commands of its own, where `add` cannot say it."""
+        for one in operation.depends if self.spec.depend else ():
+            named = {"task": self._names.own(operation.task), "depends": self._names.own(one)}
+            argv = [speech.fill(word, {**self.values, **named}) for word in self.spec.depend]
+            result = self.run(self.spoken(argv, None))
+            if not result.succeeded:
+                said = (result.stderr or result.stdout).strip()[:200]
+                return unable(f"{operation.task} could not be made to wait for {one}: {said}")
+        return added
 
     def profile(self) -> BoardProfile:
         """The profile with the figures that commands of this run were given; of leases the shortest."""
@@ -221,6 +288,7 @@ class BoardLive(LiveTarget):
         if result is None or result.exit_code is None or result.timed_out:
             self.history.end(begun, {}, heard="unknown")
             return result
+        result = self._understood(operation, result)
         answer = answer_of(result, self.spec.words)
         said: dict[str, object] = {**answer.said, "ok": answer.ok}
         if answer.error:
@@ -236,14 +304,28 @@ class BoardLive(LiveTarget):
             details["answer"] = said
         return replace(result, details=details)
 
+    def _understood(self, operation: Operation, result: OperationResult) -> OperationResult:
+        """What a board has answered in texts, as one says it that answers in JSON."""
+        template = self.spec.template(_COMMAND_OF.get(operation.type, ""))
+        told = "answer" in result.details
+        if not self.spec.texts or template is None or told:
+            return result
+        heard = result.exit_code, result.stdout, result.stderr
+        free = isinstance(operation, op.Claim) and operation.task is None
+        by_itself = free and self.spec.pick is not None and self.spec.pick.claims
+        said = speech.shown(template, *heard) if by_itself else speech.answered(template, *heard)
+        if isinstance(operation, op.Claim) and said is not None and said["ok"]:
+            said.setdefault("task", self._picked.get(operation.worker, operation.task))
+        details = result.details if said is None else {**result.details, "answer": said}
+        return replace(result, details=details)
+
     def _translate(self, operation: Operation, said: dict[str, object]) -> None:
         """A board that names its tasks itself: its names become ours."""
         own = said.get("task")
-        if isinstance(operation, op.AddTask) and own not in (None, operation.task):
-            self._names[operation.task] = str(own)
-        ours = {theirs: mine for mine, theirs in self._names.items()}
-        if ours and isinstance(said.get("task"), str):
-            said["task"] = ours.get(str(said["task"]), said["task"])
+        if isinstance(operation, op.AddTask) and own is not None:
+            self._names.learn(operation.task, str(own))
+        if isinstance(own, str):
+            said["task"] = self._names.ours(own)
 
     def _remember(self, operation: Operation, said: Mapping[str, object]) -> None:
         epoch, token = said.get("epoch"), said.get("token")
@@ -281,8 +363,8 @@ class BoardLive(LiveTarget):
             values |= {
                 "task": operation.task,
                 "description": description_of(operation.task),
-                "priority": operation.priority,
-                "depends": [self._names.get(one, one) for one in operation.depends],
+                "priority": self.spec.priority(operation.priority),
+                "depends": [self._names.own(one) for one in operation.depends],
                 "max_attempts": operation.max_attempts,
                 "payload": self._text_file(payload_of(operation.size)) if operation.size else None,
             }
@@ -304,7 +386,7 @@ class BoardLive(LiveTarget):
         if isinstance(operation, op.WriteAsLeader):
             values["text"] = operation.text
         if isinstance(values.get("task"), str):
-            values["task"] = self._names.get(values["task"], values["task"])
+            values["task"] = self._names.own(values["task"])
         return values
 
     @property
@@ -328,7 +410,9 @@ class BoardLive(LiveTarget):
             return OperationResult(stdout="the board needs no command to be made")
         if template is None or not supported(self.spec.profile, operation):
             return self.lacking(operation)
-        argv = speech.spoken(template, self._operation_values(operation))
+        free = isinstance(operation, op.Claim) and operation.task is None
+        words = speech.unnamed(template) if free else template
+        argv = speech.spoken(words, self._operation_values(operation))
         if self._uses_tools and len(argv[-1]) > LONG_ARGUMENT:
             argv[-1] = f"@{self._filed(argv[-1])}"
         return self.spoken(argv, self.spec.commands[name].timeout_s, common.worker_of(operation))
@@ -352,6 +436,15 @@ class BoardLive(LiveTarget):
         """The command that an operation means, ready for the system-call engine."""
         if self.spec.server is not None:
             self.found_at("{endpoint}")  # the server that the command brings is not there yet
+        if isinstance(operation, op.AddTask) and operation.depends and self.spec.depend:
+            return unable("a new task that waits for others takes several commands")
+        if self._must_look(operation):
+            assert isinstance(operation, op.Claim)
+            looked = self._look_for_task(operation.worker)
+            if isinstance(looked, OperationResult):
+                return looked
+            self._picked[operation.worker] = looked
+            operation = replace(operation, task=looked)
         spoken = self._spoken(operation)
         if isinstance(spoken, OperationResult):
             return spoken if not spoken.succeeded else unable(f"{operation.type} is no command")

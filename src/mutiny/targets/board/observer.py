@@ -16,8 +16,9 @@ from mutiny.contracts.board.operations import List
 from mutiny.kit.answer import Answer, answer_of
 from mutiny.kit.crash import how_it_died
 from mutiny.model.result import OperationResult
-from mutiny.probes.records import Row, listed, rows_of, status_of
+from mutiny.probes.records import Row, field_of, listed, rows_of, status_of
 from mutiny.system.files import BoxPath
+from mutiny.targets.board.naming import as_waiting, ours_among
 from mutiny.targets.board.spec import BoardSpec
 from mutiny.targets.kit.state import read_source, with_known
 
@@ -65,6 +66,7 @@ class BoardObserver:
         self._spec = spec
         self._live = live
         self._names = {key: str(value) for key, value in asdict(spec.state.fields).items()}
+        self._priorities = {word: int(ours) for ours, word in spec.priorities.items()}
         self._since: dict[str, tuple[tuple[object, ...], float]] = {}
         self.was_there = False
         self.trusts_file = True
@@ -97,7 +99,8 @@ class BoardObserver:
 
     def read(self) -> Reading:
         """The tasks, by the source that the target's file declares."""
-        by_source = self._spec.state.probe == "file" and self.trusts_file
+        trusted = self.trusts_file or self._spec.texts  # a list in words says too little
+        by_source = self._spec.state.probe == "file" and trusted
         return self._read_source() if by_source else self._read_list()
 
     def listed(self, answer: Answer) -> dict[str, dict[str, Any]] | None:
@@ -148,7 +151,9 @@ class BoardObserver:
             rows = with_known(state, rows, {})
         except (KeyError, TypeError, ValueError, IndexError) as error:
             return Reading(error=f"there are no {path or 'tasks'!r} in the state: {error}")
-        tasks = {view.id: view for view in (self._task(*item) for item in rows.items())}
+        views = ours_among((self._task(*item) for item in rows.items()), state.names)
+        tasks = {view.id: view for view in views}
+        tasks = as_waiting(tasks) if state.derives_blocked else tasks
         leader = data.get(state.leader) if isinstance(data, Mapping) else None
         leader = leader if isinstance(leader, dict) else {}
         token, node = leader.get("token"), leader.get("node")
@@ -159,15 +164,22 @@ class BoardObserver:
         )
 
     def _task(self, name: str, row: Row) -> TaskView:
-        given: dict[str, Any] = {ours: row.get(theirs) for ours, theirs in self._names.items()}
+        given: dict[str, Any] = {
+            ours: field_of(row, theirs) for ours, theirs in self._names.items()
+        }
         spec = self._spec
         del given["status"]
-        own = given.pop("id")
+        text, own = given.pop("id"), given.pop("own")
         depends = given.pop("depends") or ()
+        if isinstance(given["owner"], list):  # several may be named; without any it is nobody's
+            given["owner"] = ", ".join(map(str, given["owner"])) or None
+        if self._priorities:
+            given["priority"] = self._priorities.get(str(given["priority"]))
         return TaskView(
-            id=name if own is None else str(own),
+            id=name if text is None else str(text),
             status=status_of(row, self._names["status"], spec.statuses, spec.state.rules),
             depends=listed(depends),
+            own=None if own is None else str(own),
             **given,
         )
 

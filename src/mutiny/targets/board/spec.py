@@ -68,6 +68,17 @@ class LinesSpec:
 
 
 @dataclass(frozen=True)
+class PickSpec:
+    """How a worker comes by a task when a claim has to name one: it looks first, and claims what it saw."""
+
+    argv: tuple[Words, ...]
+    answer: Pattern
+    """Regular expression; its group `task` is the task. No match: there is nothing to claim."""
+    claims: bool = False
+    """What it names is claimed by that already."""
+
+
+@dataclass(frozen=True)
 class AgentsSpec:
     """The board starts agents of its own: doubles stand in for them."""
 
@@ -90,6 +101,8 @@ class StateFields:
     completions: str = "completions"
     output: str = "output"
     reason: str = "reason"
+    own: str = ""
+    """The board's own name of a task, where `id` is the text that we gave it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +114,10 @@ class StateSpec(StateSource):
     tasks: str = "tasks"
     """The list in a file and in the board's answer; in other sources it is `list`."""
     leader: str = "leader"
+    names: Pattern = ""
+    """Regular expression of the field `id`; its group `name` is our name of a task; others are left out."""
+    derives_blocked: bool = False
+    """It says nowhere that a task is blocked: one that waits for what is not done is."""
     fields: StateFields = field(default_factory=StateFields)
 
 
@@ -118,6 +135,13 @@ class BoardSpec(TargetFile):
     """The target's class of refusals -> the contract's, where they differ."""
     names: Mapping[str, str] = field(default_factory=dict)
     """The target's name of an answer's field -> the contract's."""
+    texts: bool = False
+    """It answers in texts: exit codes, `answer` patterns and [rejections] say what they mean."""
+    pick: PickSpec | None = None
+    depend: tuple[Words, ...] = ()
+    """Makes {task} wait for {depends}, for each of them after `add`, which cannot say it."""
+    priorities: Mapping[str, str] = field(default_factory=dict)
+    """Our priority -> the board's word for it; others are said as the nearest of these."""
     logs: tuple[Inside, ...] = ()
     profile: BoardProfile = field(default_factory=BoardProfile)
 
@@ -128,6 +152,24 @@ class BoardSpec(TargetFile):
         """How its answers are read."""
         return AnswerWords(self.errors, self.rejections, self.names)
 
+    def template(self, command: str) -> dict[str, object] | None:
+        """How a command is spoken, and how its answer is read."""
+        made = super().template(command)
+        if made is None:
+            return None
+        if self.texts:  # also without any: then every refusal is of no class
+            made["rejections"] = {name: list(each) for name, each in self.rejections.items()}
+        if self.pick is not None and command == "claim":
+            pick = self.pick
+            made["pick"] = {"argv": list(pick.argv), "answer": pick.answer, "claims": pick.claims}
+        return made
+
+    def priority(self, given: int) -> object:
+        """A priority in the board's words."""
+        if not self.priorities:
+            return given
+        return self.priorities[min(self.priorities, key=lambda one: abs(int(one) - given))]
+
     def make_contract(self, agents: str) -> BoardContract:
         """The contract with this target's profile and words."""
         return BoardContract(self.profile, self.words)
@@ -135,10 +177,14 @@ class BoardSpec(TargetFile):
     def make_profile(self) -> BoardProfile:
         """The contract's profile of this target."""
         lacks = self.lacks
+        if not self.profile.batches and "AddBatch" not in self.profile.lacks:
+            lacks = tuple(one for one in lacks if one != "AddBatch")  # one task after the other
         if self.server is None:
             lacks += ("Down", "KillServer", "RestartServer", "StartSecondServer")
         if self.agents is None:
             lacks += ("Behave", "KillAgent", "WaitForAgent")
+        if not self.state.file and not self.state.sqlite:  # no single file that damage could mean
+            lacks += ("CorruptBoard",)
         if "lock" not in self.places:
             lacks += ("HoldBoardLock", "HoldLock")
         if not self.client and not self.parties:  # nobody speaks to it over a network
@@ -154,6 +200,15 @@ class BoardSpec(TargetFile):
             if name not in SETTINGS:
                 yield f"configure.{name}: unknown figure{nearest(name, SETTINGS)}"
         yield from unknown_words("errors", "class of refusals", self.errors, sorted(KNOWN))
+        if self.pick is not None and "(?P<task>" not in self.pick.answer:
+            yield "pick.answer: needs a group (?P<task>...) for the task"
+        if self.state.names and "(?P<name>" not in self.state.names:
+            yield "state.names: needs a group (?P<name>...) for our name of the task"
+        for name in self.priorities:
+            if not name.isdigit():
+                yield f"priorities.{name}: is no number"
+        if self.profile.picks not in ("oldest", "urgent", "any"):
+            yield f"profile.picks: {self.profile.picks!r} is none of oldest, urgent, any"
         if self.profile.works != (self.agents is not None):
             yield "profile.works: must be true with [agents], and only then"
         if self.profile.server != (self.server is not None):

@@ -81,6 +81,10 @@ class CommandSpec:
     tool: str = ""
     arguments: Mapping[str, str] = field(default_factory=dict)
     """The tool's argument -> our value."""
+    answer: Pattern = ""
+    """Regular expression of what it prints; its named groups are the fields of the answer."""
+    refusal: Pattern = ""
+    """Regular expression of a refusal that exits like a success."""
     stdin: Words = ""
     timeout_s: float | None = None
     then: tuple[tuple[Words, ...], ...] = ()
@@ -93,6 +97,7 @@ class CommandSpec:
             "optional": {name: list(group) for name, group in self.optional.items()},
             "tool": self.tool,
             "arguments": dict(self.arguments),
+            **{word: text for word in ("answer", "refusal") if (text := getattr(self, word))},
         }
 
 

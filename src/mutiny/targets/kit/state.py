@@ -1,9 +1,9 @@
 """How a target's records are looked at, as every target file may say it, and who looks.
 
 `[state]` names one source: `file` (JSON), `command` (prints JSON), `sqlite` with `query`, `glob` (a JSON
-file each), `tmux` (a session each) or `worktrees` (of git). `list` is the dotted path of the records in
-it, `key` the field that names one; `known` adds fields that follow from the name, and `rules` derive a
-status that is said nowhere.
+or Markdown file each), `tmux` (a session each) or `worktrees` (of git). `list` is the dotted path of the
+records in it, `key` the field that names one; `known` adds fields that follow from the name, and `rules`
+derive a status that is said nowhere.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mutiny.doubles.speech import fill
 from mutiny.errors import nearest
 from mutiny.model.result import OperationResult
 from mutiny.probes.records import Raw, Row, StatusRule, parse_json
-from mutiny.probes.sources import json_file, json_files, settled, sqlite_rows
+from mutiny.probes.sources import json_file, record_files, settled, sqlite_rows
 from mutiny.system.files import BoxPath
 from mutiny.targets.kit.marks import Inside, Pattern, Words
 
@@ -102,7 +102,7 @@ def read_source(
     if state.source == "glob":
         base, _, rest = state.glob.partition("*")
         root, _, begin = base.rpartition("/")
-        return settled(lambda: json_files(outside(filled(root)), f"{begin}*{rest}"))
+        return settled(lambda: record_files(outside(filled(root)), f"{begin}*{rest}"))
     if state.source == "tmux":
         return _sessions(run(SESSIONS), state.tmux)
     if state.source == "worktrees":

@@ -1,0 +1,197 @@
+"""Boards that answer in words, give ids themselves and know no blocked tasks: how they are read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mutiny.contracts.board import operations as op
+from mutiny.contracts.board.contract import BoardContract
+from mutiny.contracts.board.invariants import Check, add_kept
+from mutiny.contracts.board.model import BoardModel
+from mutiny.contracts.board.observation import BoardObservation, TaskView
+from mutiny.contracts.board.profile import BoardProfile
+from mutiny.contracts.board.tasks import Task
+from mutiny.doubles.speech import answered, looks_first, shown, spoken, unnamed
+from mutiny.errors import FormatError
+from mutiny.history.board import BoardModel as HistoryModel
+from mutiny.history.checker import Limits, Verdict, check
+from mutiny.history.events import Entry
+from mutiny.probes.records import field_of
+from mutiny.probes.sources import record_files
+from mutiny.system.files import BoxPath
+from mutiny.targets.board.naming import Names, as_waiting, ours_among
+from mutiny.targets.board.spec import BoardSpec
+
+ADD = {"argv": ["p", "add"], "answer": r"#(?P<task>\d+)", "rejections": {"busy": ["locked"]}}
+CLAIM = {
+    "argv": ["p", "claim", "{task}"],
+    "rejections": {"task_not_available": ["already claimed"]},
+    "pick": {"argv": ["p", "free"], "answer": r"(?m)^(?P<task>\d+) ", "claims": False},
+}
+
+
+@pytest.mark.parametrize(
+    ("code", "stdout", "stderr", "said"),
+    [
+        (0, "made\n#12 task a\n", "", {"ok": True, "task": "12"}),
+        (1, "", "database is locked", {"ok": False, "error": "busy"}),
+        (1, "", "Traceback: ouch", None),
+        (-9, "#12", "", None),
+        (None, "", "", None),
+    ],
+)
+def test_an_answer_in_words(
+    code: int | None, stdout: str, stderr: str, said: dict[str, Any] | None
+) -> None:
+    heard = answered(ADD, code, stdout, stderr)
+    if said is None:
+        assert heard is None
+    else:
+        assert heard is not None
+        assert {key: heard[key] for key in said} == said
+
+
+def test_an_answer_that_does_not_fit_is_no_answer() -> None:
+    heard = answered(ADD, 0, "all right", "")
+    assert heard is not None
+    assert "not understood" in heard["unable"]
+
+
+def test_a_refusal_that_exits_like_a_success() -> None:
+    template = {**ADD, "refusal": "already done", "rejections": {"wrong_status": ["already"]}}
+    heard = answered(template, 0, "#3 already done", "")
+    assert heard is not None
+    assert (heard["ok"], heard["error"]) == (False, "wrong_status")
+
+
+def test_who_must_name_a_task_looks_first() -> None:
+    assert looks_first(CLAIM)
+    assert not looks_first({**CLAIM, "pick": {**CLAIM["pick"], "claims": True}})  # type: ignore[dict-item]
+    assert spoken(unnamed(CLAIM), {}) == ["p", "free"]
+    assert shown(CLAIM, 0, "ID  Subject\n7   task a\n", "") == {"ok": True, "task": "7"}
+    assert shown(CLAIM, 0, "No tasks found.", "") == {"ok": False, "error": "nothing_to_claim"}
+    assert shown(CLAIM, 1, "", "Traceback") is None
+
+
+def test_tasks_get_our_names_back() -> None:
+    views = [
+        TaskView("task a", "available", own="1"),
+        TaskView("task b", "available", depends=("1",), own="2"),
+        TaskView("notes", "available", own="3"),
+    ]
+    named = {view.id: view for view in ours_among(views, "^task (?P<name>.+)$")}
+    assert set(named) == {"a", "b"}
+    assert named["b"].depends == ("a",)
+    assert [one.status for one in as_waiting(named).values()] == ["available", "blocked"]
+    prefixed = ours_among([TaskView("mu-b", "available", depends=("mu-a",))], "^mu-(?P<name>.+)$")
+    assert prefixed == [TaskView("b", "available", depends=("a",))]
+
+
+def test_names_go_both_ways() -> None:
+    names = Names()
+    names.learn("a", "TASK-1")
+    assert (names.own("a"), names.ours("TASK-1")) == ("TASK-1", "a")
+    assert (names.own("b"), names.ours("TASK-9")) == ("b", "TASK-9")
+
+
+def test_two_tasks_of_one_id_cannot_be_told_apart() -> None:
+    model = BoardModel(
+        BoardProfile(), initialised=True, tasks={name: Task(name) for name in ("a", "b")}
+    )
+
+    def found(*own: str) -> list[str]:
+        views = {
+            name: TaskView(name, "available", own=one) for name, one in zip("ab", own, strict=True)
+        }
+        seen = BoardObservation(tasks=views, absent=False)
+        return [one.message for one in add_kept(Check(model, seen, seen, op.List()))]
+
+    assert found("1", "2") == []
+    assert "one id" in found("1", "1")[0]
+
+
+def test_markdown_with_front_matter_is_a_record(tmp_path: Path) -> None:
+    (tmp_path / "task-1.md").write_text("---\nid: TASK-1\ndependencies:\n  - TASK-2\n---\n\ntext\n")
+    (tmp_path / "torn.md").write_text("---\nid: TASK-3\ntitle: half of")
+    (tmp_path / "odd.md").write_text("---\nid: [\n---\n")
+    (tmp_path / "README.md").write_text("nothing\n")
+    rows = record_files(BoxPath(tmp_path), "*.md").data
+    assert rows == [{"name": "task-1", "id": "TASK-1", "dependencies": ["TASK-2"]}]
+
+
+def test_a_field_of_records_in_a_record() -> None:
+    row = {"depends": [{"id": "a"}, {"id": "b"}], "by": {"name": "w"}, "a.b": 1}
+    assert field_of(row, "depends.id") == ["a", "b"]
+    assert (field_of(row, "by.name"), field_of(row, "a.b"), field_of(row, "x.y")) == ("w", 1, None)
+
+
+def test_a_list_in_words_shows_no_order() -> None:
+    entries = [
+        Entry("p", "add", {"id": "a"}, {"ok": True}, invoked=0.0, returned=0.1),
+        Entry("p", "list", {}, {"ok": True}, invoked=1.0, returned=1.1),
+    ]
+    assert check(entries, HistoryModel(), Limits(seconds=5)).verdict is Verdict.LINEARIZABLE
+
+
+def test_what_got_an_id_of_its_own_is_not_added_again() -> None:
+    broken = op.AddTask("a")
+    for given, again in ((True, True), (False, False)):
+        steps = BoardContract(BoardProfile(names_new_tasks=given)).recovery(
+            broken, world_ended=True
+        )
+        assert (broken in steps) is again
+
+
+FILE = """
+format = 1
+name = "w"
+contract = "board"
+program = "w"
+texts = true
+priorities = { 1 = "high", 9 = "low" }
+[pick]
+argv = ["{program}", "free"]
+answer = '(?P<task>x)'
+[commands]
+add = { argv = ["{program}", "add"] }
+claim = { argv = ["{program}", "claim", "{task}"] }
+complete = { argv = ["{program}", "done"] }
+list = { argv = ["{program}", "list"] }
+[state]
+glob = "{home}/w/*.md"
+[profile]
+batches = false
+"""
+
+
+def test_the_file_of_such_a_board(tmp_path: Path) -> None:
+    path = tmp_path / "w.toml"
+    path.write_text(FILE)
+    spec = BoardSpec.load(path)
+    assert (spec.priority(1), spec.priority(2), spec.priority(5)) == ("high", "high", "high")
+    assert spec.priority(8) == "low"
+    assert "AddBatch" not in spec.profile.lacks, "it is told one task after the other"
+    assert "CorruptBoard" in spec.profile.lacks, "there is no single file"
+    claim = spec.template("claim")
+    assert claim is not None
+    assert "pick" in claim
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "problem"),
+    [
+        ("(?P<task>x)", "x", "pick.answer: needs a group"),
+        ('1 = "high"', 'one = "high"', "priorities.one: is no number"),
+        ("batches = false", 'picks = "best"', "profile.picks: 'best'"),
+        ("[state]", "[state]\nnames = 'x'", "state.names: needs a group"),
+    ],
+)
+def test_what_such_a_file_may_not_say(tmp_path: Path, right: str, wrong: str, problem: str) -> None:
+    path = tmp_path / "w.toml"
+    path.write_text(FILE.replace(right, wrong))
+    with pytest.raises(FormatError) as told:
+        BoardSpec.load(path)
+    assert problem in str(told.value)
