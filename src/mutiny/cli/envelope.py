@@ -54,13 +54,19 @@ def tell(
 
 
 def tell_tried(
-    verb: str, bench: Bench, verdict: Verdict, own: Mapping[str, object], seed: int | None = None
+    verb: str,
+    bench: Bench,
+    verdict: Verdict,
+    own: Mapping[str, object],
+    seed: int | None = None,
+    *,
+    exit_code: int | None = None,
 ) -> None:
-    """Print what came of trying a target."""
+    """Print what came of trying a target; the exit code is that of the verdict, unless a gate failed."""
     plant = bench.target.options.plant
     tell(
         verb,
-        verdict.exit_code,
+        verdict.exit_code if exit_code is None else exit_code,
         own,
         verdict=verdict.value,
         target=bench.target.name,

@@ -40,6 +40,7 @@ class RunOutput(TypedDict):
     left_out: dict[str, str]
     causes: list[Row]
     known: list[Row]
+    times: NotRequired[Row]
 
 
 class ExploreOutput(TypedDict):

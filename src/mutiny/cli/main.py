@@ -53,7 +53,7 @@ Exit codes:
   1  bug found                70  Mutiny itself failed
   2  usage                   130  interrupted (143: terminated)
   3  inconclusive            141  nobody reads the output any more
-  5  a gate of `mutiny accept` failed
+  5  a gate failed: of `mutiny accept`, or slower than `--baseline`
 
 \b
 Begin with:

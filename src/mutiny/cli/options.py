@@ -134,7 +134,7 @@ class Shrinking:
         return Budget(self.minimise_runs, self.minimise_seconds) if self.wanted else None
 
 
-def _gathered(name: str, kind: type[Any], options: Sequence[Callable[[F], F]]) -> Callable[[F], F]:
+def gathered(name: str, kind: type[Any], options: Sequence[Callable[[F], F]]) -> Callable[[F], F]:
     """A decorator: these options, in this order, come to the function as one value."""
     words = [one.name for one in fields(kind)]
 
@@ -151,13 +151,13 @@ def _gathered(name: str, kind: type[Any], options: Sequence[Callable[[F], F]]) -
     return decorate
 
 
-bench_options = _gathered(
+bench_options = gathered(
     "chosen", Chosen, (bin_option, plant_option, isolation_option, runs_option)
 )
 """`--bin`, `--plant`, `--isolation`, `--runs`."""
-target_options = _gathered("chosen", Chosen, _TARGET_OPTIONS)
+target_options = gathered("chosen", Chosen, _TARGET_OPTIONS)
 """`--target`, `--bin`, `--plant`, `--agents`, `--isolation`, `--runs`."""
-minimise_options = _gathered("shrinking", Shrinking, _MINIMISE_OPTIONS)
+minimise_options = gathered("shrinking", Shrinking, _MINIMISE_OPTIONS)
 """`--no-minimise`, `--minimise-runs`, `--minimise-seconds`."""
 
 

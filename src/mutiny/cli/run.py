@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,6 +21,11 @@ from mutiny.cli.options import (
     with_known,
 )
 from mutiny.cli.output import echo
+from mutiny.cli.timed import EXIT_CODE, Timed, timed_options
+
+if TYPE_CHECKING:
+    from mutiny.model.operation import Operation
+    from mutiny.modes.bench import Bench
 
 
 @click.command("run")
@@ -48,6 +53,7 @@ from mutiny.cli.output import echo
     default=None,
     help="Every step, or one line a scenario. Default: steps when there is one scenario.",
 )
+@timed_options
 @known_option
 @junit_option
 @json_option
@@ -61,6 +67,7 @@ def command(
     seed: int | None,
     rounds: int,
     verbose: bool | None,
+    timed: Timed,
     known: Path | None,
     junit: Path | None,
     as_json: bool,
@@ -78,24 +85,21 @@ def command(
       mutiny run --all-scenarios --fail-fast --json
       mutiny run --target llmc --bin ./llmc --all-scenarios
       mutiny run --scenario my_scenario.json --seed 12345 --until-error
+      mutiny run --repeat 3 --save-baseline times.json
+      mutiny run --repeat 3 --baseline times.json
     """
     from mutiny.cli.envelope import tell_tried
     from mutiny.cli.show import Brief, Show
     from mutiny.engine.known import known_as_json
-    from mutiny.modes.scenarios import chosen_scenarios, run_scenarios
-    from mutiny.targets.kit.requirements import left_out, refuse_lacking
+    from mutiny.modes.scenarios import run_scenarios
+    from mutiny.report.junit import skipped
 
     bench = with_known(chosen.bench(budget=shrinking.budget()), known)
-    wanted = chosen_scenarios(bench, scenarios, everything=all_scenarios)
-    for name, operations in wanted.items() if scenarios else ():  # what was named is not left out
-        refuse_lacking(f"scenario {name}", operations, isolation=chosen.isolation)
-    lacking = {} if scenarios else left_out(wanted, chosen.isolation)
-    for name, missing in lacking.items():
-        del wanted[name]
-        echo(f"left out: {name} needs what this machine lacks: {missing}", err=True)
+    before = timed.before(bench.target.name)
+    wanted, lacking = _wanted(bench, scenarios, all_scenarios, chosen.isolation)
     first_seed = choose_seed(seed)
     outcomes: list[dict[str, Any]] = []
-    times = rounds if until_error else 1
+    times = rounds if until_error else timed.repeat
     count = len(wanted) * times
     brief = not as_json and not (count == 1 if verbose is None else verbose)
     total = run_scenarios(
@@ -107,15 +111,34 @@ def command(
         rounds=times,
         collect=outcomes,
     )
-    from mutiny.report.junit import skipped
-
     tell_cases("mutiny run", [*total.cases, *skipped(lacking, bench.target.name)], junit)
+    compared = timed.finish(bench.target.name, total.timings, before, quiet=as_json)
+    late = compared is not None and compared.slower
+    code = total.verdict.exit_code or (EXIT_CODE if late else 0)
     if as_json:
         told = {
             "runs": outcomes,
             "left_out": lacking,
             "causes": total.causes.as_json(),
             "known": known_as_json(total.known),
+            **({} if compared is None else {"times": compared.as_json()}),
         }
-        tell_tried("run", bench, total.verdict, told, first_seed)
-    return total.verdict.exit_code
+        tell_tried("run", bench, total.verdict, told, first_seed, exit_code=code)
+    return code
+
+
+def _wanted(
+    bench: Bench, scenarios: tuple[str, ...], everything: bool, isolation: str | None
+) -> tuple[dict[str, tuple[Operation, ...]], dict[str, str]]:
+    """The scenarios to run; and those that this machine cannot, with what it lacks."""
+    from mutiny.modes.scenarios import chosen_scenarios
+    from mutiny.targets.kit.requirements import left_out, refuse_lacking
+
+    wanted = chosen_scenarios(bench, scenarios, everything=everything)
+    for name, operations in wanted.items() if scenarios else ():  # what was named is not left out
+        refuse_lacking(f"scenario {name}", operations, isolation=isolation)
+    lacking = {} if scenarios else left_out(wanted, isolation)
+    for name, missing in lacking.items():
+        del wanted[name]
+        echo(f"left out: {name} needs what this machine lacks: {missing}", err=True)
+    return wanted, lacking

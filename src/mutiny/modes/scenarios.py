@@ -13,6 +13,7 @@ from mutiny.engine.causes import Causes
 from mutiny.engine.known import Known
 from mutiny.engine.loop import Outcome
 from mutiny.engine.replay import load
+from mutiny.engine.timing import Timings
 from mutiny.errors import UsageError, nearest
 from mutiny.model.operation import Operation
 from mutiny.model.verdict import Verdict, worst
@@ -84,7 +85,7 @@ def run_scenarios(
 ) -> Total:
     """Run them all."""
     cases: list[Case] = []
-    causes, known = Causes(), Counter[Known]()
+    causes, known, timings = Causes(), Counter[Known](), Timings()
     bench = replace(bench, causes=causes)
     rows = ((number, *one) for number in range(rounds) for one in scenarios.items())
     for number, name, operations in rows:
@@ -95,6 +96,7 @@ def run_scenarios(
             lambda one, kind: run_one(bench, one, show, kind or "Scenario"),
         )
         outcome = tried.outcome
+        timings.add(outcome.steps)
         known.update(entry for entry, _ in tried.met)
         record = summary(outcome, bench.target.contract(), name, assignment.seed, outcome.replay)
         collect.append({**record, "directory": str(outcome.directory.path)})
@@ -106,7 +108,7 @@ def run_scenarios(
         if stopping.asked() or (fail_fast and failed):
             break
     show.total(collect, causes, known)
-    return Total(cases, causes, known)
+    return Total(cases, causes, known, timings)
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,8 @@ class Total:
     """Each run by its name; those that ended with a known finding are not among them."""
     causes: Causes
     known: Counter[Known]
+    timings: Timings
+    """What the commands took."""
 
     @property
     def verdict(self) -> Verdict:
