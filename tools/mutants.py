@@ -49,6 +49,8 @@ class Part:
 PARTS = {
     "batch": Part("batch/*.py", ("longboat-batch",)),
     "workers": Part("workers/*.py", ("longboat",)),
+    "spawns": Part("spawns/*.py", ("longboat-spawns",)),
+    "session": Part("session/*.py", ("longboat-session",)),
     "board": Part(
         "board/*.py", ("longboat-board", "longboat-broker", "longboat-crew", "longboat-fleet")
     ),

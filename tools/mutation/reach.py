@@ -64,7 +64,9 @@ def program_of(package: Path, directory: Path) -> Path:
     program = directory / "bin" / "longboat"
     program.parent.mkdir(parents=True)
     program.write_text(
-        f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(directory)!r})\n"
+        # What it starts with `python -m longboat...` is to be the copy, too.
+        f"#!{sys.executable}\nimport os, sys\nsys.path.insert(0, {str(directory)!r})\n"
+        f"os.environ['PYTHONPATH'] = {str(directory)!r}\n"
         f"import longboat\nassert longboat.__file__.startswith({str(directory)!r}), longboat.__file__\n"
         "from longboat.cli import main\nsys.exit(main())\n",
         encoding="utf-8",

@@ -62,10 +62,24 @@ _OPERATIONS = {
     "batch-resume": "Resume",
     "batch-clean": "Clean",
     "batch-set": "SetTaskStatus",
+    "bridge-init": "Init",
+    "bridge-create": "CreateChannel",
+    "bridge-send": "Send",
+    "spawn-register": "Register",
+    "spawn-run": "Spawn",
+    "spawn-stop": "Stop",
+    "spawn-cleanup": "Cleanup",
+    "session-start": "StartSession",
+    "session-checkpoint": "Checkpoint",
+    "session-restore": "Restore",
+    "session-recover": "Recover",
+    "session-stop": "Stop",
     "broker": "Claim",
     "crew": "AddTask",
 }
 """At which operation a sweep breaks a command of longboat."""
+_BEHIND = {"longboat-spawns": "Send", "longboat-session": "Checkpoint"}
+"""What sets to work a program that stays behind its command: a supervisor, an agent."""
 
 
 @dataclass(frozen=True)
@@ -192,7 +206,7 @@ def _sweep(places: Sequence[Reach], changed: str) -> tuple[str, ...] | None:
     """The kind that fits the changed line, at an operation that reaches it."""
     kind = next((kind for kind, pattern in _FITTING if pattern.search(changed)), "crash")
     for place in sorted(places, key=lambda one: one.seconds):
-        operation = _operation(place.command)
+        operation = _operation(place.command) or _BEHIND.get(place.target, "")
         if operation and operation in _types(place.target)[place.scenario]:
             where = ("--target", place.target, "--scenario", place.scenario, "--at", operation)
             more = ("--points", str(SWEPT_POINTS), "--until-bug", "--jobs", "1")

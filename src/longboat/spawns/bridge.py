@@ -118,7 +118,8 @@ def remember(office: Office, channel: str, reader: str, answer: Answer) -> None:
     assert isinstance(messages, list)
     if messages:
         with office.change() as flow:
-            flow.ledger.put_bookmark(reader, flow.ledger.channel(channel), messages[-1]["id"])
+            last = messages[0 if planted("bookmark-of-the-first") else -1]
+            flow.ledger.put_bookmark(reader, flow.ledger.channel(channel), last["id"])
 
 
 def wait_for_human(office: Office, channel: str, after: int, timeout_s: float) -> Answer:

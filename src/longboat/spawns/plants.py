@@ -378,4 +378,20 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "sweep fsync one_mention Send",
         "spawns.messages_kept",
     ),
+    (
+        "progress-not-noted",
+        "What an agent writes into its session is no sign of life for health.",
+        _STATE,
+        _KNOWN,
+        "work_is_no_stall",
+        "spawns.health_true",
+    ),
+    (
+        "bookmark-of-the-first",
+        "A reader's bookmark is set to the first of the messages that it got.",
+        _STATE,
+        _KNOWN,
+        "readers",
+        "spawns.reader_sees_all",
+    ),
 )

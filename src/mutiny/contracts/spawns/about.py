@@ -45,6 +45,7 @@ ABOUT: dict[str, str] = {
     "hangs": "An agent without a session is named by health, and can be stopped.",
     "waits_for_terminal": "An agent that wants a terminal hangs alone.",
     "stalls": "An agent that falls silent is named by health.",
+    "work_is_no_stall": "An agent that works for long, and shows it, is not called stalled.",
     "health_of_the_healthy": "Health names nobody who is well.",
     "killed_sender": "A run outlives the command that started it.",
     "killed_starter": "The same for a detached run.",

@@ -63,6 +63,8 @@ def _may(model: SpawnsModel, seen: SpawnsSeen, run: Run, problem: str) -> bool:
     old = run.started == 0 or seen.at - run.started > limit - SLACK_S
     if problem == "no_session":
         return old and (now is None or not now.session or seen.at - now.session_at < SLACK_S)
+    if problem == "stalled" and now is not None and now.session:
+        return old and seen.at - now.session_at > limit - SLACK_S
     return old
 
 

@@ -157,6 +157,10 @@ class SpawnsJudge(Judge[SpawnsModel, SpawnsSeen]):
         missed = [number for number in due if number not in got]
         if missed:
             yield "reader_sees_all", f"{operation} did not get message {missed[0]}.", ""
+        again = [number for number in got if 0 < number <= after]
+        if again and not model.faults:
+            text = f"{operation} got message {again[0]}, which this reader had got before."
+            yield "reader_sees_all", text, ""
         if got != sorted(got):
             yield "reader_sees_all", f"{operation} got messages in the order {got}.", ""
         for number, row in zip(got, rows, strict=True):

@@ -89,6 +89,7 @@ class Invocation:
     behaviour: str = ""
     session: str = ""
     session_at: float = 0.0
+    """When it last gave a sign in its session file."""
     posts: tuple[int, ...] = ()
     """Messages that it posted and that were accepted; 0: the target does not say how it calls it."""
     posting: int = 0

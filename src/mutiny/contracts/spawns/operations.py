@@ -23,7 +23,7 @@ _WORDS = (
 )
 _STEP = re.compile(
     rf"(?:{'|'.join(_WORDS)}|mention:[\w,-]+|echo:[\w,-]+|flood:\d+(?:,[\w-]+)*|post:[^+]+"
-    r"|slow:\d+|exit:\d+)"
+    r"|slow:\d+|busy:\d+|exit:\d+)"
 )
 
 
@@ -171,7 +171,9 @@ class Behave(Operation):
         for turn in self.does:
             for step in steps_of(turn):
                 if _STEP.fullmatch(step) is None:
-                    known = ", ".join((*_WORDS, "mention:A", "flood:N", "post:TEXT", "slow:MS"))
+                    known = ", ".join(
+                        (*_WORDS, "mention:A", "flood:N", "post:TEXT", "slow:MS", "busy:MS")
+                    )
                     raise ValueError(f"does: {step!r} is no behaviour; known: {known}, exit:N")
 
 

@@ -362,6 +362,16 @@ STOPPED: dict[str, Steps] = {
         Stop("prime", "dev"),
         *END,
     ),
+    "work_is_no_stall": (
+        *crew(prime=("busy:7500+reply",)),
+        *set_to(stall_s=4, no_session_s=60),
+        say("@prime work"),
+        WaitForRun("prime"),
+        Sleep(5.5),
+        Health(),
+        WaitForCompletion("prime"),
+        *END,
+    ),
     "health_of_the_healthy": (
         *crew(prime=("slow:4000+reply",)),
         *set_to(no_session_s=1),

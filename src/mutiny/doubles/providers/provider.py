@@ -197,8 +197,8 @@ class Provider:
             self._flood(argument)
         elif name == "post":
             self._post(argument)
-        elif name in ("slow", "hang", "silent"):
-            time.sleep(int(argument) / 1000 if argument else _FOR_EVER_S)
+        elif name in ("slow", "busy", "hang", "silent"):
+            self._wait(int(argument) / 1000 if argument else _FOR_EVER_S, signs=name == "busy")
         elif name == "tty":
             _wait_for_terminal()
         elif name == "stdin":
@@ -213,6 +213,15 @@ class Provider:
         elif name == "ignore-term":
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
         return None
+
+    def _wait(self, seconds: float, *, signs: bool) -> None:
+        """A long task, in silence or with something to be seen all the time."""
+        until = time.monotonic() + seconds
+        while signs and time.monotonic() < until:
+            self.session.say("still at it")
+            self._note("sign")
+            time.sleep(0.2)
+        time.sleep(max(0.0, until - time.monotonic()))
 
     def _flood(self, argument: str) -> None:
         number, _, rest = argument.partition(",")

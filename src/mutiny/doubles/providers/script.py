@@ -22,6 +22,7 @@ STEPS: dict[str, str] = {
     "post": "Posts these words (`post:write to a@prime.org`).",
     "quiet": "Posts nothing.",
     "slow": "Waits so many milliseconds (`slow:400`).",
+    "busy": "Works for so many milliseconds (`busy:4000`), and writes to its session all the time.",
     "hang": "Keeps no session file and never ends.",
     "silent": "Keeps a session file and never ends.",
     "tty": "Waits for a terminal, without a session file; where there is none, for ever.",
@@ -33,7 +34,7 @@ STEPS: dict[str, str] = {
 }
 """Every step with one sentence about what the agent then does."""
 
-_NUMBERS = frozenset({"slow", "exit"})
+_NUMBERS = frozenset({"slow", "busy", "exit"})
 _NAMES = frozenset({"mention"})
 _OPTIONAL = frozenset({"echo"})
 WITHOUT_SESSION = frozenset({"hang", "tty"})

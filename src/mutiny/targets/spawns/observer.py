@@ -142,6 +142,8 @@ def _noted(one: Invocation, record: Mapping[str, Any]) -> Invocation:
         )
     if event == "session":
         return replace(one, session=str(record["session"]), session_at=float(record["time"]))
+    if event == "sign":
+        return replace(one, session_at=float(record["time"]))
     if event == "posting":
         return replace(one, posting=one.posting + 1)
     if event == "effect" and record.get("exit_code") == 0:
