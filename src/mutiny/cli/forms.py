@@ -216,6 +216,15 @@ class TargetCheckOutput(TypedDict):
     contract: str
     missing_commands: list[str]
     not_applicable: dict[str, str]
+    covers: Annotated[
+        dict[str, int], Says(description="Percent of the contract's commands, rules and scenarios.")
+    ]
+    advice: Annotated[
+        list[str],
+        Says(
+            description="What the file says, what was seen, and what to change; needs --bin or --live."
+        ),
+    ]
 
 
 class InitOutput(TypedDict):

@@ -12,7 +12,7 @@ from mutiny.cli.options import json_option
 from mutiny.cli.output import echo
 
 if TYPE_CHECKING:
-    from mutiny.model.verdict import Verdict
+    from mutiny.modes.checkup import Covered, Tried
 
 
 @click.group("target")
@@ -60,52 +60,73 @@ def list_targets(as_json: bool) -> int:
     "--bin",
     "program",
     metavar="PATH",
-    help="Also try the program: init, up, status, down in a box.",
+    help="Also try the program, step by step, in a box.",
 )
 @click.option("--live", is_flag=True, help="Also try the program found on PATH.")
 @json_option
 def check_target(file: str, program: str | None, live: bool, as_json: bool) -> int:
     """Check a target file (or a target's name); every mistake is named with its line.
 
-    With --bin or --live the target is also brought to life once: the first scenario of its contract
-    must run to a verdict.
+    With --bin or --live the target is also tried step by step: what the file says is held against what is
+    seen, and what has to be changed is told before anything is called a bug. At the end: which commands,
+    rules and scenarios of the contract the file covers.
     """
+    from mutiny.modes.checkup import coverage_of
     from mutiny.targets.registry import find_spec
 
     spec, origin = find_spec(file)
-    missing = list(spec.missing)
     excused = dict(spec.profile.not_applicable)
     if not as_json:
         echo(f"{origin}: target {spec.name!r} is well-formed")
-        if missing:
-            echo(f"not applicable for it (no command given): {', '.join(missing)}")
         for rule, reason in excused.items():
             echo(f"not applicable: {rule}: {reason}")
-    verdict = _try(file, program, quiet=as_json) if program is not None or live else None
-    code = 0 if verdict is None else verdict.exit_code
-    if as_json:
+    tried = _try(file, program, quiet=as_json) if program is not None or live else None
+    code = 0 if tried is None else tried.exit_code
+    covered = coverage_of(spec, spec.make_contract("double"))
+    if not as_json:
+        for one in covered:
+            _show_covered(one)
+    else:
         from mutiny.cli.envelope import tell
 
         own = {
             "file": origin,
             "contract": spec.contract,
-            "missing_commands": missing,
+            "missing_commands": list(spec.missing),
             "not_applicable": excused,
+            "covers": {one.what: one.percent for one in covered},
+            "advice": [] if tried is None else [str(one) for one in tried.advice],
         }
-        tell("target check", code, own, verdict=verdict and verdict.value, target=spec.name)
+        verdict = None if tried is None else tried.verdict.value
+        tell("target check", code, own, verdict=verdict, target=spec.name)
     return code
 
 
-def _try(file: str, program: str | None, *, quiet: bool) -> Verdict:
-    """Bring the target to life once."""
+def _show_covered(covered: Covered) -> None:
+    whole = len(covered.has) + len(covered.lacks)
+    lacking = f"; without {', '.join(covered.lacks)}" if covered.lacks else ""
+    echo(f"covers {len(covered.has)} of {whole} {covered.what} ({covered.percent} %){lacking}")
+
+
+def _try(file: str, program: str | None, *, quiet: bool) -> Tried:
+    """Bring the target to life once, and tell what its file says otherwise than what is seen."""
     from mutiny.cli.options import DEFAULT_ROOT, make_bench
     from mutiny.cli.show import Show
-    from mutiny.modes.bench import Assignment
-    from mutiny.modes.scenarios import run_one
+    from mutiny.engine.rundir import RunDirectory
+    from mutiny.modes.checkup import Checkup
 
     bench = make_bench(file, program, "", "double", None, DEFAULT_ROOT, None)
-    title, operations = next(iter(bench.target.contract().scenarios.items()))
-    return run_one(bench, Assignment(operations, title), Show(quiet=quiet), "Check").verdict
+    show = Show(quiet=quiet)
+    checkup = Checkup(bench.target, RunDirectory.create(bench.root, latest=False))
+    tried = checkup.run(show.listeners)
+    if not quiet:
+        echo("")
+        for number, one in enumerate(tried.advice, 1):
+            echo(f"{number}. your file says  {one.said}")
+            echo(f"   I saw           {one.saw}")
+            echo(f"   change          {one.change}")
+        echo(tried.told)
+    return tried
 
 
 def _proposed(program: str, contract: str | None, file: Path) -> str:

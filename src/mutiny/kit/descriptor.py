@@ -6,7 +6,7 @@ all the rest of Mutiny knows of a contract, so that nothing outside its folders 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -114,6 +114,12 @@ class Descriptor:
     abilities: Mapping[str, Lazy[Callable[[Any], Any]]] = field(default_factory=dict)
     """What only some contracts can do, `race` and `load`: from a target's form to the values of
     `kit/abilities.py`.
+    """
+    checkup: Lazy[Sequence[Operation]] | None = None
+    """What is said to a target when its file is tried; None: the first scenario without faults."""
+    advice: Lazy[Callable[[Any, Any, Any], Iterator[Any]]] | None = None
+    """From a live target, an operation and its result to what has to be changed in the file: values of
+    `targets/kit/advice.py`.
     """
     state_form: Lazy[type[Any]] | None = None
     """What a journal says of an observation, a `TypedDict`; None: any object."""

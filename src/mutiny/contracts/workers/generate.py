@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 
 from mutiny.contracts.workers import operations as op
-from mutiny.contracts.workers.model import WorkerBelief, WorkersModel
+from mutiny.contracts.workers.model import ADDED, WorkerBelief, WorkersModel
 from mutiny.contracts.workers.outcomes import REJECTIONS
 from mutiny.contracts.workers.profile import Profile
 from mutiny.contracts.workers.supported import supported
@@ -64,7 +64,7 @@ def _opening(scene: Scene, *, early: bool) -> Iterator[Operation]:
         given = (start, op.Message(name, "x"), op.Reject("x"), *(make(name) for make in others))
         yield common.ExpectError(scene.pick(given))
     yield op.Init()
-    if draw > 0.85:
+    if draw > 0.85 and not _model(scene).profile.daemonless:
         yield from (op.Add(name), common.ExpectError(start), op.Up())
     else:
         yield from (op.Up(), op.Add(name))
@@ -80,6 +80,15 @@ def _model(scene: Scene) -> WorkersModel:
 
 def _running(scene: Scene, _operation: Operation | None = None) -> bool:
     return _model(scene).attended
+
+
+def _comes_back(scene: Scene, operation: Operation) -> bool:
+    """Is the worker there, or will somebody bring it back? Without a daemon nobody does."""
+    model = _model(scene)
+    if not model.profile.daemonless:
+        return True
+    lost = model.state_damaged or model.doubted
+    return not lost and _belief(scene, operation).disturbed in (None, ADDED)
 
 
 def _tired(scene: Scene) -> bool:
@@ -226,6 +235,7 @@ def _progress() -> tuple[Move, ...]:
             6,
             lambda s, o: (
                 _review_is("idle")(s, o)
+                and _comes_back(s, o)
                 and _belief(s, o).offline_allowed
                 and not isinstance(s.walk.last, op.WaitForIdle)
             ),
@@ -248,7 +258,8 @@ def _progress() -> tuple[Move, ...]:
 def _faults(profile: Profile) -> tuple[Move, ...]:
     def bearable(scene: Scene, operation: Operation) -> bool:
         belief = _belief(scene, operation)
-        return _running(scene) and belief.hits < MAX_HITS and belief.name not in scene.walk.wild
+        tame = belief.hits < MAX_HITS and belief.name not in scene.walk.wild
+        return _running(scene) and tame and _comes_back(scene, operation)
 
     def seen(scene: Scene, _operation: Operation) -> bool:
         """Somebody's session is surely there."""

@@ -180,6 +180,23 @@ CLASSIC_SCENARIOS: dict[str, tuple[Operation, ...]] = {
 }
 """The seven that everything else grew from."""
 
+CHECKUP: tuple[Operation, ...] = (
+    *_BEGIN,
+    Add("probe"),
+    WaitForIdle("probe"),
+    Status(),
+    ExpectError(Add("probe")),
+    ExpectError(Start("nobody", "Create probe.txt")),
+    Start("probe", "Create probe.txt"),
+    WaitForNeedsReview("probe"),
+    Review("probe"),
+    Accept("probe"),
+    Nuke("probe"),
+    ExpectError(Nuke("probe")),
+    Down(),
+)
+"""Every ordinary command once, and the refusals that every target has: a target file is tried with it."""
+
 SCENARIOS: dict[str, tuple[Operation, ...]] = {
     **CLASSIC_SCENARIOS,
     **FAULT_SCENARIOS,

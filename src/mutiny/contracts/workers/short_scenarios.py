@@ -73,7 +73,7 @@ SHORT_SCENARIOS: dict[str, Sequence_] = {
     "shorter_name_first": (
         *(*_BEGIN, Add("job"), Add("job-2"), WaitForIdle("job"), WaitForIdle("job-2")),
         *(KillTmuxSession("job"), Nuke("job"), Settle(), Start("job-2", "Create test.txt")),
-        *(WaitForPrompt("job-2"), Settle(), Down()),
+        *(Settle(), Down()),
     ),
     "last_character": (
         *(*_IDLE, Start("alpha", "Create test.txt; then stop;"), WaitForPrompt("alpha")),

@@ -109,8 +109,8 @@ def _by_source(source: Source) -> Iterator[str]:
         yield f"{source.word} = {_text(source.value)}"
     if source.word == "sqlite":
         yield f"query = {_text(f'select * from {source.table}')}"
-    elif place.path:
-        yield f"list = {_text(place.path)}"
+    elif place.path or source.word == "file":
+        yield f"list = {_text(place.path or '.')}"
     if place.key:
         yield f"key = {_text(place.key)}"
     shown = {key: str(value)[:60] for key, value in place.record.items()}

@@ -28,6 +28,8 @@ from mutiny.targets.kit.state import StateSource
 from mutiny.targets.workers.proposal import HINTS
 from mutiny.targets.workers.state_file import StateWords
 
+WHOLE = "."
+"""The list of a file that is nothing but the list."""
 VOCABULARY = Vocabulary(
     contract="workers",
     commands={
@@ -91,6 +93,7 @@ class StateSpec(StateSource):
     def words(self) -> StateWords:
         """How a worker is read in it."""
         path = self.list or (self.workers if self.source == "file" else "")
+        path = "" if path == WHOLE else path
         names = {name: str(key) for name, key in asdict(self.fields).items()}
         return StateWords(path, self.daemon_flag, names, {}, self.key or "name", self.rules)
 

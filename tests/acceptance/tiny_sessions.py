@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""A small and correct keeper of sessions, such as users write for themselves: no daemon, no statuses."""
+
+import argparse
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+HOME = Path.home() / "tiny"
+STATE = HOME / "rooms.json"
+SOURCE = Path.cwd()
+HOOKED = {"GIT_DIR", "GIT_INDEX_FILE", "GIT_PREFIX"}
+CLEAN = {key: value for key, value in os.environ.items() if key not in HOOKED}
+
+
+def call(*argv, check=True, text=None):
+    done = subprocess.run(argv, capture_output=True, text=True, input=text, env=CLEAN)
+    if check and done.returncode:
+        sys.exit(f"Error: {done.stderr.strip()}")
+    return done
+
+
+def rooms():
+    return json.loads(STATE.read_text()) if STATE.exists() else {}
+
+
+def save(found):
+    fresh = STATE.with_suffix(".new")
+    with fresh.open("w") as file:
+        json.dump(found, file)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(STATE)
+
+
+def clear(room):
+    call("tmux", "kill-session", "-t", f"={room['tmux_name']}", check=False)
+    call("git", "worktree", "remove", "--force", "--force", room["path"], check=False)
+    shutil.rmtree(room["path"], ignore_errors=True)
+    call("git", "worktree", "prune", check=False)
+    call("git", "branch", "-D", room["git_branch"], check=False)
+
+
+def add(name):
+    room = {
+        "path": str(HOME / "trees" / name),
+        "git_branch": f"tiny/{name}",
+        "tmux_name": f"tiny-{name}",
+    }
+    found = rooms()
+    if name in found:
+        sys.exit(f"Error: there is a room {name!r} already")
+    clear(room)  # what a broken-off `new` has left
+    call("git", "worktree", "add", "-b", room["git_branch"], room["path"])
+    call("tmux", "new-session", "-d", "-s", room["tmux_name"], "-c", room["path"], "claude")
+    save({**found, name: room})
+
+
+def tell(name, text):
+    room = known(name)
+    target = f"={room['tmux_name']}:"
+    if call("tmux", "has-session", "-t", target, check=False).returncode:
+        sys.exit(f"Error: the room {name!r} has no session")
+    call("tmux", "load-buffer", "-b", name, "-", text=text)
+    call("tmux", "paste-buffer", "-p", "-d", "-b", name, "-t", target)
+    call("tmux", "send-keys", "-t", target, "Enter")
+
+
+def known(name):
+    if name not in rooms():
+        sys.exit(f"Error: no room {name!r}")
+    return rooms()[name]
+
+
+def remove(name):
+    clear(known(name))
+    save({one: room for one, room in rooms().items() if one != name})
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="tiny", description="Rooms for agents.")
+    commands = parser.add_subparsers(
+        dest="command", required=True, metavar="COMMAND", title="commands"
+    )
+    commands.add_parser("new", help="make a room").add_argument("name", metavar="NAME")
+    told = commands.add_parser("tell", help="say something in a room")
+    told.add_argument("name", metavar="NAME")
+    told.add_argument("text", metavar="TEXT")
+    commands.add_parser("rm", help="remove a room").add_argument("name", metavar="NAME")
+    commands.add_parser("ls", help="list the rooms")
+    given = parser.parse_args()
+    HOME.mkdir(exist_ok=True)
+    with (HOME / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if given.command == "new":
+            add(given.name)
+        elif given.command == "tell":
+            tell(given.name, given.text)
+        elif given.command == "rm":
+            remove(given.name)
+        else:
+            print("\n".join(rooms()))
+
+
+if __name__ == "__main__":
+    main()

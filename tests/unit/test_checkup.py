@@ -1,0 +1,75 @@
+"""What `target check` advises: wrong words of a file are told from answers alone, and right ones never."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from builders import ok, refused
+from mutiny.contracts.workers import operations as op
+from mutiny.kit.operations import ExpectError
+from mutiny.model.result import OperationResult
+from mutiny.model.verdict import Verdict
+from mutiny.modes.checkup import Covered, Tried, coverage_of, sequence_of
+from mutiny.targets.kit.advice import Advice, about_command
+from mutiny.targets.registry import find_spec, own
+from mutiny.targets.workers.spec import TargetSpec
+
+SPEC = find_spec("longboat")[0]
+assert isinstance(SPEC, TargetSpec)
+ADD = op.Add("probe")
+
+
+@pytest.mark.parametrize(
+    ("result", "change"),
+    [
+        (refused("Error: No such command 'add'."), "change commands.add"),
+        (refused("usage: longboat [-h]"), "change commands.add"),
+        (refused("probe was here before"), '.* was here before"'),
+        (OperationResult(None, timed_out=True), "stdin"),
+    ],
+    ids=["unknown command", "usage", "unknown refusal", "waits"],
+)
+def test_an_answer_that_does_not_fit_is_told_with_its_change(
+    result: OperationResult, change: str
+) -> None:
+    (found,) = about_command(SPEC, ADD, result)
+    assert change in found.change
+    assert str(found).startswith("your file says ")
+
+
+@pytest.mark.parametrize("operation", [ADD, ExpectError(ADD)])
+def test_answers_that_the_file_knows_need_no_change(operation: op.Operation) -> None:
+    known = refused("Worker 'probe' already exists")
+    assert not list(about_command(SPEC, operation, known))
+    assert not list(about_command(SPEC, operation, ok()))
+
+
+def test_what_mutiny_could_not_do_is_nobodys_word() -> None:
+    broken = replace(refused("usage:"), harness_error="the box is gone")
+    assert not list(about_command(SPEC, ADD, broken))
+
+
+def test_a_file_that_has_to_be_changed_is_no_bug() -> None:
+    advised = (Advice("x", "y", "z"),)
+    assert Tried(Verdict.BUG, advised, "").exit_code == 2
+    assert Tried(Verdict.BUG, (), "").exit_code == 1
+    assert Tried(Verdict.SUCCESS, (), "").exit_code == 0
+
+
+@pytest.mark.parametrize("name", sorted(own()))
+def test_every_shipped_target_can_be_tried_and_its_coverage_told(name: str) -> None:
+    spec = find_spec(name)[0]
+    contract = spec.make_contract("double")
+    steps = sequence_of(contract)
+    assert any(one.asks for one in steps)
+    commands, rules, scenarios = coverage_of(spec, contract)
+    assert (commands.what, rules.what, scenarios.what) == ("commands", "rules", "scenarios")
+    for one in (commands, rules, scenarios):
+        assert 0 < one.percent <= 100
+
+
+def test_percent() -> None:
+    assert Covered("x", ("a",), ("b", "c")).percent == 33
+    assert Covered("x", (), ()).percent == 100
