@@ -17,18 +17,21 @@ HOOKED = {"GIT_DIR", "GIT_INDEX_FILE", "GIT_PREFIX"}
 CLEAN = {key: value for key, value in os.environ.items() if key not in HOOKED}
 
 
-def call(*argv, check=True, text=None):
+def call(
+    *argv: str, check: bool = True, text: str | None = None
+) -> "subprocess.CompletedProcess[str]":
     done = subprocess.run(argv, capture_output=True, text=True, input=text, env=CLEAN)
     if check and done.returncode:
         sys.exit(f"Error: {done.stderr.strip()}")
     return done
 
 
-def rooms():
-    return json.loads(STATE.read_text()) if STATE.exists() else {}
+def rooms() -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = json.loads(STATE.read_text()) if STATE.exists() else {}
+    return found
 
 
-def save(found):
+def save(found: dict[str, dict[str, str]]) -> None:
     fresh = STATE.with_suffix(".new")
     with fresh.open("w") as file:
         json.dump(found, file)
@@ -37,7 +40,7 @@ def save(found):
     fresh.replace(STATE)
 
 
-def clear(room):
+def clear(room: dict[str, str]) -> None:
     call("tmux", "kill-session", "-t", f"={room['tmux_name']}", check=False)
     call("git", "worktree", "remove", "--force", "--force", room["path"], check=False)
     shutil.rmtree(room["path"], ignore_errors=True)
@@ -45,7 +48,7 @@ def clear(room):
     call("git", "branch", "-D", room["git_branch"], check=False)
 
 
-def add(name):
+def add(name: str) -> None:
     room = {
         "path": str(HOME / "trees" / name),
         "git_branch": f"tiny/{name}",
@@ -60,7 +63,7 @@ def add(name):
     save({**found, name: room})
 
 
-def tell(name, text):
+def tell(name: str, text: str) -> None:
     room = known(name)
     target = f"={room['tmux_name']}:"
     if call("tmux", "has-session", "-t", target, check=False).returncode:
@@ -70,18 +73,18 @@ def tell(name, text):
     call("tmux", "send-keys", "-t", target, "Enter")
 
 
-def known(name):
+def known(name: str) -> dict[str, str]:
     if name not in rooms():
         sys.exit(f"Error: no room {name!r}")
     return rooms()[name]
 
 
-def remove(name):
+def remove(name: str) -> None:
     clear(known(name))
     save({one: room for one, room in rooms().items() if one != name})
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(prog="tiny", description="Rooms for agents.")
     commands = parser.add_subparsers(
         dest="command", required=True, metavar="COMMAND", title="commands"

@@ -16,8 +16,7 @@ from mutiny.targets.kit.advice import Advice, about_command
 from mutiny.targets.registry import find_spec, own
 from mutiny.targets.workers.spec import TargetSpec
 
-SPEC = find_spec("longboat")[0]
-assert isinstance(SPEC, TargetSpec)
+SPEC = TargetSpec.load(own()["longboat"])
 ADD = op.Add("probe")
 
 
