@@ -9,6 +9,7 @@ import pytest
 from builders import ok, refused
 from mutiny.contracts.workers import operations as op
 from mutiny.kit.operations import ExpectError
+from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
 from mutiny.modes.checkup import Covered, Tried, coverage_of, sequence_of
@@ -39,7 +40,7 @@ def test_an_answer_that_does_not_fit_is_told_with_its_change(
 
 
 @pytest.mark.parametrize("operation", [ADD, ExpectError(ADD)])
-def test_answers_that_the_file_knows_need_no_change(operation: op.Operation) -> None:
+def test_answers_that_the_file_knows_need_no_change(operation: Operation) -> None:
     known = refused("Worker 'probe' already exists")
     assert not list(about_command(SPEC, operation, known))
     assert not list(about_command(SPEC, operation, ok()))
