@@ -25,7 +25,7 @@ from mutiny.contracts.board.tasks import Breaker, Leader, Task
 from mutiny.history.checker import Limits, Verdict, check
 from mutiny.history.events import Entry
 from mutiny.kit.beliefs import Span
-from mutiny.kit.operations import ExpectError
+from mutiny.kit.operations import ExpectError, KillDuring
 from mutiny.model.operation import Operation
 from mutiny.targets.board.history import model_for
 
@@ -125,6 +125,7 @@ AGAIN = (op.Claim("w1", "a"), ok(task="a"), seen(held()))
 PARTLY = (op.AddBatch(("b", "a")), no("duplicate_id"), picture(view(A), view(Task("b"))))
 BEHIND = Task("b", depends=("a",), status="blocked")
 FAILED_NOW = (op.Fail("w1", "a"), ok(task="a"), picture(view(FAILED, epoch=1)))
+BEHIND_A = op.AddTask("b", depends=("a",))
 TWO_FREE = (op.Init(), op.AddTask("a"), op.AddTask("b"), op.Claim("w"))
 ROBBERY, STRANGER = ExpectError(op.Claim("w2", "a")), ExpectError(op.Complete("w2", "a"))
 BY_OTHER = ("claim", {"worker": "v"}, {"ok": True, "task": "a"})
@@ -202,6 +203,9 @@ SWITCHES: dict[str, dict[str, tuple[object, Allowed]]] = {
     "names_new_tasks": {
         "words": (False, lambda one: bool(fit(one, (op.AddTask("a"), op.AddTask("a"))).nothing_left)),
         "exploration": (False, lambda one: not _adds_known(one)),
+    },
+    "adds_dependencies": {
+        "words": (False, lambda one: not supported(one, KillDuring(BEHIND_A, 5.0))),
     },
     "counts_completions": {
         "words": (False, lambda one: fit(one, (op.Verify("no task is completed twice"),)).sequence == ()),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,11 @@ import pytest
 
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.contract import BoardContract
+from mutiny.contracts.board.explain import explain
 from mutiny.contracts.board.invariants import Check, add_kept
 from mutiny.contracts.board.model import BoardModel
 from mutiny.contracts.board.observation import BoardObservation, TaskView
+from mutiny.contracts.board.outcomes import outcomes
 from mutiny.contracts.board.profile import BoardProfile
 from mutiny.contracts.board.tasks import Task
 from mutiny.doubles.speech import answered, looks_first, shown, spoken, unnamed
@@ -19,10 +22,14 @@ from mutiny.errors import FormatError
 from mutiny.history.board import BoardModel as HistoryModel
 from mutiny.history.checker import Limits, Verdict, check
 from mutiny.history.events import Entry
+from mutiny.kit.answer import Answer
+from mutiny.kit.beliefs import ANYTIME
+from mutiny.model.result import OperationResult
 from mutiny.probes.records import field_of
 from mutiny.probes.sources import record_files
 from mutiny.system.files import BoxPath
 from mutiny.targets.board.naming import Names, as_waiting, ours_among
+from mutiny.targets.board.observer import BoardObserver
 from mutiny.targets.board.spec import BoardSpec
 
 ADD = {"argv": ["p", "add"], "answer": r"#(?P<task>\d+)", "rejections": {"busy": ["locked"]}}
@@ -95,6 +102,7 @@ def test_names_go_both_ways() -> None:
     names.learn("a", "TASK-1")
     assert (names.own("a"), names.ours("TASK-1")) == ("TASK-1", "a")
     assert (names.own("b"), names.ours("TASK-9")) == ("b", "TASK-9")
+    assert Names("TASK-999").own("b") == "TASK-999", "in the form of the board's own ids"
 
 
 def test_two_tasks_of_one_id_cannot_be_told_apart() -> None:
@@ -136,6 +144,16 @@ def test_a_list_in_words_shows_no_order() -> None:
     assert check(entries, HistoryModel(), Limits(seconds=5)).verdict is Verdict.LINEARIZABLE
 
 
+def test_a_circle_that_is_said_one_by_one_is_an_unknown_dependency() -> None:
+    circle = op.AddBatch(("x:y", "y:x"))
+    told = {}
+    for batches in (True, False):
+        model = BoardModel(BoardProfile(batches=batches), initialised=True)
+        right = outcomes(model, circle, ANYTIME)
+        told[batches] = explain(model, circle, Answer(True), right, ANYTIME).rule
+    assert told == {True: "board.cycles_refused", False: "board.rejects_illegal"}
+
+
 def test_what_got_an_id_of_its_own_is_not_added_again() -> None:
     broken = op.AddTask("a")
     for given, again in ((True, True), (False, False)):
@@ -143,6 +161,42 @@ def test_what_got_an_id_of_its_own_is_not_added_again() -> None:
             broken, world_ended=True
         )
         assert (broken in steps) is again
+
+
+def test_a_look_waits_for_its_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mutiny.targets.board.observer.BUSY_PAUSE_S", 0.001)
+    path = tmp_path / "w.toml"
+    asked = 'command = ["{program}", "list"]\ndirectory = "{home}/w"'
+    text = FILE.replace('glob = "{home}/w/*.md"', asked)
+    path.write_text(
+        text.replace(
+            "[state]", "[rejections]\nbusy = ['locked']\nnot_initialised = ['no board']\n[state]"
+        )
+    )
+    spec = BoardSpec.load(path)
+    answers = [OperationResult(1, stderr="it is locked")] * 3 + [OperationResult(0, "[]")]
+
+    class Live:
+        def ask(self, name: str) -> OperationResult:
+            return OperationResult(1)
+
+        def look_by(self, argv: Sequence[str]) -> OperationResult:
+            return answers.pop(0)
+
+        def filled(self, text: str) -> str:
+            return text
+
+        def limit(self, given_s: float) -> float:
+            return given_s
+
+        def outside(self, inside: str) -> BoxPath:
+            return BoxPath(tmp_path)
+
+    assert BoardObserver(spec, Live()).read().tasks == {}
+    answers[:] = [OperationResult(1, stderr="ouch"), OperationResult(0, "[]")]
+    assert "ouch" in (BoardObserver(spec, Live()).read().trouble or ""), "only who is busy"
+    answers[:] = [OperationResult(1, stderr="there is no board here")]
+    assert BoardObserver(spec, Live()).read().absent
 
 
 FILE = """

@@ -256,6 +256,9 @@ def test_a_board_that_cannot_be_looked_at_is_not_accused(
         def filled(self, text: str) -> str:
             return text
 
+        def limit(self, given_s: float) -> float:
+            return given_s
+
         def outside(self, inside: str) -> BoxPath:
             return BoxPath(tmp_path, "board.json")
 

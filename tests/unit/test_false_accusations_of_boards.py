@@ -314,6 +314,27 @@ def test_a_lease_of_a_quarter_of_an_hour_is_not_over_in_seconds() -> None:
     assert waiting_for(never, held())[0] == ("task a is claimed by w1",), "it is never returned"
 
 
+def test_what_a_board_never_returns_by_intention_is_not_waited_for() -> None:
+    excused = {"board.no_stuck_claim": "why"}
+    never = replace(PATIENT, leases=False, not_applicable=excused)
+    assert waiting_for(never, held()) == ((), {"a"})
+    assert waiting_for(never, held(owner="w"))[0], "who holds it lives, and finishes"
+
+
+def test_a_look_that_failed_shows_nobody_stuck() -> None:
+    model = board(A, spawned={"w": "healthy"})
+    late = OperationResult(None, timed_out=True)
+    verdicts = {}
+    for word, error in (("failed", None), ("garbage", "not valid JSON")):
+        seen = BoardObservation(NOW, NOW, NOW, state_error=error, absent=False)
+        judged = BoardContract(PROFILE).judge(
+            Beliefs((model,)), op.Settle(), late, of(model), seen, NOW
+        )
+        verdicts[word] = judged.verdict
+    assert verdicts["failed"] is Verdict.INCONCLUSIVE
+    assert verdicts["garbage"] is not Verdict.INCONCLUSIVE
+
+
 def test_who_works_on_it_now_has_to_finish_it() -> None:
     assert waiting_for(PATIENT, held(owner="w"))[0] == ("task a is claimed by w",)
 

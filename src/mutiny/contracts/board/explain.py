@@ -57,7 +57,8 @@ def _wrong_success(
         task = model.tasks.get(operation.task)
         if task is not None and task.over:
             return "terminal_is_terminal", f"the task is {task.status} for good"
-    if isinstance(operation, op.AddBatch) and has_cycle(operation.named):
+    whole = model.profile.batches  # one by one no circle can be said, only what is unknown yet
+    if isinstance(operation, op.AddBatch) and whole and has_cycle(operation.named):
         return "cycles_refused", "its tasks depend on each other in a circle"
     if isinstance(operation, op.AddTask) and operation.task in operation.depends:
         return "cycles_refused", "the task depends on itself"

@@ -18,6 +18,7 @@ from mutiny.contracts.board.load import driven, went_on, wrong_with_load
 from mutiny.contracts.board.model import BoardModel, BoardOutcome
 from mutiny.contracts.board.observation import BoardObservation
 from mutiny.contracts.board.outcomes import learn, server_killed
+from mutiny.contracts.board.supported import UNDER_ENGINE
 from mutiny.kit import operations as common
 from mutiny.kit.answer import Answer
 from mutiny.kit.beliefs import ANYTIME, Span, distinct
@@ -39,8 +40,6 @@ EXACT = (
 
 LIFE = (op.Init, op.Up, op.Down, op.RestartServer, op.StartSecondServer)
 """Commands about the server, not about what the board holds."""
-UNDER_ENGINE = (common.SweepPoint, common.Trace, common.Interleave, common.KillDuring)
-"""What goes through the system-call engine: the server is stopped, and the command brings its own."""
 Judgement = Judged[BoardModel]
 When = Moment[BoardObservation]
 
@@ -195,7 +194,8 @@ class BoardJudge(Judge[BoardModel, BoardObservation]):
         self, model: BoardModel, operation: Operation, result: OperationResult
     ) -> Violation | None:
         """Nothing has moved for longer than the board's own figures say."""
-        if not result.timed_out:
+        blind = self.seen.tasks is None and self.seen.state_error is None
+        if not result.timed_out or blind:  # a look that failed shows nobody stuck
             return None
         waiting = model.pending(self.seen)
         if not waiting:

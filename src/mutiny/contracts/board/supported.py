@@ -12,7 +12,14 @@ from mutiny.contracts.board.profile import LONGEST_WAIT_S, BoardProfile
 from mutiny.contracts.board.symbolic import Walk
 from mutiny.kit.experiment import VerifySentence
 from mutiny.kit.faults import DamageFile
-from mutiny.kit.operations import ExpectError, disturbs
+from mutiny.kit.operations import (
+    ExpectError,
+    Interleave,
+    KillDuring,
+    SweepPoint,
+    Trace,
+    disturbs,
+)
 from mutiny.kit.supported import Fitted, TargetWords, fitted
 from mutiny.model.operation import Kind, Operation, walk
 
@@ -20,6 +27,8 @@ HARMLESS = (
     *("Configure", "Status", "List", "Recover", "Start", "Heartbeat", "Cancel", "Release"),
     *("Init", "Up", "Down", "Verify", "VerifySentence", "WaitForStatus"),
 )
+UNDER_ENGINE = (SweepPoint, Trace, Interleave, KillDuring)
+"""What goes through the system-call engine; a command of a server's board brings its own server."""
 _NEEDS_LEASE = ("stale task", "reassigned", "was returned")
 """In sentences: somebody's claim has to run out for them."""
 _OFF_BY_DEFAULT = ("rate_limit", "breaker_failures")
@@ -42,6 +51,9 @@ def _has_words(profile: BoardProfile, part: Operation) -> bool:
         return "Start" not in profile.lacks
     if isinstance(part, op.Claim) and part.task is not None:
         return profile.names_tasks
+    if isinstance(part, UNDER_ENGINE) and not profile.adds_dependencies:
+        added = (one for one in part.children() if isinstance(one, op.AddTask))
+        return not any(one.depends for one in added)
     if isinstance(part, op.OwnerCommand) and part.stale:
         return profile.fences
     if isinstance(part, op.Verify | VerifySentence):

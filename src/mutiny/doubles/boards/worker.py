@@ -142,14 +142,19 @@ class Worker:
                 time.sleep(0.05)
             return
         if "start" in self._commands:
-            self.say("start", task=task, epoch=epoch)
+            self._insist("start", task=task, epoch=epoch)
         if self.behaviour == "slow":
             self._work(self.number / 1000, beats=True)
         elif self.behaviour == "deaf":
             self._work(self.number or 3 * self._beat_s, beats=False)
-        self.say("complete", task=task, epoch=epoch)
+        self._insist("complete", task=task, epoch=epoch)
         if self.behaviour == "double":
             self.say("complete", task=task, epoch=epoch)
+
+    def _insist(self, operation: str, **arguments: Any) -> None:
+        """Say it again as long as the board only says that somebody else is at work."""
+        while self.say(operation, **arguments).get("error") == "busy" and not self.stopping:
+            time.sleep(IDLE_S)
 
     def _interfere(self) -> None:
         """Complete what belongs to somebody else."""

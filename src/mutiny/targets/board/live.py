@@ -14,11 +14,10 @@ from typing import Any, ClassVar
 
 from mutiny.box.results import Command
 from mutiny.contracts.board import operations as op
-from mutiny.contracts.board.judge import UNDER_ENGINE
 from mutiny.contracts.board.observation import BoardObservation
 from mutiny.contracts.board.outcomes import description_of, output_of, payload_of
 from mutiny.contracts.board.profile import BoardProfile, Figures
-from mutiny.contracts.board.supported import supported
+from mutiny.contracts.board.supported import UNDER_ENGINE, supported
 from mutiny.contracts.board.tasks import number_used
 from mutiny.doubles import speech
 from mutiny.faults import process as process_faults
@@ -70,7 +69,7 @@ class BoardLive(LiveTarget):
         self._leases: set[float] = set()
         self._epochs: dict[tuple[str, str], tuple[int, ...]] = {}
         self._tokens: dict[str, tuple[int, ...]] = {}
-        self._names = Names()
+        self._names = Names(spec.nobody)
         self._picked: dict[str, str] = {}
         """What a worker was shown before a claim that the system-call engine runs."""
         self._texts = 0

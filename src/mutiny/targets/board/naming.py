@@ -10,14 +10,17 @@ from mutiny.contracts.board.observation import TaskView
 
 
 class Names:
-    """What each task is called by us and by the board; without an entry it is called the same."""
+    """What each task is called by us and by the board; without an entry it is called the same, or as no
+    task of the board is.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, nobody: str = "") -> None:
         self._own: dict[str, str] = {}
+        self._nobody = nobody
 
     def own(self, ours: str) -> str:
         """The board's name of a task."""
-        return self._own.get(ours, ours)
+        return self._own.get(ours, self._nobody or ours)
 
     def ours(self, own: str) -> str:
         """Our name of a task."""

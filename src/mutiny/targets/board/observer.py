@@ -13,10 +13,10 @@ from typing import Any, Protocol
 from mutiny.contracts.board.answers import LISTED
 from mutiny.contracts.board.observation import BoardObservation, TaskView
 from mutiny.contracts.board.operations import List
-from mutiny.kit.answer import Answer, answer_of
+from mutiny.kit.answer import Answer, answer_of, matched_classes
 from mutiny.kit.crash import how_it_died
 from mutiny.model.result import OperationResult
-from mutiny.probes.records import Row, field_of, listed, rows_of, status_of
+from mutiny.probes.records import Raw, Row, field_of, listed, rows_of, status_of
 from mutiny.system.files import BoxPath
 from mutiny.targets.board.naming import as_waiting, ours_among
 from mutiny.targets.board.spec import BoardSpec
@@ -24,6 +24,9 @@ from mutiny.targets.kit.state import read_source, with_known
 
 PASSING = frozenset({"busy", "no_space", "system"})
 """Refusals of a look that say nothing about the board."""
+BUSY_S = 10.0
+"""So long a look waits for its turn where one command at a time is served."""
+BUSY_PAUSE_S = 0.1
 NOT_THERE = ("server_down", "not_initialised")
 
 
@@ -55,6 +58,8 @@ class BoardSource(Protocol):
         ...
 
     def filled(self, text: str) -> str: ...
+
+    def limit(self, given_s: float) -> float: ...
 
     def outside(self, inside: str) -> BoxPath: ...
 
@@ -114,19 +119,32 @@ class BoardObserver:
         return {name: {**row, "depends": list(row["depends"])} for name, row in shown.items()}
 
     def _read_source(self) -> Reading:
-        live, state = self._live, self._spec.state
         try:
-            raw = read_source(state, live.filled, live.outside, live.look_by)
+            raw = self._patiently()
         except OSError as error:  # also what is no file of the box
             return Reading(trouble=f"the state cannot be looked at: {error}")
+        if raw.refused and matched_classes(raw.error or "", self._spec.rejections) & set(NOT_THERE):
+            return Reading(absent=not self.was_there)
         if raw.refused:
             return Reading(trouble=f"the state cannot be looked at: {raw.error}")
         if not raw.exists:
             absent = not self.was_there
             return Reading(absent=absent, error=None if absent else "the state file is gone")
+        state = self._spec.state
         if raw.error is not None:
             return Reading(error=f"the state: {raw.error}")
         return self._parsed(raw.data, state.list or ("" if state.source != "file" else state.tasks))
+
+    def _patiently(self) -> Raw:
+        """What the source shows; one that says that somebody else is at work is asked again."""
+        live, spec = self._live, self._spec
+        deadline = time.monotonic() + live.limit(BUSY_S)
+        while True:
+            raw = read_source(spec.state, live.filled, live.outside, live.look_by)
+            busy = "busy" in matched_classes(raw.error or "", spec.rejections)
+            if not (raw.refused and busy) or time.monotonic() >= deadline:
+                return raw
+            time.sleep(BUSY_PAUSE_S)
 
     def _read_list(self) -> Reading:
         result = self._live.ask("list")

@@ -140,6 +140,8 @@ class BoardSpec(TargetFile):
     pick: PickSpec | None = None
     depend: tuple[Words, ...] = ()
     """Makes {task} wait for {depends}, for each of them after `add`, which cannot say it."""
+    nobody: str = ""
+    """An id that no task has, in the form of the board's own: for tasks that it does not know."""
     priorities: Mapping[str, str] = field(default_factory=dict)
     """Our priority -> the board's word for it; others are said as the nearest of these."""
     logs: tuple[Inside, ...] = ()
@@ -192,7 +194,9 @@ class BoardSpec(TargetFile):
         if self.server is not None:  # its commands are said to a server of ours
             lacks += ("Misuse",)
         lacks = tuple(dict.fromkeys(lacks))
-        return replace(self.profile, lacks=lacks, settable=tuple(self.configure))
+        says = self.profile.adds_dependencies and not self.depend
+        settable = tuple(self.configure)
+        return replace(self.profile, lacks=lacks, settable=settable, adds_dependencies=says)
 
     def own_problems(self) -> Iterator[str]:
         """What is wrong beyond what files of all contracts are checked for."""
