@@ -28,8 +28,8 @@ class TargetWords:
     """Operations without which a sequence still shows what it is about: looks, settings, preparations."""
     settle: Operation | None = None
     """Waits for whatever is due; takes the place of a wait for what the whole sequence had made due."""
-    needless: Collection[str] = ()
-    """Operations that mean nothing to this target: without them everything is expected as before."""
+    needless: Callable[[Operation], bool] = lambda _operation: False
+    """Does it mean nothing to this target? Without it everything is expected as before."""
 
     def say(self, operation: Operation) -> bool:
         """Can an operation be said with all of its parts?"""
@@ -66,13 +66,9 @@ def fitted(words: TargetWords, sequence: Sequence[Operation]) -> Fitted:
             changes.append(f"{operation.short()}: {told}")
             if one is None and _subject(operation).type not in words.harmless:
                 lost.append(operation.short())
-            doubtful = doubtful or not (_only_looks(operation) or _needless(words, operation))
+            doubtful = doubtful or not (_only_looks(operation) or words.needless(operation))
         made.append(undemanding(words.settle, one) if doubtful and one is not None else one)
     return Fitted(tuple(made), tuple(changes), _nothing_left(sequence, made, lost))
-
-
-def _needless(words: TargetWords, operation: Operation) -> bool:
-    return operation.type in words.needless
 
 
 def _subject(operation: Operation) -> Operation:

@@ -20,8 +20,6 @@ from mutiny.contracts.session.looking import (
 from mutiny.contracts.session.observation import ENDED, Row, SessionView, at_of
 from mutiny.kit.checking import Found
 
-_WRITES = ("write_file",)
-
 
 @BOOK.rule(eventual=True)
 def metrics_add_up(check: SessionCheck) -> Iterator[Found]:
@@ -123,7 +121,7 @@ def bytes_as_asked(check: SessionCheck) -> Iterator[Found]:
             )
             return
     state = one.last_valid
-    for path, found in ({} if state is None else state.files).items():
+    for path, found in {**({} if state is None else state.files), **(one.written or {})}.items():
         if path in asked and found not in asked[path]:
             yield path, f"{path} holds other bytes than were asked for."
             return
@@ -143,16 +141,24 @@ def _asked(requests: tuple[Row, ...]) -> tuple[dict[str, set[str]], dict[str, se
     found: dict[str, set[str]] = {}
     by_task: dict[str, set[str]] = {}
     for request in requests:
+        for tool in request.get("meant") or ():  # who writes from a broken answer writes all of it
+            if _writes(tool):
+                found.setdefault(str(tool["path"]), set()).add(str(tool["sha256"]))
         if failed(request):
             continue
         for tool in request.get("tools") or ():
-            if tool.get("name") in _WRITES and tool.get("path"):
+            if _writes(tool):
                 path = str(tool["path"])
-                found.setdefault(path, set()).add(str(tool.get("sha256")))
+                found.setdefault(path, set()).add(str(tool["sha256"]))
                 task = task_of(request)
                 if task:
                     by_task.setdefault(task, set()).add(path)
     return found, by_task
+
+
+def _writes(tool: Row) -> bool:
+    """Is a content to become that of a file?"""
+    return bool(tool.get("path")) and tool.get("sha256") is not None
 
 
 @BOOK.rule(eventual=False)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import hmac
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,13 +31,16 @@ METRICS = (
 """All fields of the plan's metrics."""
 
 
-def digest_of(value: object) -> str:
-    """The digest of a payload: of its JSON without blanks, keys in order."""
+def digest_of(value: object, key: bytes | None = None) -> str:
+    """The digest of a payload: of its JSON without blanks, keys in order; with a key, an HMAC."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    data = text.encode("utf-8", "surrogatepass")
+    if key is not None:
+        return hmac.new(key, data, hashlib.sha256).hexdigest()
+    return hashlib.sha256(data).hexdigest()
 
 
-def opened(text: str) -> tuple[Mapping[str, Any], str] | str:
+def opened(text: str, key: bytes | None = None) -> tuple[Mapping[str, Any], str] | str:
     """The payload of an envelope and its digest; a text says why it is not valid."""
     try:
         envelope = json.loads(text)
@@ -45,7 +49,7 @@ def opened(text: str) -> tuple[Mapping[str, Any], str] | str:
     if not isinstance(envelope, dict) or not isinstance(envelope.get("payload"), dict):
         return "there is no payload in it"
     stated = envelope.get("sha256")
-    if stated != digest_of(envelope["payload"]):
+    if stated != digest_of(envelope["payload"], key):
         return "its digest is not that of its payload"
     return envelope["payload"], str(stated)
 
@@ -64,6 +68,8 @@ class State:
     agents: Mapping[str, str] = field(default_factory=dict)
     """Agent -> digest of what it knows: its context and its trust."""
     votes: Mapping[str, str] = field(default_factory=dict)
+    messages: tuple[str, ...] = ()
+    """Digests of what was said to the model and by it, in order, where the session is one conversation."""
 
     def differences(self, other: State) -> list[str]:
         """In what another state is not this one."""

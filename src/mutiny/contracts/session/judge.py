@@ -77,15 +77,28 @@ class SessionJudge(Judge[SessionModel, SessionSeen]):
             return self._reported(answer, first, one)
         if isinstance(operation, op.Checkpoint):
             return self._checkpointed(answer, one)
+        if isinstance(operation, op.Recover):
+            return self._fell_back(answer, first)
         return None
+
+    def _fell_back(self, answer: Answer, first: SessionView) -> Violation | None:
+        """What is left out of the newest checkpoint is said to whoever brings the session back."""
+        newest = first.points[-1] if first.points and first.alive is False else None
+        told = bool(answer.said.get("fell_back"))
+        if newest is None or told or (newest.valid and not newest.cut):
+            return None
+        why = newest.cut or newest.why
+        text = f"The newest checkpoint was left out ({why}), and that is not told."
+        return self.violation("fallback_told", text, first.name)
 
     def _status(self, answer: Answer, first: SessionView, one: SessionView) -> Violation | None:
         said = answer.said
         lost = one.last_valid is None and said.get("status") == "unreadable"
-        if said.get("status") not in {first.status, one.status, "running"} and not lost:
+        words = set(str(said.get("status")).split("|"))  # a word may leave it open
+        if not words & {first.status, one.status, "running"} and not lost:
             text = f"It says that the session is {said.get('status')}; it is {one.status}."
             return self.violation("status_true", text, one.name)
-        if said.get("status") == "running" and {first.status, one.status} <= {"interrupted"}:
+        if words == {"running"} and {first.status, one.status} <= {"interrupted"}:
             return self.violation("status_true", "It says running; nothing runs.", one.name)
         rows = (
             ("checkpoint", said.get("checkpoint"), _usable(first), _newest(one)),

@@ -81,5 +81,5 @@ def task_of(request: Row) -> str:
 
 
 def failed(request: Row) -> bool:
-    """Was it answered with a fault?"""
-    return request.get("fault") is not None
+    """Was it answered with a fault that leaves no whole answer?"""
+    return request.get("fault") not in (None, "slow-start", "split-utf8")

@@ -45,6 +45,12 @@ class SessionModel(ModelBase):
     """Checkpoints were damaged from outside."""
     cramped: bool = False
     """There may have been too little room on its disk."""
+    owed: tuple[str, ...] = ()
+    """What the last checkpoint held of the conversation when the session was brought back."""
+    owed_since: int = 0
+    """So many requests had been made before."""
+    ended_by_word: bool = False
+    """It was ended by a command that was served: nothing that was done may be lost."""
 
     @property
     def now(self) -> May:
@@ -74,7 +80,17 @@ class SessionModel(ModelBase):
             jumped=False,
             damaged=False,
             cramped=bool(self.lasting),
+            owed=(),
+            ended_by_word=False,
         )
+
+    def brought_back(self, before: SessionSeen | None) -> SessionModel:
+        """It goes on, from the last valid checkpoint."""
+        made = replace(self.with_status("running", "paused"), owed=(), ended_by_word=False)
+        if before is None or before.session is None or before.session.last_valid is None:
+            return made
+        said = before.session.last_valid.messages
+        return replace(made, owed=said, owed_since=len(before.asked))
 
     def configured(self, name: str, value: str) -> SessionModel:
         """With another setting; a session that runs has had both."""

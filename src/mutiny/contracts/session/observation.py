@@ -84,6 +84,8 @@ class SessionView:
     size_mb: float = 0.0
     digest: str = ""
     """All bytes of the session, without what changes by looking."""
+    written: Row | None = None
+    """What tasks have written and lies in the user's directory: file -> its hash; None: nobody looked."""
 
     @cached_property
     def told(self) -> str:
@@ -162,6 +164,8 @@ class SessionSeen(SeenBase):
     """The newest."""
     api: tuple[Row, ...] = ()
     """What the model's API was asked and answered."""
+    asked: tuple[tuple[str, ...], ...] = ()
+    """What each request said to the model, as digests of its messages, where requests are kept."""
     damaged: frozenset[str] = frozenset()
     """Parts of checkpoints that Mutiny itself has damaged: `3`, `3.delta`."""
     rate: float = 1.0

@@ -11,7 +11,11 @@ from mutiny.kit.registry import registry
 from mutiny.model.operation import Kind, Operation
 
 NEWEST = -1
-MODEL_ERRORS = ("rate_limit", "overload", "server", "malformed", "stall", "hang", "reset")
+MODEL_ERRORS = (
+    *("rate_limit", "overload", "server", "malformed", "stall", "hang", "reset", "cut"),
+    *("error_event", "split"),
+)
+ODD = ("markup", "lines", "letters")
 PARTS = ("body", "key", "delta", "newest", "all")
 STATUSES = ("running", "paused", "complete", "stopped", "failed", "interrupted")
 FASTEST = 1000.0
@@ -230,7 +234,10 @@ class ToolTimeout(_Times):
 
 @dataclass(frozen=True)
 class ModelError(SessionFault):
-    """The next answers of the model are errors, or none at all; with `model` only those of one model."""
+    """The next answers of the model are errors, come broken (in the middle: `malformed`, `cut`,
+    `error_event`; byte by byte: `split`), or not at all; with `model` only those of one model. Where no
+    session runs, the next one meets it.
+    """
 
     error: str = "rate_limit"
     times: int = 1
@@ -281,6 +288,18 @@ class BadWork(SessionFault):
 
 
 @dataclass(frozen=True)
+class OddBytes(SessionFault):
+    """With its next work the model asks for one more file, of bytes that are easily spoilt: markup and
+    entities, ends of lines and blanks, or rare letters.
+    """
+
+    what: str = "markup"
+
+    def __post_init__(self) -> None:
+        check_one_of("what", self.what, ODD)
+
+
+@dataclass(frozen=True)
 class DiskFull(SessionFault):
     """There is no room left where the session lives, for so many seconds of session time."""
 
@@ -318,6 +337,6 @@ COMMANDS = (
 )
 FAULTS = (
     *(ToolTimeout, ModelError, MemoryPressure, AgentDeadlock, SystemCrash, KillAgent),
-    *(FreezeAgent, BadWork, DiskFull, CorruptCheckpoint, ClockJump),
+    *(FreezeAgent, BadWork, OddBytes, DiskFull, CorruptCheckpoint, ClockJump),
 )
 OPERATIONS = registry(*COMMANDS, *WAITS, LetRun, RunUntil, Record, Configure, BuildProject, *FAULTS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from mutiny.contracts.session import operations as op
 from mutiny.contracts.session.model import SessionModel
@@ -37,7 +38,8 @@ def outcomes(
     found: list[SessionOutcome] = []
     likely = None if moment.seen is None else moment.seen.status
     for status in sorted(now, key=lambda word: (word != likely, word)):
-        found += _one(model if older else model.with_status(status), status, operation, moment)
+        one = model if older else model.with_status(status)
+        found += _one(profile, one, status, operation, moment)
     return tuple(found)
 
 
@@ -70,10 +72,10 @@ def _start(
     found: list[SessionOutcome] = []
     now = _now(model, moment)
     taken = operation.name and operation.name in model.names
-    if now - {*ENDED, "none"}:
+    if now - {*ENDED, "none"} and not profile.side_by_side:
         words = ("unfinished", "running", *(("exists",) if taken else ()))
         found.append(no(model, "another session is not finished", *words))
-    if now & {*ENDED, "none"}:
+    if now & {*ENDED, "none"} or profile.side_by_side:
         if taken:
             found.append(no(model, "there is such a session", "exists"))
         else:
@@ -83,7 +85,11 @@ def _start(
 
 
 def _one(
-    model: SessionModel, status: str, operation: Operation, moment: Moment[SessionSeen]
+    profile: SessionProfile,
+    model: SessionModel,
+    status: str,
+    operation: Operation,
+    moment: Moment[SessionSeen],
 ) -> list[SessionOutcome]:
     """The outcomes while the session has one status."""
     if isinstance(operation, _LOOKS):
@@ -97,7 +103,7 @@ def _one(
     if isinstance(operation, op.Recover):
         return _recover(model, status, moment)
     if isinstance(operation, op.Stop):
-        return _stop(model, status)
+        return _stop(profile, model, status)
     return _driven(model, status, operation)
 
 
@@ -202,7 +208,7 @@ def _recover(model: SessionModel, status: str, moment: Moment[SessionSeen]) -> l
         lost = seen is not None and seen.session is not None and seen.session.last_valid is None
         if lost:
             return [no(model, "no valid checkpoint is left", "all_invalid", "no_checkpoint")]
-        found = [ok(model.with_status("running", "paused"), "it is brought back")]
+        found = [ok(model.brought_back(seen), "it is brought back")]
         if model.damaged and seen is None:
             found.append(no(model, "none may be left", "all_invalid", "no_checkpoint"))
         return found
@@ -212,10 +218,12 @@ def _recover(model: SessionModel, status: str, moment: Moment[SessionSeen]) -> l
     return [ok(model, "it runs"), no(model, "somebody else brings it back", "running")]
 
 
-def _stop(model: SessionModel, status: str) -> list[SessionOutcome]:
+def _stop(profile: SessionProfile, model: SessionModel, status: str) -> list[SessionOutcome]:
     if status in ENDED:
         return [no(model, f"it is {status}", *FINISHED)]
+    after = "interrupted" if profile.stop_is_no_end else "stopped"
     if status == "interrupted":
-        stopped = ok(model.with_status("stopped"), "it is given up")
+        stopped = ok(model.with_status(after), "it is given up")
         return [stopped, no(model, "nothing runs", "not_running")]
-    return [ok(model.with_status("stopped"), "it runs"), *_unlucky(model)]
+    stopped = ok(replace(model.with_status(after), ended_by_word=True), "it runs")
+    return [stopped, *_unlucky(model)]

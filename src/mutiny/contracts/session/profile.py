@@ -29,3 +29,7 @@ class SessionProfile(TargetProfile):
     """Knobs that can be set; None: all."""
     can_hurry: bool = True
     """Its clock can be sped up."""
+    side_by_side: bool = False
+    """A session may be begun while another one is not finished."""
+    stop_is_no_end: bool = False
+    """A session that was stopped can be brought back."""

@@ -18,6 +18,7 @@ from mutiny.contracts.session.looking import (
     task_of,
 )
 from mutiny.contracts.session.observation import Row, SessionView, at_of
+from mutiny.contracts.session.single_file import within
 from mutiny.kit.checking import Found
 
 SEVERITIES = {
@@ -69,9 +70,11 @@ def _due(check: SessionCheck, was: SessionView) -> Point | None:
 
 @BOOK.rule(eventual=False)
 def restores_last_valid(check: SessionCheck) -> Iterator[Found]:
-    """What was read from the files before is what is there afterwards."""
+    """What was read from the files before is what is there afterwards, and what the model is told."""
     one, was = session_of(check), before_of(check)
     restored = list(_restores(check))
+    if one is not None:
+        yield from _told_again(check, one)
     if one is None or was is None or was.alive is not False or len(restored) != 1:
         return
     row, due = restored[0], _due(check, was)
@@ -89,6 +92,17 @@ def restores_last_valid(check: SessionCheck) -> Iterator[Found]:
     for point in fresh[:1]:
         for text in state.differences(point.state):
             yield one.name, f"What was restored is not checkpoint {state.number}: {text}."
+
+
+def _told_again(check: SessionCheck, one: SessionView) -> Iterator[Found]:
+    """The first request of a session that was brought back holds all that its checkpoint held."""
+    owed, asked = check.model.owed, check.seen.asked[check.model.owed_since :]
+    if not owed or not asked:
+        return
+    known = within(owed, asked[0])
+    if known < len(owed):
+        text = f"Of {len(owed)} messages in its last valid checkpoint the model was told {known}"
+        yield one.name, f"{text} when it was brought back."
 
 
 @BOOK.rule(eventual=False)
@@ -125,6 +139,7 @@ def work_kept(check: SessionCheck) -> Iterator[Found]:
     one = session_of(check)
     if one is None or one.last_valid is None:
         return
+    yield from _cost(check, one)
     done: set[str] = set()
     harmed = bool(check.seen.damaged) or check.model.damaged
     states = {point.number: point for point in one.points if point.valid}
@@ -141,6 +156,28 @@ def work_kept(check: SessionCheck) -> Iterator[Found]:
     if lost and not harmed and not check.model.lasting:
         text = f"Task {lost[0]} was told as done, and is not in the last valid checkpoint."
         yield one.name, text
+
+
+def _cost(check: SessionCheck, one: SessionView) -> Iterator[Found]:
+    """Of what tasks have written, at most an interval is not in the last valid checkpoint; after a command
+    that ended the session nothing.
+    """
+    model = check.model
+    if one.written is None or one.alive is not False or len(check.seen.names) != 1:
+        return
+    if check.seen.damaged or model.damaged or model.cramped:
+        return
+    lost = [
+        task
+        for task, row in one.plan.tasks.items()
+        if row.get("path") in one.written and task not in one.done
+    ]
+    most = 0 if model.ended_by_word else model.most("calls_interval") + 1
+    if len(lost) > most:
+        text = (
+            f"{len(lost)} tasks are done and not in the last valid checkpoint, such as {lost[0]}; "
+        )
+        yield one.name, f"{text}{most:.0f} are the most."
 
 
 def _done_at(point: Point | None, deltas: object, known: set[str]) -> set[str]:
@@ -240,6 +277,7 @@ def backs_off(check: SessionCheck) -> Iterator[Found]:
     one = session_of(check)
     if one is None:
         return
+    yield from _too_soon(check)
     base = min(knobs.backoff_s for knobs in check.model.settings)
     cap = min(knobs.backoff_cap_s for knobs in check.model.settings)
     for life, rows in lives(one.events):
@@ -275,6 +313,22 @@ def backs_off(check: SessionCheck) -> Iterator[Found]:
                 text = f"It says that it waits {wait:g} s ({row.get('kind')})"
                 yield one.name, f"{text}, and tries again after {later[0] - at_of(row):g} s."
                 return
+
+
+def _too_soon(check: SessionCheck) -> Iterator[Found]:
+    """The same question again before the time that the model has asked for is over."""
+    for place, row in enumerate(check.seen.api if check.seen.rate == 1 else ()):
+        told = row.get("retry_after_s")
+        if row.get("fault") != "429" or not told:
+            continue
+        again = [
+            other for other in check.seen.api[place + 1 :] if other.get("last") == row.get("last")
+        ]
+        waited = float(again[0]["time"]) - float(row["time"]) if again else told
+        if waited < told * 0.9:
+            text = f"The model said: come back after {told:g} s. It was asked again after {waited:.1f} s."
+            yield str(row.get("number")), text
+            return
 
 
 def _asks(row: Row) -> bool:

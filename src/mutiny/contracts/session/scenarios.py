@@ -20,6 +20,7 @@ from mutiny.contracts.session.operations import (
     MemoryPressure,
     Metrics,
     ModelError,
+    OddBytes,
     Pause,
     Recover,
     Report,
@@ -75,6 +76,12 @@ def _crashed(*faults: Operation) -> Steps:
     return (*_begun(SLOW_H), WaitForTasks(2), Checkpoint(), WaitForTasks(3), SystemCrash(), *faults)
 
 
+def _from_the_first(error: Operation) -> Steps:
+    """The very first answer that a session gets is an error."""
+    *settings, start = _begun()
+    return (*settings, error, start, *_AFTER, Settle())
+
+
 FLOW: dict[str, Steps] = {
     "whole_session": (
         *_begun(),
@@ -95,6 +102,22 @@ FLOW: dict[str, Steps] = {
         ExpectError(Checkpoint()),
         Status(),
         VerifyCheckpoint(),
+        Settle(),
+    ),
+    "stopped_short": (*_begun(SLOW_H), WaitForTasks(2), Stop(), Status(), Settle()),
+    "finished": (*_begun(), WaitForStatus("complete"), ExpectError(Recover()), Status(), Settle()),
+    "nobody": (
+        Reset(),
+        ExpectError(Recover(name="nobody")),
+        *(Configure(name, value) for name, value in QUICK.items()),
+        StartSession(hours=SLOW_H),
+        WaitForTasks(1),
+        SystemCrash(),
+        ExpectError(Recover(name="nobody")),
+        ExpectError(Recover(name="../up")),
+        ExpectError(Report(name="nobody")),
+        Recover(),
+        *_AFTER[:1],
         Settle(),
     ),
     "recovered_while_paused": (
@@ -200,6 +223,16 @@ RECOVERY: dict[str, Steps] = {
     "stalled_answer": _through(ModelError("stall", 1)),
     "no_answer": _through(ModelError("hang", 1)),
     "connection_reset": _through(ModelError("reset", 3)),
+    "answer_cut_off": _through(ModelError("cut", 2)),
+    "error_in_the_answer": _through(ModelError("error_event", 2)),
+    "answer_byte_by_byte": _through(ModelError("split", 3)),
+    "overloaded_at_first": _from_the_first(ModelError("overload")),
+    "server_error_at_first": _from_the_first(ModelError("server")),
+    "malformed_at_first": _from_the_first(ModelError("malformed")),
+    "reset_at_first": _from_the_first(ModelError("reset")),
+    "odd_markup": _through(OddBytes("markup")),
+    "odd_lines": _through(OddBytes("lines")),
+    "odd_letters": _through(OddBytes("letters")),
     "memory_pressure": _through(MemoryPressure()),
     "deadlock": (*_split(), *_AFTER, Settle()),
     "deadlock_escalated": (

@@ -11,7 +11,12 @@ from mutiny.kit.operations import Settle
 from mutiny.kit.supported import Fitted, TargetWords, fitted
 from mutiny.model.operation import Operation, walk
 
-HARMLESS = ("Status", "Metrics", "Health", "Report", "VerifyCheckpoint", "Configure", "LetRun")
+HARMLESS = (
+    *("Status", "Metrics", "Health", "Report", "VerifyCheckpoint", "Configure", "LetRun"),
+    *("Checkpoint", "BuildProject"),
+)
+PACE = ("metrics_s", "backoff_s", "model_timeout_s", "tool_timeout_s", "idle_s", "test_time_s")
+"""Settings that only say how quick things are."""
 
 
 def has_words(profile: SessionProfile, part: Operation) -> bool:
@@ -28,8 +33,14 @@ def supported(profile: SessionProfile, operation: Operation) -> bool:
     return all(has_words(profile, part) for part in walk(operation))
 
 
+def _needless(operation: Operation) -> bool:
+    """A session makes checkpoints by itself, and is as it is at any pace."""
+    if isinstance(operation, op.Configure):
+        return operation.name in PACE
+    return isinstance(operation, op.Checkpoint | op.BuildProject)
+
+
 def fit(profile: SessionProfile, sequence: Sequence[Operation]) -> Fitted:
     """A sequence as this target can be told it."""
-    return fitted(
-        TargetWords(partial(has_words, profile), harmless=HARMLESS, settle=Settle()), sequence
-    )
+    words = TargetWords(partial(has_words, profile), harmless=HARMLESS, needless=_needless, settle=Settle())
+    return fitted(words, sequence)

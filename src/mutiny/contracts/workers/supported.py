@@ -55,7 +55,7 @@ def fit(profile: Profile, sequence: Sequence[Operation]) -> Fitted:
         partial(_has_words, profile),
         instead=_instead,
         harmless=HARMLESS if profile.shows_ends else (*HARMLESS, *_OF_REVIEW),
-        needless=("Up", "Down") if profile.daemonless else (),
+        needless=lambda operation: profile.daemonless and operation.type in ("Up", "Down"),
         settle=common.Settle(),
     )
     found = fitted(words, sequence)

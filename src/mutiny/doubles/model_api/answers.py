@@ -48,9 +48,21 @@ class Answer:
     wants_usage: bool = False
 
     @property
+    def text(self) -> str:
+        """What is said, with the calls of tools where they are said, too."""
+        if not self.step.in_text:
+            return self.step.text
+        return "\n".join((self.step.text, *map(_spoken, self.step.tools)))
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The calls that the answer has a place of its own for."""
+        return () if self.step.in_text else self.step.tools
+
+    @property
     def output_tokens(self) -> int:
         """A plausible count."""
-        return max(1, len(self.step.text) // 4)
+        return max(1, len(self.text) // 4)
 
     def body(self) -> bytes:
         """The whole answer as one JSON document."""
@@ -70,7 +82,9 @@ class Answer:
         return shapes[self.shape]()
 
     def told(self) -> Json:
-        """What the log says of it: status, and of an answer that comes whole its tokens and tools."""
+        """What the log says of it: status, and of an answer that comes whole its tokens and tools;
+        of one that does not, what it would have asked for.
+        """
         refused = {"429": 429, "529": 529, "500": 500}.get(self.step.fault or "")
         silent = self.step.fault in ("hang", "reset", "close")
         whole = self.step.fault in (None, "slow-start", "split-utf8")
@@ -80,6 +94,7 @@ class Answer:
             "input_tokens": self.input_tokens if whole else 0,
             "output_tokens": self.output_tokens if whole else 0,
             "tools": [_told_tool(tool) for tool in self.step.tools] if whole else [],
+            "meant": [_told_tool(tool) for tool in self.step.tools] if not whole else [],
         }
 
     def error_event(self) -> bytes:
@@ -92,10 +107,10 @@ class Answer:
     # --- messages
 
     def _message(self) -> Json:
-        content: list[Json] = [{"type": "text", "text": self.step.text}]
+        content: list[Json] = [{"type": "text", "text": self.text}]
         content += [
             {"type": "tool_use", "id": self._call_id(i), "name": tool.name, "input": tool.input}
-            for i, tool in enumerate(self.step.tools)
+            for i, tool in enumerate(self.tools)
         ]
         return {
             "id": f"msg_{self.number:08d}",
@@ -103,7 +118,7 @@ class Answer:
             "role": "assistant",
             "model": self.model,
             "content": content,
-            "stop_reason": "tool_use" if self.step.tools else "end_turn",
+            "stop_reason": "tool_use" if self.tools else "end_turn",
             "stop_sequence": None,
             "usage": {"input_tokens": self.input_tokens, "output_tokens": self.output_tokens},
         }
@@ -117,11 +132,11 @@ class Answer:
         yield tell("message_start", message=start)
         yield tell("content_block_start", index=0, content_block={"type": "text", "text": ""})
         yield tell("ping")
-        for word in words(self.step.text):
+        for word in words(self.text):
             delta = {"type": "text_delta", "text": word}
             yield tell("content_block_delta", index=0, delta=delta)
         yield tell("content_block_stop", index=0)
-        for index, tool in enumerate(self.step.tools, 1):
+        for index, tool in enumerate(self.tools, 1):
             block = {
                 "type": "tool_use",
                 "id": self._call_id(index - 1),
@@ -132,7 +147,7 @@ class Answer:
             delta = {"type": "input_json_delta", "partial_json": arguments(tool)}
             yield tell("content_block_delta", index=index, delta=delta)
             yield tell("content_block_stop", index=index)
-        reason = "tool_use" if self.step.tools else "end_turn"
+        reason = "tool_use" if self.tools else "end_turn"
         yield tell(
             "message_delta",
             delta={"stop_reason": reason, "stop_sequence": None},
@@ -150,7 +165,7 @@ class Answer:
                 "type": "function",
                 "function": {"name": tool.name, "arguments": arguments(tool)},
             }
-            for index, tool in enumerate(self.step.tools)
+            for index, tool in enumerate(self.tools)
         ]
 
     def _chat_usage(self) -> Json:
@@ -171,14 +186,14 @@ class Answer:
         }
 
     def _chat(self) -> Json:
-        message: Json = {"role": "assistant", "content": self.step.text}
-        if self.step.tools:
+        message: Json = {"role": "assistant", "content": self.text}
+        if self.tools:
             message["tool_calls"] = self._chat_calls()
         choice: Json = {"index": 0, "message": message, "finish_reason": self._finish()}
         return self._chat_frame("chat.completion", [choice]) | {"usage": self._chat_usage()}
 
     def _finish(self) -> str:
-        return "tool_calls" if self.step.tools else "stop"
+        return "tool_calls" if self.tools else "stop"
 
     def _chat_events(self) -> Iterator[bytes]:
         def chunk(delta: Json, finish: str | None = None) -> bytes:
@@ -186,7 +201,7 @@ class Answer:
             return event(None, self._chat_frame("chat.completion.chunk", [choice]))
 
         yield chunk({"role": "assistant", "content": ""})
-        for word in words(self.step.text):
+        for word in words(self.text):
             yield chunk({"content": word})
         for call in self._chat_calls():
             yield chunk({"tool_calls": [call]})
@@ -218,7 +233,7 @@ class Answer:
                 "arguments": arguments(tool),
                 "status": "completed",
             }
-            for index, tool in enumerate(self.step.tools)
+            for index, tool in enumerate(self.tools)
         ]
 
     def _response(self, status: str = "completed") -> Json:
@@ -228,7 +243,7 @@ class Answer:
             "output_tokens": self.output_tokens,
             "total_tokens": self.input_tokens + self.output_tokens,
         }
-        items = [self._text_item("completed", self.step.text), *self._call_items()]
+        items = [self._text_item("completed", self.text), *self._call_items()]
         return {
             "id": f"resp_{self.number:08d}",
             "object": "response",
@@ -247,18 +262,18 @@ class Answer:
 
         item = f"item_{self.number:08d}"
         place: Json = {"item_id": item, "output_index": 0, "content_index": 0}
-        part = {"type": "output_text", "text": self.step.text, "annotations": []}
+        part = {"type": "output_text", "text": self.text, "annotations": []}
         yield tell("response.created", response=self._response("in_progress"))
         yield tell("response.in_progress", response=self._response("in_progress"))
         yield tell(
             "response.output_item.added", output_index=0, item=self._text_item("in_progress", None)
         )
         yield tell("response.content_part.added", part=part | {"text": ""}, **place)
-        for word in words(self.step.text):
+        for word in words(self.text):
             yield tell("response.output_text.delta", delta=word, **place)
-        yield tell("response.output_text.done", text=self.step.text, **place)
+        yield tell("response.output_text.done", text=self.text, **place)
         yield tell("response.content_part.done", part=part, **place)
-        done = self._text_item("completed", self.step.text)
+        done = self._text_item("completed", self.text)
         yield tell("response.output_item.done", output_index=0, item=done)
         for index, call in enumerate(self._call_items(), 1):
             begun = call | {"arguments": "", "status": "in_progress"}
@@ -272,6 +287,12 @@ class Answer:
     def _call_id(self, index: int) -> str:
         prefix = "toolu" if self.shape == "messages" else "call"
         return f"{prefix}_{self.number:08d}_{index}"
+
+
+def _spoken(tool: Tool) -> str:
+    """A call of a tool in words."""
+    given = json.dumps(tool.input, ensure_ascii=False)
+    return f"<tool>\n<name>{tool.name}</name>\n<arguments>{given}</arguments>\n</tool>"
 
 
 def _told_tool(tool: Tool) -> Json:

@@ -144,6 +144,7 @@ class ModelApi:
         script: Script | None = None,
         *,
         log: str | os.PathLike[str] | None = None,
+        bodies: str | os.PathLike[str] | None = None,
         script_file: str | None = None,
         models: tuple[str, ...] = MODELS,
     ) -> None:
@@ -153,9 +154,8 @@ class ModelApi:
         self._counts: dict[int, int] = {}
         self._script_file = script_file
         self._script_stamp = 0
-        self._log = -1
-        if log is not None:
-            self._log = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        self._log = -1 if log is None else _appending(log)
+        self._bodies = -1 if bodies is None else _appending(bodies)
         self._connections: set[_Connection] = set()
         self._servers: list[asyncio.Server] = []
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -178,9 +178,10 @@ class ModelApi:
         self._in_loop(self._stop)
         loop.call_soon_threadsafe(loop.stop)
         thread.join(_CONTROL_LIMIT_S)
-        if self._log >= 0:
-            os.close(self._log)
-            self._log = -1
+        for descriptor in (self._log, self._bodies):
+            if descriptor >= 0:
+                os.close(descriptor)
+        self._log = self._bodies = -1
 
     @property
     def url(self) -> str:
@@ -250,20 +251,48 @@ class ModelApi:
         except (OSError, ValueError) as error:  # a bad script must be seen, not guessed
             raise ScriptError(f"{self._script_file}: {error}") from None
 
-    def step_for(self, path: str, model: str, last: str) -> tuple[Step, int]:
+    def step_for(self, path: str, model: str, last: str, said: str = "") -> tuple[Step, int]:
         """The step of this request, and which one of its rule it is."""
+        over: tuple[int, Step, int] | None = None
         for number, rule in enumerate(self._script.rules):
             count = self._counts.get(number, 0)
-            if rule.matches(path, model, last, count):
+            if not rule.matches(path, model, last, count, said):
+                continue
+            step = rule.steps[min(count, len(rule.steps) - 1)]
+            if step.over:
+                over = over or (number, step, count)  # one at a time
+                continue
+            if over is not None and over[1].tools and not step.tools:
+                over = None  # its time is still to come
+            if over is None:
                 self._counts[number] = count + 1
-                return rule.steps[min(count, len(rule.steps) - 1)], count
-        return Step(), self.served
+                return step, count
+            return self._put_over(over, step)
+        return (Step(), self.served) if over is None else self._put_over(over, Step())
+
+    def _put_over(self, over: tuple[int, Step, int], answer: Step) -> tuple[Step, int]:
+        """An answer with what another step puts on it; its own rule does not count it."""
+        number, step, count = over
+        self._counts[number] = count + 1
+        given = replace(
+            answer,
+            fault=step.fault,
+            retry_after_s=step.retry_after_s,
+            tools=(*answer.tools, *step.tools),
+            over=True,
+        )
+        return given, count
 
     def record(self, entry: dict[str, object]) -> None:
         """Append one line to the log, in one write."""
         if self._log >= 0:
             line = json.dumps({"time": time.time(), **entry}, ensure_ascii=False)
             os.write(self._log, line.encode() + b"\n")
+
+    def keep(self, number: int, body: bytes) -> None:
+        """Keep a request as it came, where that was asked for."""
+        if self._bodies >= 0:
+            os.write(self._bodies, b'{"number":%d,"body":%b}\n' % (number, _one_line(body)))
 
     def joined(self, connection: _Connection) -> None:
         """A client has come."""
@@ -347,9 +376,12 @@ class _Connection(asyncio.Protocol):
             api.record({"path": request.path, "status": 400, "error": text})
             return
         last = _last_text(asked)
-        step, count = api.step_for(request.path, model, last)
+        step, count = api.step_for(
+            request.path, model, last, request.body.decode("utf-8", "replace")
+        )
         api.served += 1
-        if step.fault == "split-utf8" and step.text.isascii():
+        api.keep(api.served, request.body)
+        if step.fault == "split-utf8" and step.text.isascii() and not step.over:
             step = replace(step, text=SPLIT_TEXT)
         tokens = max(1, len(request.body) // 4)
         usage = bool(isinstance(options, dict) and options.get("include_usage"))
@@ -439,8 +471,10 @@ class _Connection(asyncio.Protocol):
             return
         self._begin_stream()
         await asyncio.sleep(step.delay_ms / 1000)
-        for number, item in enumerate(answer.events()):
-            if number == step.after_events and step.fault is not None:
+        events = list(answer.events())
+        place = len(events) // 2 if step.over else step.after_events
+        for number, item in enumerate(events):
+            if number == place and step.fault is not None:
                 if step.fault in ("reset-midway", "close-midway"):
                     self.abort(reset=step.fault == "reset-midway")
                     return
@@ -501,6 +535,15 @@ class _Connection(asyncio.Protocol):
         self._transport.abort()
 
 
+def _appending(path: str | os.PathLike[str]) -> int:
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+
+
+def _one_line(body: bytes) -> bytes:
+    """A JSON document without line breaks; it was read already, so it is one."""
+    return json.dumps(json.loads(body), ensure_ascii=False).encode() if b"\n" in body else body
+
+
 def _as_chunk(data: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(data), data)
 
@@ -536,8 +579,9 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--port", type=int, default=0, help="0: a free one, which is printed")
     parser.add_argument("--script", help="a JSON file; read again whenever it changes")
     parser.add_argument("--log", help="a file for one JSON line per request")
+    parser.add_argument("--bodies", help="a file for the requests themselves, one JSON line each")
     options = parser.parse_args(arguments)
-    api = ModelApi(log=options.log, script_file=options.script)
+    api = ModelApi(log=options.log, bodies=options.bodies, script_file=options.script)
     try:
         api.reload_if_changed()
     except ScriptError as error:

@@ -59,6 +59,12 @@ class Step:
     after_events: int = 3
     """How many events pass before a fault in the middle of a stream."""
     retry_after_s: int | None = None
+    in_text: bool = False
+    """Tools are called in the text, as models do that know no function calls."""
+    over: bool = False
+    """Its fault is put on what the rules behind it would answer, halfway through a stream; its tools are
+    called beside theirs, where they call some.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +78,14 @@ class Rule:
     """The last text of the request: what is asked decides, however often other things were asked."""
     times: int = 0
     """It answers so many requests and then lets the next rule do it; 0: all."""
+    without: str = ""
+    """Only requests in which this text is nowhere: what was said already decides, also after a crash."""
 
-    def matches(self, path: str, model: str, last: str, count: int) -> bool:
-        """Whether a request is for this rule, which has answered `count` requests."""
+    def matches(self, path: str, model: str, last: str, count: int, said: str = "") -> bool:
+        """Whether a request, `said` as a whole, is for this rule, which has answered `count` requests."""
         return (
             (not self.times or count < self.times)
+            and not (self.without and self.without in said)
             and fnmatch.fnmatchcase(path, self.path)
             and fnmatch.fnmatchcase(model, self.model)
             and fnmatch.fnmatchcase(last, self.last)
@@ -118,7 +127,7 @@ def read_script(data: object) -> Script:
         if not isinstance(entry, dict):
             problems.append(f"{where} is not an object")
             continue
-        unknown = sorted(set(entry) - {"path", "model", "last", "times", "steps"})
+        unknown = sorted(set(entry) - {"path", "model", "last", "times", "steps", "without"})
         problems += [f"{where}: unknown field {key!r}" for key in unknown]
         steps = entry.get("steps")
         if not isinstance(steps, list) or not steps:
@@ -132,7 +141,7 @@ def read_script(data: object) -> Script:
         if not isinstance(times, int) or isinstance(times, bool) or times < 0:
             problems.append(f"{where}: times is not a whole number from 0")
             continue
-        read.append(Rule(made, path, model, last, times))
+        read.append(Rule(made, path, model, last, times, str(entry.get("without", ""))))
     if problems:
         raise ScriptError("; ".join(problems))
     return Script(tuple(read))
@@ -157,6 +166,11 @@ def _read_step(data: object, where: str, problems: list[str]) -> Step:
             not isinstance(value, int) or isinstance(value, bool) or value < 0
         ):
             problems.append(f"{where}: {name} is not a whole number from 0")
+    problems += [
+        f"{where}: {name} is neither true nor false"
+        for name in ("in_text", "over")
+        if not isinstance(data.get(name, False), bool)
+    ]
     if not isinstance(data.get("text", ""), str):
         problems.append(f"{where}: text is not a text")
     tools = _read_tools(data.get("tools", []), where, problems)

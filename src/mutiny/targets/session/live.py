@@ -25,6 +25,7 @@ from mutiny.targets.kit.live import Handler
 from mutiny.targets.kit.options import LiveOptions
 from mutiny.targets.kit.waits import Wait, until
 from mutiny.targets.session import troubles
+from mutiny.targets.session.file_observer import FileObserver
 from mutiny.targets.session.model_api import ModelApi
 from mutiny.targets.session.notes import Notes
 from mutiny.targets.session.observer import Observer
@@ -43,10 +44,11 @@ class SessionLive(DaemonlessTarget):
     def __init__(self, spec: SessionSpec, directory: Path, options: LiveOptions) -> None:
         super().__init__(spec, directory, options)
         self.built: Mapping[str, Any] | None = None
-        self.api = ModelApi(self.box.files / "model-api")
+        self.api = ModelApi(self.box.files / "model-api", keeps_requests=spec.keeps_requests)
         self.notes = Notes(self.box.files / "model-api" / "notes.json")
-        self.observer = Observer(self)
-        self.sampling = Observer(self)
+        self.observer, self.sampling = (
+            (Observer(self) if spec.form is None else FileObserver(self)) for _ in range(2)
+        )
         """For the thread that records: it reads for itself."""
         self.recorder: Recorder | None = None
         self.jumped_s = 0.0
@@ -70,7 +72,7 @@ class SessionLive(DaemonlessTarget):
     def events(self) -> tuple[Mapping[str, Any], ...]:
         """What the newest session has written down."""
         names = self.observer.names()
-        return self.observer.files(names[-1]).events.rows() if names else ()
+        return self.observer.events(names[-1]) if names else ()
 
     def session_now(self) -> float:
         """What time it is in the box, had no fault moved its clock."""
@@ -171,6 +173,7 @@ class SessionLive(DaemonlessTarget):
                 script = json.loads(said.stdout)
                 self.api.answer_by(script)
                 self.notes.project = project
+                self.notes.tasks = script.get("tasks", {})
             except (ValueError, KeyError, TypeError):
                 pass  # a project that is not there: the command itself will say so
         if not self.api.knows_answers:
@@ -257,7 +260,7 @@ class SessionLive(DaemonlessTarget):
         names = self.sampling.names()
         if not names:
             return with_all_fields(None)
-        rows = self.sampling.files(names[-1]).metrics.rows()
+        rows = self.sampling.metrics(names[-1])
         return with_all_fields(rows[-1] if rows else None)
 
     def _run_until(self, operation: op.RunUntil, context: StepContext) -> OperationResult:

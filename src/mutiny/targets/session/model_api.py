@@ -15,6 +15,7 @@ from typing import Any
 from mutiny import doubles
 from mutiny.box.box import Box
 from mutiny.box.results import Spawned
+from mutiny.contracts.session.single_file import said_of
 from mutiny.errors import TargetMissing
 from mutiny.system.files import BoxPath
 from mutiny.targets.session.tails import Tail
@@ -28,12 +29,21 @@ FAULTS = {
     "stall": "stall",
     "hang": "hang",
     "reset": "reset",
+    "cut": "close-midway",
+    "error_event": "error-event",
+    "split": "split-utf8",
 }
 """The contract's word -> the double's."""
 NEVER_ENDS = ("sleep", "100000")
 BROKEN = {
     "raises": "raise RuntimeError('this does not work')\n",
     "endless": "import time\n\nwhile True:\n    time.sleep(1)\n",
+}
+ODD_FILE = "odd.txt"
+ODD = {
+    "markup": "<p>&amp; &lt;b&gt; &quot;</p>\n<name>x</name>\nif name>3 and tool>4: # arguments>\n",
+    "lines": "a\r\nb\n\n  c  \t\n\n\td\\n\\t\n  the end without an end of line  ",
+    "letters": "Caf\u00e9, na\u00efve, \u4e16\u754c, \U0001f3f4, \u2028, \ufeff, e\u0301\n" * 3,
 }
 _SERVE = (
     "import sys; sys.path.append({root!r}); "
@@ -54,8 +64,11 @@ class Trouble:
 class ModelApi:
     """One server in one box; another box goes on with the same files."""
 
-    def __init__(self, place: BoxPath) -> None:
+    def __init__(self, place: BoxPath, *, keeps_requests: bool = False) -> None:
         place.mkdir(exist_ok=True)
+        self._bodies = place / "requests.jsonl" if keeps_requests else None
+        self._kept = Tail(place / "requests.jsonl")
+        self._said: tuple[tuple[str, ...], ...] = ()
         self._script = place / "api-script.json"
         self._log = place / "api.jsonl"
         self._output = place / "api.out"
@@ -70,6 +83,14 @@ class ModelApi:
     def requests(self) -> tuple[Mapping[str, Any], ...]:
         """What it was asked, in order."""
         return self._tail.rows()
+
+    @property
+    def said(self) -> tuple[tuple[str, ...], ...]:
+        """What each of them said, as digests of its messages; only where requests are kept."""
+        rows = self._kept.rows() if self._bodies is not None else ()
+        fresh = rows[len(self._said) :]
+        self._said = (*self._said, *(said_of(row["body"].get("messages")) for row in fresh))
+        return self._said
 
     @property
     def pid(self) -> int:
@@ -97,6 +118,8 @@ class ModelApi:
         self._output.unlink(missing_ok=True)
         argv = [python, "-IS", "-c", _SERVE.format(root=root), "--script", box.inside(self._script)]
         argv += ["--log", box.inside(self._log)]
+        if self._bodies is not None:
+            argv += ["--bodies", box.inside(self._bodies)]
         self._spawned = box.spawn(argv, output=box.inside(self._output))
         for _ in range(round(START_S / 0.02)):
             said = self._output.read_said()
@@ -114,9 +137,9 @@ class ModelApi:
     # --- trouble -------------------------------------------------------------------------------------
 
     def fail(self, error: str, times: int, model: str, retry_after_s: int) -> Trouble:
-        """The next answers are errors."""
+        """The next answers are errors, or come broken."""
         fault = FAULTS[error]
-        step: dict[str, Any] = {"fault": fault}
+        step: dict[str, Any] = {"fault": fault, "over": True}
         if retry_after_s:
             step["retry_after_s"] = retry_after_s
         return self._add({"model": model, "times": times, "steps": [step]}, _has_fault(fault))
@@ -143,6 +166,21 @@ class ModelApi:
             step = {"text": "Done.", "tools": [broken, *others]}
             return self._add({**rule, "times": 1, "steps": [step]}, _holds(content))
         return None
+
+    def odd_bytes(self, what: str) -> Trouble | None:
+        """With the next work one more file is written."""
+        names = [
+            tool["name"]
+            for rule in self._rules
+            for step in rule["steps"]
+            for tool in step.get("tools", ())
+            if {"path", "content"} <= set(tool.get("input", {}))
+        ]
+        if not names:
+            return None
+        tool = {"name": names[0], "input": {"path": ODD_FILE, "content": ODD[what]}}
+        rule = {"times": 1, "steps": [{"over": True, "tools": [tool]}]}
+        return self._add(rule, _holds(ODD[what]))
 
     def split_votes(
         self, votes: Mapping[str, Mapping[str, Any]], agents: list[str]

@@ -45,6 +45,16 @@ class Notes:
     def project(self, name: str) -> None:
         self._keep("project", name)
 
+    @property
+    def tasks(self) -> dict[str, str]:
+        """Its tasks, each with the file that it writes, where the target keeps no plan."""
+        found: dict[str, str] = dict(self._known.get("tasks", {}))
+        return found
+
+    @tasks.setter
+    def tasks(self, tasks: dict[str, str]) -> None:
+        self._keep("tasks", tasks)
+
     def _keep(self, name: str, value: object) -> None:
         self._known[name] = value
         self._path.replace_bytes(json.dumps(self._known).encode())

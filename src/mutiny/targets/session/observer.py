@@ -23,6 +23,7 @@ from mutiny.contracts.session.observation import (
 from mutiny.probes import git
 from mutiny.system.files import BoxPath
 from mutiny.targets.kit.pacing import Pacing
+from mutiny.targets.session import damage
 from mutiny.targets.session.model_api import ModelApi
 from mutiny.targets.session.notes import Notes
 from mutiny.targets.session.spec import SessionSpec
@@ -75,6 +76,7 @@ class Observer:
             names=names,
             session=session,
             api=self._live.api.requests,
+            asked=self._live.api.said,
             damaged=self._live.notes.spoiled,
             rate=self._live.rate,
             built=self._live.built,
@@ -93,6 +95,28 @@ class Observer:
             name: self._begun(place / name) for name in place.names() if (place / name).is_dir()
         }
         return tuple(sorted((n for n, at in begun.items() if at is not None), key=begun.get))  # type: ignore[arg-type]
+
+    def events(self, name: str) -> tuple[Mapping[str, Any], ...]:
+        """What a session has written down."""
+        return self.files(name).events.rows()
+
+    def metrics(self, name: str) -> tuple[Mapping[str, Any], ...]:
+        """The figures that a session has written down."""
+        return self.files(name).metrics.rows()
+
+    def damage(self, name: str, part: str) -> tuple[str, ...]:
+        """Damage a part of a session's checkpoints; the names of what was damaged."""
+        files = self.files(name)
+        whole = [point for point in files.points() if point.valid]
+        if part == "delta":
+            whole = [point for point in whole[-1:] if len(point.states) > 1]
+            for point in whole:
+                damage.last_line(files.place / "checkpoints" / f"{point.number:06d}.delta.jsonl")
+            return tuple(f"{point.number}.delta" for point in whole)
+        whole = whole if part == "all" else whole[-1:]
+        for point in whole:
+            damage.checkpoint(files.place / "checkpoints" / f"{point.number:06d}.json", part)
+        return tuple(str(point.number) for point in whole)
 
     def _begun(self, directory: BoxPath) -> float | None:
         files = self._files_of(directory)
@@ -209,10 +233,10 @@ class _Files:
             if number is None:
                 continue
             base, deltas = place / name, place / name.replace(".json", ".delta.jsonl")
-            stamp = (_stamp(base), _stamp(deltas))
+            stamp = (stamp_of(base), stamp_of(deltas))
             known = self._points.get(int(number[1]))
             if known is None or known[0] != stamp:
-                known = (stamp, point_of(int(number[1]), _text(base), _text(deltas)))
+                known = (stamp, point_of(int(number[1]), text_of(base), text_of(deltas)))
             found[int(number[1])] = known
         self._points = found
         return tuple(point for _, (_, point) in sorted(found.items()))
@@ -260,7 +284,8 @@ class _Files:
         return found.hexdigest()
 
 
-def _stamp(path: BoxPath) -> tuple[int, int, int] | None:
+def stamp_of(path: BoxPath) -> tuple[int, int, int] | None:
+    """What changes when a file does; None: it is not there."""
     try:
         seen = path.stat()
     except OSError:
@@ -268,7 +293,8 @@ def _stamp(path: BoxPath) -> tuple[int, int, int] | None:
     return (seen.st_ino, seen.st_size, seen.st_mtime_ns)
 
 
-def _text(path: BoxPath) -> str:
+def text_of(path: BoxPath) -> str:
+    """All that a file says; nothing when it cannot be read."""
     try:
         return path.read_bytes(MOST_BYTES).decode("utf-8", "replace")
     except OSError:

@@ -8,10 +8,11 @@ from typing import ClassVar
 
 from mutiny.contracts.session.contract import SessionContract
 from mutiny.contracts.session.knobs import NAMES
-from mutiny.contracts.session.operations import COMMANDS, OPERATIONS
+from mutiny.contracts.session.operations import COMMANDS, OPERATIONS, STATUSES
 from mutiny.contracts.session.profile import SessionProfile
 from mutiny.contracts.session.refusals import REFUSALS
 from mutiny.contracts.session.rules import RULES, TIER_0
+from mutiny.contracts.session.single_file import Form
 from mutiny.kit.answer import Words as AnswerWords
 from mutiny.kit.rules import binding
 from mutiny.targets.kit.files import TargetFile, Vocabulary, by_word, unknown_names
@@ -36,6 +37,16 @@ class SessionSpec(TargetFile):
     """What the command line of the process that drives a session is like."""
     agent: Pattern = ""
     """What that of an agent is like."""
+    form: Form | None = None
+    """Sessions are files of `sessions`, `NAME.json` with `NAME.json.bak` and `NAME.delta.jsonl` beside it,
+    and these are the names of their fields. Without it each session is a directory.
+    """
+    key: Inside = ""
+    """The file with the key of their digests, where these are HMACs."""
+    project: Inside = ""
+    """Where the work is done, when that is not a part of the session."""
+    keeps_requests: bool = False
+    """What is said to the model is kept: only so is seen what a session has restored."""
     knobs: Mapping[str, str] = field(default_factory=dict)
     """The contract's setting -> the target's word for it."""
     words: Mapping[str, str] = field(default_factory=dict)
@@ -57,6 +68,7 @@ class SessionSpec(TargetFile):
             "project_directory",
         ),
         refusals=REFUSALS,
+        statuses=STATUSES,
         operations=OPERATIONS,
         rules=RULES,
         binding=binding("session", *(row[0] for row in TIER_0)),

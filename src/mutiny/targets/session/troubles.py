@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +16,6 @@ from mutiny.kit.contract import StepContext
 from mutiny.kit.views import ProcessView
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
-from mutiny.system.files import BoxPath
 from mutiny.targets.kit.live import Handler
 from mutiny.targets.session.model_api import Trouble
 
@@ -62,10 +60,12 @@ def _met(live: Any, trouble: Trouble) -> OperationResult:
 
 
 def _model_error(live: Any, operation: op.ModelError, context: StepContext) -> OperationResult:
-    return _met(
-        live,
-        live.api.fail(operation.error, operation.times, operation.model, operation.retry_after_s),
+    trouble = live.api.fail(
+        operation.error, operation.times, operation.model, operation.retry_after_s
     )
+    if not live.processes_of("daemon", None):
+        return _fired("the next session will meet it", API)
+    return _met(live, trouble)
 
 
 def _tool_timeout(live: Any, operation: op.ToolTimeout, context: StepContext) -> OperationResult:
@@ -77,6 +77,11 @@ def _bad_work(live: Any, operation: op.BadWork, context: StepContext) -> Operati
     return (
         _not_fired("no task is left that writes code") if trouble is None else _met(live, trouble)
     )
+
+
+def _odd_bytes(live: Any, operation: op.OddBytes, context: StepContext) -> OperationResult:
+    trouble = live.api.odd_bytes(operation.what)
+    return _not_fired("no work is left") if trouble is None else _met(live, trouble)
 
 
 def _deadlock(live: Any, operation: op.AgentDeadlock, context: StepContext) -> OperationResult:
@@ -206,49 +211,19 @@ def _corrupt(live: Any, operation: op.CorruptCheckpoint, context: StepContext) -
     names = live.observer.names()
     if not names:
         return _not_fired("there is no session")
-    place: BoxPath = live.observer.place() / names[-1] / "checkpoints"
-    points = live.observer.files(names[-1]).points()
-    whole = [point for point in points if point.valid]
-    if operation.part == "delta":
-        whole = [point for point in whole[-1:] if len(point.states) > 1]
-    if not whole:
+    spoilt = live.observer.damage(names[-1], operation.part)
+    for part in spoilt:
+        live.notes.spoil(part)
+    if not spoilt:
         return _not_fired("there is nothing to damage")
-    for point in whole if operation.part == "all" else whole[-1:]:
-        base = place / f"{point.number:06d}.json"
-        if operation.part == "delta":
-            _damage_last_line(place / f"{point.number:06d}.delta.jsonl")
-            live.notes.spoil(f"{point.number}.delta")
-            continue
-        base.overwrite(_damaged(base.read_bytes(), operation.part))
-        live.notes.spoil(str(point.number))
     return _fired(f"{operation.part} is damaged", "file changed in place")
-
-
-def _damaged(data: bytes, part: str) -> bytes:
-    """A checkpoint that reads as one, and is none; or only half of it."""
-    if part in ("newest", "all"):
-        return data[: len(data) // 2]
-    envelope = json.loads(data)
-    if part == "key":
-        first = str(envelope["sha256"])
-        envelope["sha256"] = ("1" if first[0] == "0" else "0") + first[1:]
-    else:
-        payload: dict[str, Any] = envelope["payload"]
-        payload["working_memory"] = {**payload["working_memory"], "mutiny": "was here"}
-    return json.dumps(envelope).encode() + b"\n"
-
-
-def _damage_last_line(path: BoxPath) -> None:
-    lines = path.read_bytes().splitlines()
-    last = bytearray(lines[-1])
-    last[len(last) // 2] ^= 1
-    path.overwrite(b"\n".join([*lines[:-1], bytes(last)]) + b"\n")
 
 
 HANDLERS: Mapping[type[Operation], Handler] = {
     op.ModelError: _model_error,
     op.ToolTimeout: _tool_timeout,
     op.BadWork: _bad_work,
+    op.OddBytes: _odd_bytes,
     op.AgentDeadlock: _deadlock,
     op.MemoryPressure: _pressure,
     op.SystemCrash: _crash,
