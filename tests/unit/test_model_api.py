@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 
-from mutiny.doubles.model_api.api import ModelApi, RequestParser
+from mutiny.doubles.model_api.api import ModelApi
+from mutiny.doubles.model_api.requests import RequestParser
 from mutiny.doubles.model_api.script import (
     FAULTS,
     Rule,

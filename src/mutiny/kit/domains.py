@@ -66,7 +66,7 @@ def strange(operation: Operation, names: str = "") -> bool:
     """Has it an argument that a program may refuse? `names`: how a target says that its names look."""
     for item in fields(operation):
         value = getattr(operation, item.name)
-        if not isinstance(value, str):
+        if not isinstance(value, str) or value == item.default:  # what is not said is not strange
             continue
         if item.name in _NAME_ARGUMENTS and not plain_name(value, names):
             return True

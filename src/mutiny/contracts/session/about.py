@@ -4,6 +4,7 @@ from __future__ import annotations
 
 ABOUT: dict[str, str] = {
     "whole_session": "A session goes through its phases, and what it leaves works.",
+    "in_one_go": "A session is begun, and at its end when that is answered.",
     "stopped": "A session that was stopped stays so.",
     "stopped_short": "A session is stopped in the middle: all that was done is kept.",
     "finished": "A session that is complete is not brought back.",
@@ -53,6 +54,9 @@ ABOUT: dict[str, str] = {
     "corrupt_key": "The digest of the newest checkpoint is damaged.",
     "corrupt_newest": "The newest checkpoint is only half there.",
     "corrupt_delta": "A delta is damaged: what is before it counts.",
+    "resumed_with_damaged_body": "A session is brought back beside a damaged checkpoint.",
+    "resumed_with_damaged_delta": "A session is brought back beside a damaged delta.",
+    "damaged_and_looked_at": "Whoever looks at a damaged session changes nothing of it.",
     "corrupt_all": "No checkpoint is left: that is told, and nothing begins anew.",
     "corrupt_named": "Back to an older checkpoint by its number.",
     "scope_creep": "Code that does not work does not get through the gate.",

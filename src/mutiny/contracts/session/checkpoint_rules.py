@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mutiny.contracts.session.checkpoints import TORN
 from mutiny.contracts.session.looking import (
     BOOK,
     SessionCheck,
@@ -47,7 +48,7 @@ def checkpoint_whole(check: SessionCheck) -> Iterator[Found]:
             text = f"Checkpoint {point.number} was announced with another digest than it has."
             yield one.name, text
         damaged = f"{point.number}.delta" in check.seen.damaged
-        torn = point.cut == "the last line is torn" or (check.model.killed or check.model.lasting)
+        torn = point.cut == TORN or (check.model.killed or check.model.lasting)
         if point.cut and not damaged and not torn:
             yield one.name, f"The deltas of checkpoint {point.number} are damaged: {point.cut}."
     lost = [n for n in numbers if n not in points and str(n) not in check.seen.damaged]

@@ -29,6 +29,8 @@ METRICS = (
     *("checkpoint_count", "errors_encountered"),
 )
 """All fields of the plan's metrics."""
+TORN = "the last line is torn"
+"""Why a chain of deltas may end after a crash."""
 
 
 def digest_of(value: object, key: bytes | None = None) -> str:
@@ -191,7 +193,7 @@ def _with_deltas(point: Point, payload: Mapping[str, Any], text: str) -> Point:
         times.append(float(delta.get("elapsed_s") or 0))
         previous = digest
     if not cut and text and not text.endswith("\n"):
-        cut = "the last line is torn"
+        cut = TORN
     return replace(point, states=tuple(states), delta_times=tuple(times), cut=cut)
 
 

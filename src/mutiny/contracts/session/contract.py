@@ -55,8 +55,9 @@ class SessionContract(ContractBase[SessionModel, SessionSeen]):
 
     @property
     def scenarios(self) -> Mapping[str, tuple[Operation, ...]]:
-        """Those that make sense for this target."""
-        return scenarios_of(self.profile)
+        """Those that make sense for this target, in its words."""
+        fitted = {name: self.fit(steps) for name, steps in scenarios_of(self.profile).items()}
+        return {name: one.sequence for name, one in fitted.items() if not one.nothing_left}
 
     def outcomes(
         self, model: SessionModel, operation: Operation, moment: Moment[SessionSeen]

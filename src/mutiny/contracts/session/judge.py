@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from mutiny.contracts.session import operations as op
+from mutiny.contracts.session.checkpoints import TORN
 from mutiny.contracts.session.model import SessionModel
 from mutiny.contracts.session.observation import SessionSeen, SessionView
 from mutiny.kit.answer import Answer
@@ -85,7 +86,8 @@ class SessionJudge(Judge[SessionModel, SessionSeen]):
         """What is left out of the newest checkpoint is said to whoever brings the session back."""
         newest = first.points[-1] if first.points and first.alive is False else None
         told = bool(answer.said.get("fell_back"))
-        if newest is None or told or (newest.valid and not newest.cut):
+        whole = newest is not None and newest.valid and newest.cut in ("", TORN)
+        if newest is None or told or whole:  # of a line that was never whole nobody was told before
             return None
         why = newest.cut or newest.why
         text = f"The newest checkpoint was left out ({why}), and that is not told."
@@ -136,7 +138,8 @@ class SessionJudge(Judge[SessionModel, SessionSeen]):
         rows = (
             ("checkpoint_history", len(first.points), len(one.points)),
             ("error_log", len(list(first.of("error"))), len(list(one.of("error")))),
-            ("agent_performance", _agents(first), _agents(one)),
+            # What a damaged checkpoint knew of the agents is lost.
+            ("agent_performance", 0 if self.seen.damaged else _agents(first), _agents(one)),
         )
         for name, least, most in rows:
             told = answer.said.get(name)

@@ -29,6 +29,8 @@ class SessionProfile(TargetProfile):
     """Knobs that can be set; None: all."""
     can_hurry: bool = True
     """Its clock can be sped up."""
+    brief: str = ""
+    """A project that is finished when the command that begins it answers."""
     side_by_side: bool = False
     """A session may be begun while another one is not finished."""
     stop_is_no_end: bool = False

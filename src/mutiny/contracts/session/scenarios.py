@@ -104,7 +104,14 @@ FLOW: dict[str, Steps] = {
         VerifyCheckpoint(),
         Settle(),
     ),
-    "stopped_short": (*_begun(SLOW_H), WaitForTasks(2), Stop(), Status(), Settle()),
+    "stopped_short": (
+        *_begun(SLOW_H, calls_interval="50"),
+        WaitForTasks(1),
+        LetRun(2),
+        Stop(),
+        Status(),
+        Settle(),
+    ),
     "finished": (*_begun(), WaitForStatus("complete"), ExpectError(Recover()), Status(), Settle()),
     "nobody": (
         Reset(),
@@ -334,6 +341,17 @@ RISKS["corrupt_delta"] = (
     CorruptCheckpoint("delta"),
     *RISKS["corrupt_delta"][-5:],
 )
+for _part in ("body", "delta"):
+    RISKS[f"resumed_with_damaged_{_part}"] = (
+        *_begun(SLOW_H),
+        WaitForTasks(3),
+        SystemCrash(),
+        CorruptCheckpoint(_part),
+        Recover(),
+        *_AFTER[:1],
+        Settle(),
+    )
+RISKS["damaged_and_looked_at"] = (*_crashed(CorruptCheckpoint("body")), Report(), Report())
 RISKS["corrupt_all"] = (
     *_crashed(CorruptCheckpoint("all")),
     ExpectError(VerifyCheckpoint()),
@@ -406,4 +424,6 @@ SCENARIOS: dict[str, Steps] = {**FLOW, **RECOVERY, **RISKS, **LIMITS, **CLOCK, *
 
 def scenarios_of(profile: SessionProfile) -> dict[str, Steps]:
     """Those that make sense for a target, in the order in which they are listed."""
-    return {name: SCENARIOS[name] for name in ABOUT if name not in profile.skips}
+    brief = (Reset(), StartSession(project=profile.brief), Status(), Settle())
+    known = {**SCENARIOS, **({"in_one_go": brief} if profile.brief else {})}
+    return {name: known[name] for name in ABOUT if name in known and name not in profile.skips}

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from mutiny.contracts.session.checkpoints import Point, State, digest_of, opened
+from mutiny.contracts.session.checkpoints import TORN, Point, State, digest_of, opened
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,6 @@ class Form:
     calls: str = "calls"
     call_given: str = "given"
     """What a tool was called with, as an object or as its JSON text."""
-    call_ok: str = "ok"
     delta_from: str = "from"
     """The version that a delta is added to."""
     delta_to: str = "to"
@@ -102,7 +101,7 @@ def _deltas(text: str, key: bytes | None) -> Iterator[Mapping[str, Any] | str]:
         found = opened(line, key)
         yield f"line {place}: {found}" if isinstance(found, str) else found[0]
     if text and not text.endswith("\n"):
-        yield "the last line is torn"
+        yield TORN
 
 
 def _misfit(payload: Mapping[str, Any], delta: Mapping[str, Any], form: Form) -> str:
@@ -124,13 +123,11 @@ def _applied(payload: Mapping[str, Any], delta: Mapping[str, Any], form: Form) -
 
 
 def _state(number: int, payload: Mapping[str, Any], form: Form, tasks: Mapping[str, str]) -> State:
-    written = {
-        _path(call.get(form.call_given)) for call in payload[form.calls] if call.get(form.call_ok)
-    }
+    named = {_path(call.get(form.call_given)) for call in payload[form.calls]}
     return State(
         number,
         elapsed_s=_when(payload[form.saved]) - _when(payload[form.created]),
-        tasks={name: "done" if path in written else "waiting" for name, path in tasks.items()},
+        tasks={name: "done" if path in named else "waiting" for name, path in tasks.items()},
         messages=said_of(payload[form.messages]),
     )
 

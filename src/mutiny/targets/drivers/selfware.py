@@ -22,7 +22,7 @@ sys.path.insert(0, os.path.abspath(os.path.join(os.path.dirname(__file__), *["..
 
 from mutiny.targets.drivers.common import Answer, refused, told
 
-PROJECTS = {"demo": (8, 300, ""), "brief": (27, 0, "brief")}
+PROJECTS = {"demo": (12, 400, ""), "brief": (27, 0, "brief")}
 """Tasks, milliseconds for each answer, and what is special."""
 DEFAULTS = {
     "agent.min_completion_steps": "0",
@@ -38,6 +38,7 @@ WORDS = {"Completed": "complete", "Failed": "failed", "Paused": "paused"}
 """Its words of a status -> ours; of one in progress it does not tell whether it runs."""
 REFUSALS = {
     "no_session": r"Failed to load checkpoint|No such file|[Nn]ot found",
+    "model": r"API returned|API error|Network error|response JSON|response body|Failed to send",
     "no_space": r"No space left|os error 28",
     "all_invalid": r"[Cc]orrupt|integrity",
     "system": r"os error \d+|Permission denied",
@@ -254,11 +255,16 @@ def script(project: str) -> Answer:
     tasks = {f"t{number:02d}": f"part{number:02d}.txt" for number in range(1, count + 1)}
     reflection = {"last": "*Reflect on the last*", "steps": [{"text": "Nothing to add."}]}
     rules: list[Answer] = [reflection]
+    again = []
     for path in tasks.values():
         content = f"{path}: caf\u00e9 na\u00efve \u4e16\u754c\n" + "a line of words in it\n" * 3
         tool = {"name": "file_write", "input": {"path": path, "content": content}}
         step = {"text": "Next.", "in_text": True, "tools": [tool], "delay_ms": delay_ms}
         rules.append({"without": path, "steps": [step]})
+        # Told that a call could not be read, the model makes the one again that brought no result.
+        brought = f'path\\":\\"{path}'  # in a text inside of a JSON document
+        again.append({"last": "*could not be parsed*", "without": brought, "steps": [step]})
+    rules[1:1] = again
     rules.append({"steps": [{"text": "All parts are written."}]})
     return {"version": 1, "rules": rules, "tasks": tasks}
 

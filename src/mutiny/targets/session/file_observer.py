@@ -9,8 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+from mutiny.contracts.session.checkpoints import Point
 from mutiny.contracts.session.observation import Plan, SessionView
 from mutiny.contracts.session.single_file import Form, Kept, kept_of
 from mutiny.system.files import BoxPath
@@ -83,7 +85,7 @@ class FileObserver(Observer):
             name=name,
             project=self._live.notes.project,
             plan=Plan(tasks={task: {"id": task, "path": path} for task, path in tasks.items()}),
-            points=tuple(one.point for one in kept),
+            points=_chained([one.point for one in kept]),
             events=self.events(name),
             processes=processes,
             size_mb=sum(len(text_of(path)) for path in paths) / MEGABYTE,
@@ -133,6 +135,12 @@ class FileObserver(Observer):
             known = (stamp, kept_of(number, text_of(path), text, key, form, tasks))
             self._read[name, number] = known
         return known[1]
+
+
+def _chained(points: list[Point]) -> tuple[Point, ...]:
+    """A copy is the one before by its place: it needs no name."""
+    names = ["", *(point.digest for point in points)]
+    return tuple(replace(point, previous=names[place]) for place, point in enumerate(points))
 
 
 def _tools(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
