@@ -352,3 +352,61 @@ def test_as_a_program_it_reads_its_script_again_when_it_changes(tmp_path: Path) 
         finally:
             process.terminate()
         assert process.wait(LIMIT_S) == 0
+
+
+def test_a_tool_can_be_called_in_the_text() -> None:
+    tool = Tool("file_write", {"path": "a.txt", "content": "é\n"})
+    with ModelApi(simple_script(Step(text="Next.", tools=(tool,), in_text=True))) as made:
+        _, plain, _ = post(made, PATHS[1])
+        _, stream, _ = post(made, PATHS[1], stream=True)
+    message = json.loads(plain)["choices"][0]["message"]
+    assert "tool_calls" not in message
+    assert '<arguments>{"path": "a.txt", "content": "é\\n"}</arguments>' in message["content"]
+    assert streamed(PATHS[1], events(stream)) == message["content"]
+
+
+def test_a_fault_over_an_answer_leaves_the_answer_for_the_next_one(tmp_path: Path) -> None:
+    tool = Tool("file_write", {"path": "a.txt", "content": "x"})
+    rules = (
+        Rule((Step(fault="malformed-event", over=True),), times=1),
+        Rule((Step(text="one two three four five", tools=(tool,)), Step(text="two"))),
+    )
+    log = tmp_path / "log.jsonl"
+    with ModelApi(Script(rules), log=log) as made:
+        broken_, _ = raw(made, PATHS[1], stream=True, until_s=1.0)
+        _, plain, _ = post(made, PATHS[1])
+    assert b'"content":"one' in broken_
+    assert said(PATHS[1], json.loads(plain)) == "one two three four five"
+    first, second = (json.loads(line) for line in log.read_text().splitlines())
+    assert [first["fault"], first["tools"], second["meant"]] == ["malformed-event", [], []]
+    assert first["meant"] == second["tools"]
+
+
+def test_a_tool_over_an_answer_waits_for_one_that_calls_tools() -> None:
+    odd = Tool("file_write", {"path": "odd.txt", "content": "x"})
+    own = Tool("file_write", {"path": "a.txt", "content": "y"})
+    rules = (
+        Rule((Step(over=True, tools=(odd,)),), times=1),
+        Rule((Step(text="talk"), Step(text="work", tools=(own,)))),
+    )
+    with ModelApi(Script(rules)) as made:
+        answers = [json.loads(post(made, PATHS[1])[1]) for _ in range(3)]
+    called = [len(one["choices"][0]["message"].get("tool_calls", ())) for one in answers]
+    assert called == [0, 2, 1]
+
+
+def test_what_was_said_already_decides_and_requests_are_kept(tmp_path: Path) -> None:
+    rules = (Rule((Step(text="begin"),), without="part one"), Rule((Step(text="go on"),)))
+    bodies = tmp_path / "bodies.jsonl"
+    with ModelApi(Script(rules), bodies=bodies) as made:
+        first = json.loads(post(made, PATHS[1])[1])
+        later = json.loads(post(made, PATHS[1], system="part one is done")[1])
+    assert [said(PATHS[1], one) for one in (first, later)] == ["begin", "go on"]
+    rows = [json.loads(line) for line in bodies.read_text().splitlines()]
+    assert [row["number"] for row in rows] == [1, 2]
+    assert rows[1]["body"]["system"] == "part one is done"
+
+
+def test_a_script_says_true_or_false_and_nothing_else() -> None:
+    with pytest.raises(ScriptError, match="in_text is neither true nor false"):
+        read_script({"version": 1, "rules": [{"steps": [{"in_text": "yes"}]}]})

@@ -91,10 +91,15 @@ class SessionContract(ContractBase[SessionModel, SessionSeen]):
     def recovery(
         self, broken: Operation, *, world_ended: bool, damaged: bool = False
     ) -> tuple[Operation, ...]:
-        """Whoever saw it fail looks, tries again, and brings the session back; then it must end well."""
+        """Whoever saw it fail looks, tries again, and brings the session back; then it must end well.
+
+        One that may have begun is first brought back: to begin another one would hide what is left of it.
+        """
+        status, recover = operations.Status(), operations.Recover()
+        if isinstance(broken, operations.StartSession):
+            return (status, recover, status, Settle(), broken, Settle())
         again: tuple[Operation, ...] = () if broken.looks else (broken,)
-        status = operations.Status()
-        return (status, *again, operations.Recover(), status, Settle())
+        return (status, *again, recover, status, Settle())
 
     def fit(self, sequence: Sequence[Operation]) -> Fitted:
         """The sequence in the words of this target."""

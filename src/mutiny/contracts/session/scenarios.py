@@ -82,7 +82,13 @@ def _from_the_first(error: Operation) -> Steps:
     return (*settings, error, start, *_AFTER, Settle())
 
 
+def _in_one_go(project: str) -> Steps:
+    """A session from its beginning to its end; with a brief project all of it is one command."""
+    return (Reset(), StartSession(project=project), Status(), Settle())
+
+
 FLOW: dict[str, Steps] = {
+    "in_one_go": _in_one_go("demo"),
     "whole_session": (
         *_begun(),
         Status(),
@@ -424,6 +430,5 @@ SCENARIOS: dict[str, Steps] = {**FLOW, **RECOVERY, **RISKS, **LIMITS, **CLOCK, *
 
 def scenarios_of(profile: SessionProfile) -> dict[str, Steps]:
     """Those that make sense for a target, in the order in which they are listed."""
-    brief = (Reset(), StartSession(project=profile.brief), Status(), Settle())
-    known = {**SCENARIOS, **({"in_one_go": brief} if profile.brief else {})}
-    return {name: known[name] for name in ABOUT if name in known and name not in profile.skips}
+    known = {**SCENARIOS, "in_one_go": _in_one_go(profile.brief or profile.projects[0])}
+    return {name: known[name] for name in ABOUT if name not in profile.skips}

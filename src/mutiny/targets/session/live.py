@@ -34,6 +34,8 @@ from mutiny.targets.session.spec import SessionSpec
 
 NEEDS_API = (op.StartSession, op.Recover, op.Continue)
 LOOK_S = 0.1
+NOWHERE = "http://127.0.0.1:9"
+"""An address for commands that ask no model: some programs refuse to start without one."""
 
 
 class SessionLive(DaemonlessTarget):
@@ -114,7 +116,7 @@ class SessionLive(DaemonlessTarget):
 
     def environment(self, worker: str | None = None) -> dict[str, str]:
         """What the target's commands get: the place of the model's API, too."""
-        self.values["api"] = self.api.url
+        self.values["api"] = self.api.url or NOWHERE
         return super().environment(worker)
 
     def roots(self) -> tuple[BoxPath, ...]:
