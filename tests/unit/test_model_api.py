@@ -400,11 +400,15 @@ def test_what_was_said_already_decides_and_requests_are_kept(tmp_path: Path) -> 
     bodies = tmp_path / "bodies.jsonl"
     with ModelApi(Script(rules), bodies=bodies) as made:
         first = json.loads(post(made, PATHS[1])[1])
-        later = json.loads(post(made, PATHS[1], system="part one is done")[1])
-    assert [said(PATHS[1], one) for one in (first, later)] == ["begin", "go on"]
+        told = [{"role": "system", "content": "part one is a file"}]
+        same = json.loads(post(made, PATHS[1], messages=told)[1])
+        talk = [*told, {"role": "user", "content": "part one is done"}]
+        later = json.loads(post(made, PATHS[1], messages=talk)[1])
+    answers = [said(PATHS[1], one) for one in (first, same, later)]
+    assert answers == ["begin", "begin", "go on"]
     rows = [json.loads(line) for line in bodies.read_text().splitlines()]
-    assert [row["number"] for row in rows] == [1, 2]
-    assert rows[1]["body"]["system"] == "part one is done"
+    assert [row["number"] for row in rows] == [1, 2, 3]
+    assert rows[2]["body"]["messages"] == talk
 
 
 def test_a_script_says_true_or_false_and_nothing_else() -> None:

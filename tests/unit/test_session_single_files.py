@@ -89,7 +89,7 @@ def test_a_file_that_is_not_valid(text: str, why: str) -> None:
     ("text", "cut"),
     [
         (sealed(delta(3)), TORN),
-        (f"{sealed(delta(3))}\n{sealed(delta(3))}\n", "version 3, and this is 4"),
+        (f"{sealed(delta(3))}\n{sealed(delta(7))}\n", "version 7, and this is 4"),
         (f"{sealed(delta(3), b'x')}\n", "line 1: its digest"),
         (f"{sealed(delta(3))[:40]}\n", "line 1: it is no JSON"),
     ],
@@ -98,6 +98,12 @@ def test_deltas_end_at_the_first_that_does_not_follow(text: str, cut: str) -> No
     point = kept_of(0, sealed(whole()), text, KEY, FORM, TASKS).point
     assert point.valid
     assert cut in point.cut
+
+
+def test_deltas_from_before_the_file_are_left_over() -> None:
+    text = f"{sealed(delta(1))}\n{sealed(delta(2))}\n{sealed(delta(3))}\n"
+    point = kept_of(0, sealed(whole()), text, KEY, FORM, TASKS).point
+    assert (point.cut, len(point.states)) == ("", 2)
 
 
 def test_what_was_said_is_compared_without_the_system() -> None:
@@ -223,6 +229,13 @@ def test_a_status_may_leave_open_whether_it_runs() -> None:
     assert status("running|interrupted", 0) == ""
     assert status("running", 0) == "session.status_true"
     assert status("none", 0) == "session.status_true"
+
+
+def test_a_session_that_lies_there_is_there() -> None:
+    nothing = SessionModel()  # believed after a beginning that was broken off
+    assert CONTRACT.outcomes(nothing, op.Status(), Moment(before=seen())) == ()
+    (found,) = CONTRACT.outcomes(nothing, op.Status(), Moment(before=SessionSeen()))
+    assert not found.success
 
 
 def test_sessions_side_by_side() -> None:

@@ -30,6 +30,8 @@ def outcomes(
         return _start(profile, model, operation, moment)
     assert isinstance(operation, op.OfSession)
     if not model.names:
+        if moment.before is not None and _there(moment.before):
+            return ()  # one that can be gone on from lies there: this is not so
         return (no(model, "there is no session", "no_home", "no_session", BAD_INPUT),)
     if operation.name and operation.name not in model.names:
         return (no(model, "there is no such session", "no_session", BAD_INPUT),)
@@ -41,6 +43,10 @@ def outcomes(
         one = model if older else model.with_status(status)
         found += _one(profile, one, status, operation, moment)
     return tuple(found)
+
+
+def _there(seen: SessionSeen) -> bool:
+    return seen.session is not None and seen.session.last_valid is not None
 
 
 def _now(model: SessionModel, moment: Moment[SessionSeen]) -> frozenset[str]:

@@ -83,8 +83,12 @@ def kept_of(
         states = [_state(number, payload, form, tasks)]
         cut = ""
         for delta in _deltas(deltas, key):
-            cut = delta if isinstance(delta, str) else _misfit(payload, delta, form)
-            if isinstance(delta, str) or cut:
+            if isinstance(delta, str):
+                cut = delta
+                break
+            if delta[form.delta_to] <= payload[form.version]:
+                continue  # left over from before this file was written: it holds all of it
+            if cut := _misfit(payload, delta, form):
                 break
             payload = _applied(payload, delta, form)
             states.append(replace(_state(number, payload, form, tasks), deltas=len(states)))

@@ -287,9 +287,7 @@ class _Connection(asyncio.Protocol):
             api.record({"path": request.path, "status": 400, "error": text})
             return
         last = _last_text(asked)
-        step, count = api.step_for(
-            request.path, model, last, request.body.decode("utf-8", "replace")
-        )
+        step, count = api.step_for(request.path, model, last, _conversation(asked))
         api.served += 1
         api.keep(api.served, request.body)
         if step.fault == "split-utf8" and step.text.isascii() and not step.over:
@@ -481,6 +479,14 @@ def _last_text(asked: Any) -> str:
         else:
             said = said.get("content", said.get("text", ""))
     return str(said)
+
+
+def _conversation(asked: dict[str, Any]) -> str:
+    """What was said by both sides; what a system is told about the world is no part of it."""
+    said = asked.get("messages", asked.get("input", ""))
+    rows = said if isinstance(said, list) else [said]
+    own = [row for row in rows if not (isinstance(row, dict) and row.get("role") == "system")]
+    return json.dumps(own, ensure_ascii=False)
 
 
 def main(arguments: list[str]) -> int:

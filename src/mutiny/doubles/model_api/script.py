@@ -79,10 +79,10 @@ class Rule:
     times: int = 0
     """It answers so many requests and then lets the next rule do it; 0: all."""
     without: str = ""
-    """Only requests in which this text is nowhere: what was said already decides, also after a crash."""
+    """Only conversations in which this text is nowhere: what was said decides, also after a crash."""
 
     def matches(self, path: str, model: str, last: str, count: int, said: str = "") -> bool:
-        """Whether a request, `said` as a whole, is for this rule, which has answered `count` requests."""
+        """Whether a request in the conversation `said` is for this rule, which has answered `count`."""
         return (
             (not self.times or count < self.times)
             and not (self.without and self.without in said)

@@ -115,10 +115,12 @@ class FileObserver(Observer):
         return [*self._paths(name), self.place() / f"{name}.delta.jsonl"]
 
     def _kept(self, name: str) -> tuple[Kept, ...]:
-        """Its checkpoints, read again only where they have changed; deltas belong to the newest."""
+        """Its checkpoints, read again only where they have changed; deltas belong to the newest, also while
+        only the backup of it is there.
+        """
+        paths = self._paths(name)
         return tuple(
-            self._one(name, number, path, path.name.endswith(SUFFIX))
-            for number, path in enumerate(self._paths(name))
+            self._one(name, number, path, path == paths[-1]) for number, path in enumerate(paths)
         )
 
     def _one(self, name: str, number: int, path: BoxPath, newest: bool) -> Kept:
@@ -127,7 +129,7 @@ class FileObserver(Observer):
         deltas = self.place() / f"{name}.delta.jsonl"
         key = None if key_path is None else _bytes(key_path)
         tasks = live.notes.tasks
-        stamp = (stamp_of(path), stamp_of(deltas) if newest else None, key, tuple(tasks))
+        stamp = (path.name, stamp_of(path), stamp_of(deltas) if newest else None, key, tuple(tasks))
         known = self._read.get((name, number))
         if known is None or known[0] != stamp:
             text = text_of(deltas) if newest else ""
