@@ -42,5 +42,7 @@ def _needless(operation: Operation) -> bool:
 
 def fit(profile: SessionProfile, sequence: Sequence[Operation]) -> Fitted:
     """A sequence as this target can be told it."""
-    words = TargetWords(partial(has_words, profile), harmless=HARMLESS, needless=_needless, settle=Settle())
+    words = TargetWords(
+        partial(has_words, profile), harmless=HARMLESS, needless=_needless, settle=Settle()
+    )
     return fitted(words, sequence)
