@@ -41,6 +41,7 @@ class RunOutput(TypedDict):
     causes: list[Row]
     known: list[Row]
     times: NotRequired[Row]
+    code: NotRequired[Row]
 
 
 class ExploreOutput(TypedDict):

@@ -9,6 +9,7 @@ import click
 
 from mutiny.cli import values
 from mutiny.cli.cases import tell_cases
+from mutiny.cli.measuring import Measuring, measuring_options
 from mutiny.cli.options import (
     Chosen,
     Shrinking,
@@ -21,7 +22,6 @@ from mutiny.cli.options import (
     with_known,
 )
 from mutiny.cli.output import echo
-from mutiny.cli.timed import EXIT_CODE, Timed, timed_options
 
 if TYPE_CHECKING:
     from mutiny.model.operation import Operation
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     default=None,
     help="Every step, or one line a scenario. Default: steps when there is one scenario.",
 )
-@timed_options
+@measuring_options
 @known_option
 @junit_option
 @json_option
@@ -67,7 +67,7 @@ def command(
     seed: int | None,
     rounds: int,
     verbose: bool | None,
-    timed: Timed,
+    measuring: Measuring,
     known: Path | None,
     junit: Path | None,
     as_json: bool,
@@ -87,6 +87,7 @@ def command(
       mutiny run --scenario my_scenario.json --seed 12345 --until-error
       mutiny run --repeat 3 --save-baseline times.json
       mutiny run --repeat 3 --baseline times.json
+      mutiny run --target my.toml --all-scenarios --code-coverage
     """
     from mutiny.cli.envelope import tell_tried
     from mutiny.cli.show import Brief, Show
@@ -94,12 +95,11 @@ def command(
     from mutiny.modes.scenarios import run_scenarios
     from mutiny.report.junit import skipped
 
-    bench = with_known(chosen.bench(budget=shrinking.budget()), known)
-    before = timed.before(bench.target.name)
+    bench = measuring.begin(with_known(chosen.bench(budget=shrinking.budget()), known))
     wanted, lacking = _wanted(bench, scenarios, all_scenarios, chosen.isolation)
     first_seed = choose_seed(seed)
     outcomes: list[dict[str, Any]] = []
-    times = rounds if until_error else timed.repeat
+    times = rounds if until_error else measuring.repeat
     count = len(wanted) * times
     brief = not as_json and not (count == 1 if verbose is None else verbose)
     total = run_scenarios(
@@ -110,18 +110,18 @@ def command(
         fail_fast=fail_fast or until_error,
         rounds=times,
         collect=outcomes,
+        code=measuring.code,
     )
     tell_cases("mutiny run", [*total.cases, *skipped(lacking, bench.target.name)], junit)
-    compared = timed.finish(bench.target.name, total.timings, before, quiet=as_json)
-    late = compared is not None and compared.slower
-    code = total.verdict.exit_code or (EXIT_CODE if late else 0)
+    late = measuring.finish(bench.target.name, total.timings, quiet=as_json)
+    code = total.verdict.exit_code or late
     if as_json:
         told = {
             "runs": outcomes,
             "left_out": lacking,
             "causes": total.causes.as_json(),
             "known": known_as_json(total.known),
-            **({} if compared is None else {"times": compared.as_json()}),
+            **measuring.as_json(),
         }
         tell_tried("run", bench, total.verdict, told, first_seed, exit_code=code)
     return code

@@ -64,6 +64,10 @@ class TargetForm(Protocol):
     def environment(self) -> Mapping[str, str]: ...
 
     @property
+    def coverage(self) -> str:
+        """The language whose profiles tell which of its code was reached; empty: none does."""
+
+    @property
     def profile(self) -> Any:
         """How the target differs from the contract's ideal: a `kit.profile.TargetProfile`."""
 

@@ -21,6 +21,8 @@ from mutiny.engine.rundir import FORMAT, RunDirectory
 from mutiny.model.operation import Operation
 from mutiny.model.verdict import Verdict
 from mutiny.report.summary import write_summary
+from mutiny.system.files import BoxPath
+from mutiny.targets.kit.profiling import FOLDER as PROFILE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -92,6 +94,11 @@ class Bench:
         """Everything that is kept of a run; a wish to stop only cuts the minimising short."""
         directory = outcome.directory
         self._snapshot(outcome)
+        if self.target.options.profiled:
+            from mutiny.system.keepsakes import Keepsake
+
+            profile = Keepsake(BoxPath(directory.box_path) / PROFILE)
+            directory.keep_copies({PROFILE: profile})
         replay = None
         if outcome.rule is not None:
             on_minimise(outcome)

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from mutiny import stopping
 from mutiny.engine.causes import Causes
+from mutiny.engine.code import CodeCoverage
 from mutiny.engine.known import Known
 from mutiny.engine.loop import Outcome
 from mutiny.engine.replay import load
@@ -21,6 +22,7 @@ from mutiny.modes.behind import run_behind
 from mutiny.modes.bench import Assignment, Bench
 from mutiny.report.junit import Case, case_of
 from mutiny.report.summary import summary
+from mutiny.targets.kit.profiling import FOLDER as PROFILE
 
 
 class Shower(Protocol):
@@ -82,8 +84,9 @@ def run_scenarios(
     fail_fast: bool,
     rounds: int,
     collect: list[dict[str, Any]],
+    code: CodeCoverage | None = None,
 ) -> Total:
-    """Run them all."""
+    """Run them all; `code` hears what each has reached of the target's own code."""
     cases: list[Case] = []
     causes, known, timings = Causes(), Counter[Known](), Timings()
     bench = replace(bench, causes=causes)
@@ -97,6 +100,8 @@ def run_scenarios(
         )
         outcome = tried.outcome
         timings.add(outcome.steps)
+        if code is not None:
+            code.add(name, outcome.directory.path / PROFILE)
         known.update(entry for entry, _ in tried.met)
         record = summary(outcome, bench.target.contract(), name, assignment.seed, outcome.replay)
         collect.append({**record, "directory": str(outcome.directory.path)})

@@ -56,6 +56,10 @@ class Target:
             replace(self.options, root=reset.root, surroundings=reset.surroundings),
         )
 
+    def profiled(self) -> Target:
+        """The same target, writing profiles of its own code."""
+        return replace(self, options=replace(self.options, profiled=True))
+
     def apart(self) -> Target:
         """A target keeps nothing from run to run."""
         return self

@@ -29,6 +29,7 @@ from mutiny.targets.kit.checks import (
 )
 from mutiny.targets.kit.hints import Hint
 from mutiny.targets.kit.marks import Inside, Pattern, Words
+from mutiny.targets.kit.profiling import LANGUAGES
 from mutiny.targets.kit.state import StateSource
 
 FORMAT = 1
@@ -131,6 +132,8 @@ class TargetFile:
     """Directories of this machine that the program must see, beyond those that are found from it."""
     needs: tuple[str, ...] = ("git",)
     """Programs that must be installed; `python:NAME` is a package."""
+    coverage: str = ""
+    """The language whose profiles tell which of its code was reached, a word of `profiling.LANGUAGES`."""
 
     vocabulary: ClassVar[Vocabulary]
     profile: Any
@@ -239,6 +242,8 @@ def _check(spec: TargetFile) -> Iterator[str]:
     )
     yield from _check_texts(spec, "", (*PLACEHOLDERS, *known.placeholders))
     yield from check_mounts(spec.mounts)
+    if spec.coverage:
+        yield from unknown_names("coverage", "language", (spec.coverage,), LANGUAGES)
     for path in spec.files:
         yield from check_inside("files", path)
     yield from spec.state.problems(known.statuses)

@@ -36,6 +36,7 @@ from mutiny.targets.kit.combinations import Combinations, as_result, unable
 from mutiny.targets.kit.files import CommandSpec, TargetFile
 from mutiny.targets.kit.options import LiveOptions
 from mutiny.targets.kit.pacing import Pacing
+from mutiny.targets.kit.profiling import profile_environment, profile_files
 from mutiny.targets.kit.starting import Starting, trees_of
 from mutiny.targets.kit.version import program_version
 from mutiny.targets.kit.waits import Wait
@@ -83,6 +84,8 @@ class LiveTarget(Combinations):
         """Placeholders that are the same for all commands."""
         for path, text in spec.files.items():
             self._lay(self.box.outside(self.filled(path)), self.filled(text))
+        for path, text in profile_files(spec.coverage, inside).items() if self.profiled else ():
+            self._lay(self.box.outside(path), text)
 
     @staticmethod
     def _lay(path: BoxPath, text: str) -> None:
@@ -101,6 +104,11 @@ class LiveTarget(Combinations):
             environment=self.secrets(),
             doubles=self._doubles,
         )
+
+    @property
+    def profiled(self) -> bool:
+        """Does the target write profiles of its own code?"""
+        return self.options.profiled and bool(self._file.coverage)
 
     def secrets(self) -> Mapping[str, str]:
         """What real agents need of the user's own environment."""
@@ -123,7 +131,10 @@ class LiveTarget(Combinations):
         name = {"MUTINY_WORKER": worker} if worker and more else {}
         around = SURROUNDINGS.get(self.options.surroundings, {})
         found = {key: self.filled(value) for key, value in around.items()}
-        return {**found, **own, **more, **name}
+        given = {**found, **own, **more, **name}
+        if not self.profiled:
+            return given
+        return {**given, **profile_environment(self._file.coverage, self.box.inside_root, given)}
 
     def limit(self, given_s: float) -> float:
         """A limit of the target's file at the pace of this run."""

@@ -21,3 +21,5 @@ class LiveOptions:
     """What the directory in which everything lies is called inside the box; empty: as usual."""
     surroundings: str = ""
     """What the user's machine is like, by a word of `kit/surroundings.py`."""
+    profiled: bool = False
+    """The target writes profiles of its own code (`targets/kit/profiling.py`)."""
