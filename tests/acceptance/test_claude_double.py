@@ -415,6 +415,9 @@ def test_crash_in_commit_leaves_the_lock_and_loses_the_commit(box: Box, alpha: P
         ("resolve", "done", ["one.txt"], ""),
         ("give-up", "done", ["one.txt"], ""),
         ("no-stop", "done", ["one.txt"], ""),
+        ("late-stop:50", "done", ["one.txt"], ""),
+        ("double-stop", "done", ["one.txt"], ""),
+        ("late-commit:50", "done", ["one.txt"], ""),
         ("garbage", "done", ["one.txt"], ""),
     ],
 )
@@ -430,10 +433,20 @@ def test_what_a_behaviour_leaves_behind(
     assert box.git("diff", "--name-only", "master", cwd=alpha).split() == committed
     assert box.git("status", "--porcelain", cwd=alpha) == status
     stops = box.events("hook", name="Stop")
-    assert len(stops) == (0 if behaviour == "no-stop" else 1)
+    assert len(stops) == {"no-stop": 0, "double-stop": 2}.get(behaviour, 1)
+    if behaviour.startswith("late-commit"):
+        assert stops[0].time < box.events("commit")[0].time
     # Whatever it printed, it can still be talked to.
     box.type("a", "/exit")
     box.wait_for("exit", exit_code=0)
+
+
+def test_an_agent_that_dies_leaves_its_work_uncommitted(box: Box, alpha: Path) -> None:
+    write_script(BoxPath(box.doubles), {"alpha": ["die-dirty"]})
+    result = box.print_mode("Create one.txt MT-1-1", cwd=alpha)
+    assert result.returncode == -signal.SIGKILL
+    assert box.git("status", "--porcelain", cwd=alpha) == "?? one.txt\n"
+    assert not box.events("commit") + box.events("hook") + box.events("exit")
 
 
 def test_ignore_ctrl_c_until_the_next_turn(box: Box, alpha: Path) -> None:

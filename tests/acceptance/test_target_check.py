@@ -56,6 +56,42 @@ def test_a_wrong_word_is_told_with_its_change(
     assert any(said in one.said and change in one.change for one in tried.advice), tried
 
 
+WAYS = {
+    "another agent": 'agents = ["codex"]\n[files]\n"{home}/tiny/agent" = "codex --full-auto"\n',
+    "a wrapper": '[files]\n"{home}/tiny/agent" = "{home}/run"\n'
+    '"{home}/run" = "#!/bin/sh\\nexec claude --verbose\\n"\n',
+}
+TINY_FILE = """\
+format = 1
+name = "tiny"
+contract = "workers"
+level = "sessions"
+program = "tiny"
+sessions = "^tiny-"
+WAY
+[commands]
+add = { argv = ["{program}", "new", "{worker}"] }
+start = { argv = ["{program}", "tell", "{worker}", "{prompt}"] }
+[state]
+file = "{home}/tiny/rooms.json"
+list = "."
+[state.fields]
+branch = "git_branch"
+worktree = "path"
+session = "tmux_name"
+[rejections]
+no_such_worker = ["no room"]
+already_exists = ["already"]
+"""
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("way", WAYS)
+def test_agents_are_started_as_a_configuration_says(way: str, tmp_path: Path) -> None:
+    tried = checked(tmp_path, TINY_FILE.replace("WAY", WAYS[way]), TINY)
+    assert tried.exit_code == 0, tried
+
+
 @pytest.mark.timeout(120)
 def test_a_proposed_file_is_accepted_and_a_correct_program_passes(tmp_path: Path) -> None:
     """Not a line has to be edited, and nothing is called a bug that is none."""

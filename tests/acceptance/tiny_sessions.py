@@ -59,7 +59,8 @@ def add(name: str) -> None:
         sys.exit(f"Error: there is a room {name!r} already")
     clear(room)  # what a broken-off `new` has left
     call("git", "worktree", "add", "-b", room["git_branch"], room["path"])
-    call("tmux", "new-session", "-d", "-s", room["tmux_name"], "-c", room["path"], "claude")
+    agent = (HOME / "agent").read_text() if (HOME / "agent").exists() else "claude"
+    call("tmux", "new-session", "-d", "-s", room["tmux_name"], "-c", room["path"], agent)
     save({**found, name: room})
 
 

@@ -17,6 +17,7 @@ from mutiny.contracts.workers.supported import supported
 from mutiny.errors import FormatError
 from mutiny.kit.operations import ExpectError, Settle
 from mutiny.model.operation import walk
+from mutiny.model.result import OperationResult
 from mutiny.targets.registry import find_spec
 from mutiny.targets.workers.spec import TargetSpec
 
@@ -119,3 +120,14 @@ def test_files_of_a_target_lie_in_its_box(tmp_path: Path) -> None:
     path.write_text(text, encoding="utf-8")
     with pytest.raises(FormatError, match=r"'/etc/par\.yaml' does not lie in the box"):
         TargetSpec.load(path)
+
+
+def test_a_new_worker_without_an_agent_is_told_only_while_nothing_was_broken() -> None:
+    late = OperationResult(None, stderr="alpha is offline", timed_out=True)
+    wait = op.WaitForIdle("alpha")
+    added = sessions(belief(disturbed=ADDED, offline_allowed=True))
+    judged = judge_answer(added, wait, late, GONE, GONE, PATTERNS, 1.0)
+    assert judged.violation is not None
+    assert judged.violation.rule == "workers.agent_running"
+    hit = replace(added, faults=("KillAgent",))
+    assert judge_answer(hit, wait, late, GONE, GONE, PATTERNS, 1.0).violation is None

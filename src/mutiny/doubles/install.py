@@ -112,7 +112,13 @@ _WORDS: dict[str, type | tuple[type, ...]] = {
 }
 
 
-def install(bin_dir: BoxPath, doubles_dir: BoxPath, *, python: str | None = None) -> None:
+def install(
+    bin_dir: BoxPath,
+    doubles_dir: BoxPath,
+    *,
+    python: str | None = None,
+    names: Sequence[str] = ("claude",),
+) -> None:
     """Write the launcher ``claude`` into ``bin_dir`` and make ``doubles_dir``.
 
     The launcher finds ``doubles_dir`` by MUTINY_DOUBLES, else relative to itself; so the two
@@ -123,16 +129,19 @@ def install(bin_dir: BoxPath, doubles_dir: BoxPath, *, python: str | None = None
         doubles_dir: Where script.json and received.jsonl live.
         python: The interpreter; by default the real one behind the running interpreter, because
             a version manager's shim or a virtual environment may be absent in the box.
+        names: Programs that the double stands for.
     """
     bin_dir.mkdir(parents=True, exist_ok=True)
     doubles_dir.mkdir(parents=True, exist_ok=True)
-    text = launcher(
-        "from mutiny.doubles.agents.claude import main",
-        "main(sys.argv[1:], _doubles)",
-        os.path.relpath(doubles_dir.host, bin_dir.host),
-        python,
-    )
-    (bin_dir / "claude").replace_bytes(text.encode(), 0o755)
+    relative = os.path.relpath(doubles_dir.host, bin_dir.host)
+    for name in names:
+        text = launcher(
+            "from mutiny.doubles.agents.claude import main",
+            f"main(sys.argv[1:], _doubles, {name!r})",
+            relative,
+            python,
+        )
+        (bin_dir / name).replace_bytes(text.encode(), 0o755)
 
 
 def launcher(imports: str, call: str, relative: str, python: str | None) -> str:

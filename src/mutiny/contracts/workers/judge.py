@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.answers import untrue
-from mutiny.contracts.workers.model import AGENT_MOVES, WorkersModel, unwell
+from mutiny.contracts.workers.model import ADDED, AGENT_MOVES, WorkersModel, unwell
 from mutiny.contracts.workers.observation import Observation
 from mutiny.contracts.workers.outcomes import served
 from mutiny.contracts.workers.steps import follows
@@ -189,8 +189,9 @@ class WorkersJudge(Judge[WorkersModel, Observation]):
             if not result.timed_out:
                 return None
             waiting = "; ".join(model.pending(self.seen)) or result.stderr
-            alone = model.profile.daemonless and model.undelivered(self.seen)
-            rule = "nothing_lost" if alone else "recovers"
+            rule = "recovers"
+            if model.profile.daemonless:  # nothing recovers by itself: a command has not done all
+                rule = "nothing_lost" if model.undelivered(self.seen) else "agent_running"
             return self._late(rule, f"Not settled in time: {waiting}.", operation)
         name, status = common.worker_of(operation), op.awaited_status(operation)
         belief = model.workers.get(name or "")
@@ -213,6 +214,11 @@ class WorkersJudge(Judge[WorkersModel, Observation]):
                 return None  # it gave up and said so, which it may: nothing is proved
             why = self.seen.workers[name].error_reason
             return "completes", f"Worker {name!r} entered error state while waiting: {why}."
+        if model.profile.daemonless:
+            new = belief.disturbed == ADDED and belief.will_complete and not model.faults
+            away = status == "idle" and now_status == "offline"
+            text = f"Worker {name!r} was added, but no agent has ever run in its session."
+            return ("agent_running", text) if new and away else None
         if model.daemon_certain is not True:
             return None
         ends_turn = status not in AGENT_MOVES and status != "offline"

@@ -26,6 +26,7 @@ AGENT_MOVES: Mapping[str, tuple[str, ...]] = {
 
 COMPLETING = frozenset(
     {"obey", "slow", "dirty", "stray", "resolve", "give-up", "ignore-ctrl-c", "garbage"}
+    | {"late-stop", "double-stop"}
 )
 """Behaviours of the double that end a turn with work done."""
 

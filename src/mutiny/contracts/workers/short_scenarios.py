@@ -9,6 +9,7 @@ from __future__ import annotations
 from mutiny.contracts.workers.operations import (
     Accept,
     Add,
+    Behave,
     CorruptState,
     DirtySource,
     Doctor,
@@ -74,6 +75,19 @@ SHORT_SCENARIOS: dict[str, Sequence_] = {
         *(*_BEGIN, Add("job"), Add("job-2"), WaitForIdle("job"), WaitForIdle("job-2")),
         *(KillTmuxSession("job"), Nuke("job"), Settle(), Start("job-2", "Create test.txt")),
         *(Settle(), Down()),
+    ),
+    "untimely_hooks": (
+        *(*_IDLE, Behave("alpha", ("late-stop:600", "double-stop", "obey"))),
+        *(Start("alpha", "Create test.txt"), WaitForNeedsReview("alpha"), Review("alpha")),
+        *(Reject("Please also create second.txt"), Settle(), *_MERGED),
+    ),
+    "died_with_a_dirty_tree": (
+        *(*_IDLE, Behave("alpha", ("die-dirty", "obey")), Start("alpha", "Create test.txt")),
+        *_MERGED,
+    ),
+    "commit_after_done": (
+        *(*_IDLE, Behave("alpha", ("late-commit:500", "obey")), Start("alpha", "Create test.txt")),
+        *_MERGED,
     ),
     "last_character": (
         *(*_IDLE, Start("alpha", "Create test.txt; then stop;"), WaitForPrompt("alpha")),

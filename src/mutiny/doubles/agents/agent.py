@@ -112,8 +112,9 @@ class Agent:
         try:
             turn, detail = self._work(prompt, work, name, milliseconds, kind)
             self._remember(self.transcript.assistant, turn.reply)
-            if name != "no-stop":
-                self._run_hooks("Stop", stop_hook_active=False)
+            self._stop(name, milliseconds)
+            if name == "late-commit":
+                detail = self._commit_late(work, milliseconds)
         except (Interrupted, HungUp) as stop:
             self.log.write("turn_end", outcome="interrupted")
             if isinstance(stop, HungUp):
@@ -121,6 +122,26 @@ class Agent:
             return Turn("interrupted", "Interrupted by user")
         self.log.write("turn_end", outcome=turn.outcome, **({"detail": detail} if detail else {}))
         return turn
+
+    def _commit_late(self, work: Work, milliseconds: int) -> str:
+        """Commit what was said to be done already; return what went wrong."""
+        from mutiny.doubles.agents.work import WorkFailed
+
+        self._terminal.wait(milliseconds / 1000)
+        try:
+            work.commit(work.written)
+        except (WorkFailed, OSError) as error:
+            return str(error)
+        return ""
+
+    def _stop(self, name: str, milliseconds: int) -> None:
+        """Tell the hooks that the turn is over: in time, late, twice, or never."""
+        if name == "no-stop":
+            return
+        if name == "late-stop":
+            self._terminal.wait(milliseconds / 1000)
+        for _ in range(2 if name == "double-stop" else 1):
+            self._run_hooks("Stop", stop_hook_active=False)
 
     def _receive(self, prompt: str, work: Work) -> tuple[str, int, str]:
         """Record the prompt together with who had it before; return behaviour and kind."""
@@ -192,6 +213,10 @@ class Agent:
         listed = ", ".join(paths)
         if name == "crash-in-commit":
             work.crash_in_commit(paths)
+        if name == "die-dirty":
+            work.die()
+        if name == "late-commit":
+            return Turn("done", f"Wrote {listed}.")
         if name == "dirty":
             return Turn("dirty", f"Wrote {listed}.")
         sha = work.commit(paths)

@@ -31,10 +31,14 @@ BEHAVIOURS: dict[str, str] = {
     "garbage": "Prints binary rubbish and escape codes, then obeys.",
     "read-stdin": "Reads standard input to its end first, then obeys.",
     "no-stop": "Obeys, but never runs the Stop hook.",
+    "late-stop": "Obeys, and runs the Stop hook so many milliseconds later (`late-stop:400`).",
+    "double-stop": "Obeys, and runs the Stop hook twice.",
+    "late-commit": "Runs the Stop hook first, and commits its work so many milliseconds later.",
+    "die-dirty": "Does half of the work, and dies by SIGKILL without committing it.",
 }
 """Every behaviour with one sentence about what the agent then does."""
 
-_WITH_MILLISECONDS = frozenset({"slow"})
+_WITH_MILLISECONDS = frozenset({"slow", "late-stop", "late-commit"})
 
 
 class UnknownBehaviour(ValueError):

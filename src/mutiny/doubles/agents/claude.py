@@ -129,8 +129,8 @@ def _apply(options: Options, flag: str, values: list[str]) -> None:
         options.settings.append(value)
 
 
-def main(arguments: Sequence[str], doubles_dir: str) -> int:
-    """Run the double and return its exit code."""
+def main(arguments: Sequence[str], doubles_dir: str, name: str = "claude") -> int:
+    """Run the double under a name, and return its exit code."""
     _open_standard_files()
     options = parse_arguments(arguments)
     if options.version or options.help:
@@ -152,7 +152,7 @@ def main(arguments: Sequence[str], doubles_dir: str) -> int:
             cwd = os.getcwd()
         except FileNotFoundError as error:
             raise CannotRecord(f"the working directory is gone: {error}") from error
-        return _run(options, arguments, cwd, doubles_dir, terminal)
+        return _run(options, arguments, cwd, doubles_dir, terminal, name)
     except CannotRecord as error:
         _write_all(2, f"claude (double): cannot record what happens: {error}\n")
     finally:
@@ -168,7 +168,12 @@ def _open_standard_files() -> None:
 
 
 def _run(
-    options: Options, arguments: Sequence[str], cwd: str, doubles_dir: str, terminal: Terminal
+    options: Options,
+    arguments: Sequence[str],
+    cwd: str,
+    doubles_dir: str,
+    terminal: Terminal,
+    name: str,
 ) -> int:
     """Start the session that the options ask for and stay with it to its end."""
     session, source = _choose_session(options, cwd)
@@ -176,7 +181,7 @@ def _run(
     log = Log(doubles_dir, worker, session)
     log.write("start", argv=list(arguments), cwd=cwd, interactive=terminal.interactive)
     try:
-        processes.rename("claude", arguments)
+        processes.rename(name, arguments)
     except OSError as error:
         log.problem(f"the process keeps the name of its interpreter: {error}")
     agent = Agent(

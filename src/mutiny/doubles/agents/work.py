@@ -41,6 +41,8 @@ class Work:
         self._terminal = terminal
         self._log = log
         self._git_dir = find_git_dir(cwd)
+        self.written: list[str] = []
+        """What this turn has written, changed or not."""
 
     @property
     def in_repository(self) -> bool:
@@ -65,7 +67,8 @@ class Work:
             requests.append((f"stray/{label}.txt", "nobody asked for this file"))
         for path, content in requests:
             self._write_file(os.path.join(self._cwd, path), content)
-        return [path for path, _ in requests]
+        self.written = [path for path, _ in requests]
+        return self.written
 
     def _write_file(self, path: str, content: str | None) -> None:
         existing = None
@@ -92,6 +95,10 @@ class Work:
         sha = self._git("rev-parse", "HEAD").output.strip()
         self._log.write("commit", sha=sha, tokens=self.tokens)
         return sha
+
+    def die(self) -> None:
+        """Die by SIGKILL with whatever lies in the tree; never returns."""
+        os.kill(os.getpid(), signal.SIGKILL)
 
     def crash_in_commit(self, paths: list[str]) -> None:
         """Die by SIGKILL while git holds the index lock; never returns."""

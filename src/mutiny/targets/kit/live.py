@@ -91,7 +91,7 @@ class LiveTarget(Combinations):
     def _lay(path: BoxPath, text: str) -> None:
         """A file of the target's own, unless a former box has left one."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.create(text.encode(), 0o666)
+        path.create(text.encode(), 0o777 if text.startswith("#!") else 0o666)
 
     def _make_box(self) -> Box:
         options = self.options

@@ -18,7 +18,7 @@ from mutiny.box.results import Command
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.observation import Observation
 from mutiny.contracts.workers.profile import Limits
-from mutiny.doubles.install import write_script
+from mutiny.doubles.install import install, write_script
 from mutiny.faults import files as file_faults
 from mutiny.faults import process as process_faults
 from mutiny.kit import operations as common
@@ -54,6 +54,8 @@ class WorkersLive(LiveTarget):
         self.spec = spec
         self.limits: Limits = spec.profile.limits
         super().__init__(spec, directory, options, doubles=options.agents == "double")
+        if self.options.agents == "double" and spec.agents:
+            install(self.box.files / "bin", self.box.files / "doubles", names=spec.agents)
         self._known_daemons = Daemons(spec.daemon.argv)
         self._script: dict[str, list[str]] = {}
         self._sessions: dict[str, str] = {}

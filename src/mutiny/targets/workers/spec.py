@@ -7,6 +7,7 @@ check` names every mistake with its line. longboat's and LLMC's own adapters are
 
 from __future__ import annotations
 
+import re
 import signal
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -136,6 +137,8 @@ class TargetSpec(TargetFile):
     """Regular expression of the session names that belong to the target."""
     level: str = "review"
     """How much of the contract it offers: `sessions`, `workers` or `review`."""
+    agents: tuple[str, ...] = ()
+    """Programs that it starts as agents, beside `claude`: the double stands for each of them."""
     daemon: DaemonSpec = field(default_factory=DaemonSpec)
     git: GitSpec = field(default_factory=GitSpec)
     logs: LogSpec = field(default_factory=LogSpec)
@@ -182,6 +185,9 @@ class TargetSpec(TargetFile):
             if stop and f"SIG{stop}" not in signal.Signals.__members__:
                 yield f"commands.{name}.stop_daemon: {stop!r} is no signal; write INT or TERM"
         profile = self.profile
+        for name in self.agents:
+            if not re.fullmatch(r"[A-Za-z0-9][\w.-]*", name):
+                yield f"agents: {name!r} is no name of a program"
         yield from unknown_names("level", "level", (self.level,), LEVELS)
         for name in self.commands if self.level in LEVELS else ():
             if VOCABULARY.commands.get(name) in LEVELS[self.level].lacks:
