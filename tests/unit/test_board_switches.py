@@ -252,6 +252,17 @@ def test_what_is_urgent_comes_first_whatever_comes_first_of_equals() -> None:
     assert _given(replace(PLAIN, picks="urgent")) == {"a", "b"}
 
 
+def test_what_waits_for_others_still_waits_when_anybody_gives_it_back() -> None:
+    waiting = Task("b", depends=("a",), status="blocked", order=2)
+    model = replace(board(A, waiting), profile=replace(PLAIN, owner_speaks=False))
+    (served, *_) = outcomes(model, op.Release("w", "b"), WHEN)
+    assert served.after.tasks["b"].status == "blocked"
+    (done, *_) = outcomes(
+        replace(model, tasks={**model.tasks, "a": DONE}), op.Release("w", "b"), WHEN
+    )
+    assert done.after.tasks["b"].status == "available"
+
+
 def _too_early(profile: BoardProfile) -> set[str]:
     """What a claim may hear before there is a board."""
     nothing = replace(board(), profile=profile, initialised=False)

@@ -28,6 +28,7 @@ from mutiny.model.result import OperationResult
 from mutiny.probes.records import field_of
 from mutiny.probes.sources import record_files
 from mutiny.system.files import BoxPath
+from mutiny.targets.board.history import History
 from mutiny.targets.board.naming import Names, as_waiting, ours_among
 from mutiny.targets.board.observer import BoardObserver
 from mutiny.targets.board.spec import BoardSpec
@@ -102,6 +103,12 @@ def test_names_go_both_ways() -> None:
     names.learn("a", "TASK-1")
     assert (names.own("a"), names.ours("TASK-1")) == ("TASK-1", "a")
     assert (names.own("b"), names.ours("TASK-9")) == ("b", "TASK-9")
+    names.learn("1", "3")
+    names.learn("3", "1")
+    assert [names.ours(names.own(one)) for one in ("1", "3")] == ["1", "3"]
+    same = Names("999")
+    same.learn("7", "7")
+    assert same.own("7") == "7"
     assert Names("TASK-999").own("b") == "TASK-999", "in the form of the board's own ids"
 
 
@@ -197,6 +204,20 @@ def test_a_look_waits_for_its_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "ouch" in (BoardObserver(spec, Live()).read().trouble or ""), "only who is busy"
     answers[:] = [OperationResult(1, stderr="there is no board here")]
     assert BoardObserver(spec, Live()).read().absent
+
+
+def test_who_is_always_too_late_is_slow_and_not_stuck(tmp_path: Path) -> None:
+    def told(*errors: str) -> bool:
+        history = History(tmp_path / "history.jsonl")
+        for error in errors:
+            begun = history.begin("w", "claim", {"worker": "w"})
+            answer = {"ok": False, "error": error} if error else {"ok": True, "task": "a"}
+            history.end(begun, answer, heard="answer")
+        return history.contended((), since=0.0)
+
+    assert told("busy", "", "busy")
+    assert not told("busy", "busy"), "a lock that nobody lets go is another matter"
+    assert not told("", "nothing_to_claim")
 
 
 FILE = """

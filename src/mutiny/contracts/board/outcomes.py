@@ -452,7 +452,10 @@ def _rest(model: BoardModel, attempts: int, when: Span) -> Span:
 
 
 def _released(model: BoardModel, task: Task, operation: op.Release, when: Span) -> BoardModel:
-    return _no_probe(model, task).with_task(task.free())
+    free = task.free()
+    if not model.profile.owner_speaks:  # it may be one that nobody could hold yet
+        free = replace(free, status=due_status(model.tasks, task, model.profile))
+    return _settled(_no_probe(model, task).with_task(free))
 
 
 def _no_probe(model: BoardModel, task: Task) -> BoardModel:

@@ -109,6 +109,15 @@ class History:
             left_out.write_text(f"{error}\n", encoding="utf-8", errors="backslashreplace")
         write_history(self.path, entries)
 
+    def contended(self, others: Sequence[BoxPath], since: float) -> bool:
+        """Were workers told since then that somebody else is at work, while others were served? Who comes
+        too late every time is slow, and not stuck; a lock that nobody lets go serves nobody.
+        """
+        answers = [one.answer for one in self.entries(others) if one.invoked >= since]
+        told = [answer for answer in answers if isinstance(answer, Mapping)]
+        busy = [answer.get("error") == "busy" for answer in told]
+        return any(busy) and not all(busy)
+
     def judge(self, profile: BoardProfile, others: Sequence[BoxPath]) -> dict[str, object]:
         """Is there an order that explains it all? `yes`, `no` or `unknown`, with a text."""
         if not self.complete:

@@ -12,6 +12,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+from mutiny import stopping
 from mutiny.box.results import Command
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.observation import BoardObservation
@@ -49,6 +50,8 @@ _NAMES = ("worker", "task", "node", "name")
 """Arguments that the history tells."""
 LONG_TEXT = 1000
 """Longer texts go through a file."""
+LOOKS_REST = 2.0
+"""After a look by a command nobody looks for so many times what commands take."""
 MOST_LOOKS = 8
 """So often a claim looks for a task, when others are always faster."""
 LONG_ARGUMENT = 100_000
@@ -137,6 +140,12 @@ class BoardLive(LiveTarget):
         if self.injured and self.spec.state.file:
             self.fault_runner.keep_copy("state", self.state_file())
         return replace(seen, agents=runs, pace=self.pacing.now())
+
+    def wait_change(self, timeout_s: float) -> None:
+        """A look that is a command of the board's own may keep others out: they get their turn, too."""
+        if self.spec.state.source == "command":
+            stopping.sleep(min(timeout_s, LOOKS_REST * self.pacing.now().command_s))
+        super().wait_change(timeout_s)
 
     def evidence(self) -> Evidence:
         """What is kept of the target when something went wrong."""
@@ -314,7 +323,8 @@ class BoardLive(LiveTarget):
         by_itself = free and self.spec.pick is not None and self.spec.pick.claims
         said = speech.shown(template, *heard) if by_itself else speech.answered(template, *heard)
         if isinstance(operation, op.Claim) and said is not None and said["ok"]:
-            said.setdefault("task", self._picked.get(operation.worker, operation.task))
+            ours = operation.task or self._picked.get(operation.worker)
+            said |= {} if ours is None or "task" in said else {"task": self._names.own(ours)}
         details = result.details if said is None else {**result.details, "answer": said}
         return replace(result, details=details)
 

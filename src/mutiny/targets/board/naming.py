@@ -31,9 +31,8 @@ class Names:
         return {own: ours for ours, own in self._own.items()}
 
     def learn(self, ours: str, own: str) -> None:
-        """The board has said or shown what it calls a task."""
-        if ours != own:
-            self._own[ours] = own
+        """The board has said or shown what it calls a task; our name of one may be its name of another."""
+        self._own[ours] = own
 
 
 def ours_among(views: Iterable[TaskView], pattern: str) -> list[TaskView]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 from mutiny.contracts.board import operations as op
@@ -47,8 +48,9 @@ def wait_settled(
         left = [view.id for view in seen.tasks.values() if view.status not in op.TERMINAL]
         return f"not settled: {', '.join(left)}" if left else ""
 
+    began = time.monotonic()
     result = until(live, operation.timeout_seconds or _settling_s(live), missing)
-    return _with_history(live, result)
+    return _with_history(live, result, began)
 
 
 def wait_agent(
@@ -69,14 +71,18 @@ def wait_agent(
 def settle(live: BoardHost, operation: op.Settle, context: StepContext) -> OperationResult:
     """Until nothing is pending any more; then the history must make sense."""
     limit_s = operation.timeout_seconds or _settling_s(live)
+    began = time.monotonic()
     result = until(live, limit_s, lambda seen: "; ".join(context.pending(seen)))
-    return _with_history(live, result)
+    return _with_history(live, result, began)
 
 
-def _with_history(live: BoardHost, result: OperationResult) -> OperationResult:
+def _with_history(live: BoardHost, result: OperationResult, began: float) -> OperationResult:
     """At a moment when everything has come to its end the whole history can be judged."""
-    told = live.history.judge(live.profile(), live.spawned.histories())
-    return replace(result, details={**result.details, "history": told})
+    written = live.spawned.histories()
+    details = {**result.details, "history": live.history.judge(live.profile(), written)}
+    if result.timed_out and live.history.contended(written, began):
+        details["moving"] = True
+    return replace(result, details=details)
 
 
 def assert_status(
