@@ -25,7 +25,7 @@ from mutiny.contracts.board.tasks import Breaker, Leader, Task
 from mutiny.history.checker import Limits, Verdict, check
 from mutiny.history.events import Entry
 from mutiny.kit.beliefs import Span
-from mutiny.kit.operations import ExpectError, KillDuring
+from mutiny.kit.operations import ExpectError, KillDuring, Sleep
 from mutiny.model.operation import Operation
 from mutiny.targets.board.history import model_for
 
@@ -252,6 +252,13 @@ def test_what_is_urgent_comes_first_whatever_comes_first_of_equals() -> None:
     assert _given(replace(PLAIN, picks="urgent")) == {"a", "b"}
 
 
+def test_an_edit_may_take_up_again_what_is_done() -> None:
+    again = picture(view(replace(DONE, status="available", owner=None)))
+    for speaks, is_broken in ((True, True), (False, False)):
+        profile = replace(PLAIN, owner_speaks=speaks, fences=False)
+        assert broken(profile, DONE, op.Release("w1", "a"), ok(task="a"), again) is is_broken
+
+
 def test_what_waits_for_others_still_waits_when_anybody_gives_it_back() -> None:
     waiting = Task("b", depends=("a",), status="blocked", order=2)
     model = replace(board(A, waiting), profile=replace(PLAIN, owner_speaks=False))
@@ -414,6 +421,10 @@ def _figures(**changes: Any) -> BoardProfile:
     return replace(PLAIN, figures=Figures(**changes))
 
 
+def _after_a_crash(profile: BoardProfile) -> tuple[Operation, ...]:
+    return BoardContract(profile).recovery(op.Claim("w"), world_ended=True)
+
+
 FIGURES: dict[str, Callable[[], bool]] = {
     "lease_s": lambda: _held_for(_figures(lease_s=900.0), 60.0) is True
     and not _held_for(PLAIN, 60.0)
@@ -424,6 +435,8 @@ FIGURES: dict[str, Callable[[], bool]] = {
     is True
     and _held_for(_figures(lease_s=900.0, shortest_lease_s=120.0), 300.0) is None
     and not robs(_figures(lease_s=900.0, shortest_lease_s=120.0), 300.0),
+    "stale_lock_s": lambda: Sleep(9.0) in _after_a_crash(_figures(stale_lock_s=9.0))
+    and not any(isinstance(one, Sleep) for one in _after_a_crash(PLAIN)),
     "leader_lease_s": lambda: _leads(_figures(leader_lease_s=60.0), 30.0) and not _leads(PLAIN, 30.0),
     "retry_base_s": lambda: _rests(_figures(retry_base_s=4.0), 2.0) and not _rests(PLAIN, 2.0),
     "retry_cap_s": lambda: not _rests(_figures(retry_base_s=99.0, retry_cap_s=1.0), 5.0),

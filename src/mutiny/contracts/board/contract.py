@@ -20,6 +20,7 @@ from mutiny.kit.answer import Answer, Words, answer_of
 from mutiny.kit.base import ContractBase
 from mutiny.kit.checking import StateRule
 from mutiny.kit.judging import Moment
+from mutiny.kit.operations import Sleep
 from mutiny.kit.supported import Fitted
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
@@ -102,7 +103,9 @@ class BoardContract(ContractBase[BoardModel, BoardObservation]):
         adds = isinstance(broken, operations.AddTask | operations.AddBatch)
         fresh = adds and not self.profile.names_new_tasks
         again = (broken,) if isinstance(broken, _TRIED_AGAIN) and not fresh else ()
+        lock_s = self.profile.figures.stale_lock_s
         serving: tuple[Operation, ...] = (
+            *((Sleep(lock_s),) if lock_s else ()),
             operations.List(),
             operations.Recover(),
             *again,

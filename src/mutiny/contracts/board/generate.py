@@ -317,6 +317,8 @@ def _follows(scene: Scene, operation: Operation, profile: BoardProfile) -> Itera
     if isinstance(operation, common.LibraryFault) and operation.lasting:
         yield op.Status()
     if isinstance(operation, CRASHES):
+        if profile.figures.stale_lock_s:
+            yield common.Sleep(profile.figures.stale_lock_s)
         yield op.List()
     if isinstance(operation, op.SpawnWorker) and operation.behaviour == "claim-and-die":
         yield from (common.Sleep(0.5), op.StopWorker(operation.worker))

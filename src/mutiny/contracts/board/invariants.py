@@ -8,6 +8,7 @@ from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.damage import damage_in
 from mutiny.contracts.board.model import BoardModel
 from mutiny.contracts.board.observation import BoardObservation, TaskView
+from mutiny.contracts.board.profile import BoardProfile
 from mutiny.contracts.board.tasks import Task, has_cycle, hopeless
 from mutiny.kit import checking
 from mutiny.kit.beliefs import Span
@@ -164,7 +165,7 @@ def completion_kept(check: Check) -> Iterable[Violation]:
 
 def terminal_is_terminal(check: Check) -> Iterable[Violation]:
     """What was seen done, failed or cancelled stays so."""
-    if check.gave((op.Restore, op.Repair, op.Retry)):
+    if check.gave((op.Restore, op.Repair, op.Retry, *_edits(check.model.profile))):
         return
     for name, view in (check.seen.tasks or {}).items():
         earlier = check.had(name)
@@ -174,6 +175,12 @@ def terminal_is_terminal(check: Check) -> Iterable[Violation]:
         if not (cancelled and check.model.profile.cancels_failed):
             text = f"Task {name} was {earlier.status} and is {view.status} now."
             yield _found("terminal_is_terminal", name, text)
+
+
+def _edits(profile: BoardProfile) -> tuple[type[Operation], ...]:
+    """Commands that set what they say, whatever was so before."""
+    spoken = () if profile.owner_speaks else (op.Start, op.Complete, op.Fail, op.Release)
+    return (*spoken, *(() if profile.claims_exclude else (op.Claim,)))
 
 
 def dependencies_respected(check: Check) -> Iterable[Violation]:

@@ -17,6 +17,8 @@ class Figures:
     lease_s: float = 2.0
     shortest_lease_s: float = 0.0
     """Some claims may run out as early as that; 0: all after `lease_s`."""
+    stale_lock_s: float = 0.0
+    """So long the lock of a command that was killed may keep others out."""
     leader_lease_s: float = 2.0
     retry_base_s: float = 0.2
     retry_cap_s: float = 5.0
