@@ -23,7 +23,9 @@ from mutiny.engine.campaigns import (
     write_plan,
 )
 from mutiny.engine.rundir import RunDirectory
+from mutiny.engine.sweeping import Point, Sweep
 from mutiny.errors import FormatError, UsageError
+from mutiny.kit.operations import Sleep
 from mutiny.model.verdict import Verdict
 from mutiny.modes.campaign import Campaign
 from mutiny.modes.campaign_plan import Matrix, jobs_of, read_matrix
@@ -237,18 +239,19 @@ def test_a_command_without_an_answer_has_shown_nothing(tmp_path: Path) -> None:
         assert one.reason
 
 
-def test_points_of_a_sweep_that_break_one_rule_are_one_cause(tmp_path: Path) -> None:
-    bad = {"verdict": "bug", "rule": "toy.rule", "message": "m", "operation": {"type": "CrashAt"}}
+def test_a_sweep_tells_its_causes_and_its_first_bug(tmp_path: Path) -> None:
+    bad = {"verdict": "bug", "rule": "toy.rule", "message": "m"}
     good = {**bad, "verdict": "success", "rule": None}
+    cause = {"rule": "toy.rule", "operation": "CrashAt(Accept)", "said": ["m"], "operations": 4}
     document = {
         "verdict": "bug",
         "error": None,
-        "at": {"type": "Accept"},
         "points": [good, bad, bad],
+        "causes": [{**cause, "replay": "d/run_1/minimal_replay.json"}],
         "first_bug": "d/run_1",
     }
     one = told(Answer(1, document, ""), tmp_path)
-    assert [cause.text for cause in one.causes] == ["toy.rule at CrashAt(Accept)"]
+    assert [cause.text for cause in one.causes] == ["toy.rule at CrashAt(Accept): m"]
     assert (one.directory, one.reason) == ("d/run_1", "toy.rule m")
 
 
@@ -298,3 +301,31 @@ def test_parcels_bring_everything_home_and_nothing_outside(tmp_path: Path) -> No
     unpack(pack(place), home)
     assert (home / "run_1" / "summary.json").read_text() == "{}"
     assert not (home / "run_1" / "box" / "link").is_symlink()
+
+
+def test_a_cause_that_was_minimised_keeps_its_shortest_replay() -> None:
+    (job,) = jobs(1)
+    standing = Standing({job.key: job})
+    standing.take({"event": "started", "id": "0.1", "key": job.key}, "x")
+    line = {"id": "0.1", "key": job.key, "verdict": "bug", "seconds": 1, "at_s": 2.0}
+    cause = {**CAUSE, "replay": "d/minimal_replay.json"}
+    standing.take({"event": "finished", **line, "causes": [cause]}, "x")
+    (group,) = standing.causes.values()
+    assert group.can_be_shorter
+    standing.take({"event": "minimised", **CAUSE, "operations": 2, "replay": "e"}, "x")
+    assert (group.shortest.operations, group.shortest.replay) == (2, "e")
+    assert not group.can_be_shorter
+    assert group.as_json()["minimised"] is True
+
+
+def test_points_of_a_sweep_that_say_the_same_are_one_cause() -> None:
+    def point(index: int, rule: str | None, message: str) -> Point:
+        verdict = Verdict.BUG if rule else Verdict.SUCCESS
+        return Point(Sleep(1.0), index, "call", "p", verdict, rule, message)
+
+    sweep = Sweep("crash", "toy", Sleep(1.0))
+    said = ((None, ""), ("toy.a", "3 tasks lost"), ("toy.b", "x"), ("toy.a", "5 tasks lost"))
+    sweep.points = [point(index, *one) for index, one in enumerate(said)]
+    found = [(one["rule"], one["count"], one["first"]) for one in sweep.causes()]
+    assert found == [("toy.a", 2, "point 1"), ("toy.b", 1, "point 2")]
+    assert sweep.causes()[0]["said"] == ["# tasks lost"]

@@ -75,7 +75,7 @@ def run(language: str, argv: list[str], box: Path) -> Path:
     return box / "profile"
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", ["python", "llvm", pytest.param("go", marks=pytest.mark.slow)])
 def test_two_calls_reach_different_places(language: str, tmp_path: Path) -> None:
     program, argv = built(language, tmp_path)
     coverage = CodeCoverage(language, program)

@@ -10,13 +10,20 @@ import click
 
 from mutiny.cli import values
 from mutiny.cli.cases import tell_cases
-from mutiny.cli.options import json_option, junit_option, runs_option
+from mutiny.cli.options import (
+    Shrinking,
+    json_option,
+    junit_option,
+    minimise_options,
+    runs_option,
+)
 from mutiny.cli.output import echo
 from mutiny.errors import MutinyError
 
 if TYPE_CHECKING:
     from mutiny.cli.progress import ProgressLine
     from mutiny.engine.campaigns import CampaignPlan, Finished, Job, Standing
+    from mutiny.engine.minimise import Budget
     from mutiny.engine.progress import Progress
     from mutiny.engine.rundir import RunDirectory
     from mutiny.modes.campaign_plan import Matrix
@@ -75,6 +82,7 @@ FOLDER = "campaigns"
 @runs_option
 @junit_option
 @json_option
+@minimise_options
 def command(
     file: Path | None,
     slots: int | None,
@@ -85,6 +93,7 @@ def command(
     root: Path,
     junit: Path | None,
     as_json: bool,
+    shrinking: Shrinking,
     **said: Any,
 ) -> int:
     """Carry out a matrix of runs: targets times seeds, scenarios and sweeps.
@@ -119,7 +128,9 @@ def command(
                 directory.discard()
             raise
 
-    standing, gone = _carried_out(directory, plan, crew, progress, quiet=as_json)
+    standing, gone = _carried_out(
+        directory, plan, crew, progress, shrinking.budget(), quiet=as_json
+    )
     page = _write(directory, plan, standing, progress, junit)
     code = standing.verdict.exit_code
     if as_json:
@@ -136,6 +147,7 @@ def _carried_out(
     plan: CampaignPlan,
     crew: Callable[[], Crew],
     progress: Progress,
+    budget: Budget | None,
     *,
     quiet: bool,
 ) -> tuple[Standing, str | None]:
@@ -157,9 +169,13 @@ def _carried_out(
             gone = None
             try:
                 campaign.run(crew())
+                campaign.standing.elapsed_s = campaign.elapsed_s
+                if budget is not None:
+                    line.update(len(plan.jobs), "minimising each cause once")
+                    campaign.shorten(Path(plan.folder), budget)
             except CrewGone as error:
                 gone = str(error)
-            campaign.standing.elapsed_s = campaign.elapsed_s
+                campaign.standing.elapsed_s = campaign.elapsed_s
             return campaign.standing, gone
 
 
@@ -182,7 +198,8 @@ def _made(matrix: Matrix, root: Path) -> RunDirectory:
 
     jobs = jobs_of(matrix)
     directory = RunDirectory.create((root / FOLDER).absolute())
-    write_plan(directory, matrix.title, Path.cwd(), jobs)
+    title = matrix.title or ", ".join(dict.fromkeys(job.target for job in jobs))
+    write_plan(directory, title, Path.cwd(), jobs)
     return directory
 
 
@@ -272,7 +289,10 @@ def _print(standing: Standing, directory: RunDirectory, page: Path, gone: str | 
         times = "once" if group.count == 1 else f"{group.count} times"
         echo(f"{times}, first {group.first} after {group.at_s:.0f} s: {group.shortest.text}")
         if group.shortest.replay:
-            echo(f"    {group.shortest.replay}")
+            length = (
+                f"{group.shortest.operations} operations: " if group.shortest.operations else ""
+            )
+            echo(f"    {length}{group.shortest.replay}")
     for one in standing.finished.values():
         if not one.causes and one.verdict != "success":
             echo(f"{one.key}: {one.verdict}: {one.reason}")

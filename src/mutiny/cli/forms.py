@@ -64,6 +64,7 @@ class SweepOutput(TypedDict):
     kind: Literal["crash", "errno", "torn", "fsync", "preempt"]
     at: Row
     points: list[Row]
+    causes: list[Row]
     page: str
     left_out: Count
     trace_s: float

@@ -191,6 +191,10 @@ def _print(sweep: Sweep) -> None:
         f"{len(sweep.points)} {noun}: {shown} ({rate:.1f} {noun}/s)"
         + (f"; {sweep.left_out} more were not tried" if sweep.left_out else "")
     )
+    causes = sweep.causes()
+    for cause in causes if len(causes) > 1 else ():
+        told = f"{cause['rule']}: {'; '.join(cause['said'])}"
+        echo(f"{cause['count']} points, first {cause['first']}: {told}")
     if sweep.first_bug is None:
         return
     place = sweep.first_bug.directory.path

@@ -14,7 +14,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +90,17 @@ class Lost:
     why: str
 
 
+@dataclass(frozen=True)
+class Shortened:
+    """A cause whose sequence was made as short as it gets."""
+
+    rule: str
+    operation: str
+    said: tuple[str, ...]
+    operations: int
+    replay: str
+
+
 @dataclass
 class CauseGroup:
     """A cause, and everything that has met it."""
@@ -98,12 +109,18 @@ class CauseGroup:
     at_s: float
     shortest: CauseSeen
     count: int = 0
+    minimised: bool = False
+
+    @property
+    def can_be_shorter(self) -> bool:
+        """Has nobody tried yet, although there is something to try?"""
+        return not self.minimised and bool(self.shortest.replay)
 
     def as_json(self) -> dict[str, object]:
         """For programs."""
         told = asdict(self.shortest)
         own = {"count": self.count, "first": self.first, "first_at_s": round(self.at_s, 1)}
-        return {**told, "said": list(self.shortest.said), **own}
+        return {**told, "said": list(self.shortest.said), "minimised": self.minimised, **own}
 
 
 @dataclass
@@ -139,8 +156,18 @@ class Standing:
             done = decode(Finished, told, where=where, bounded=False)
             if self.under_way.pop(done.id, None) is not None and done.key not in self.finished:
                 self._count(done)
+        elif event == "minimised":
+            self._shorten(decode(Shortened, told, where=where))
         else:
             raise FormatError(where, [f"unknown event {event!r}"])
+
+    def _shorten(self, found: Shortened) -> None:
+        group = self.causes.get((found.rule, found.operation, found.said))
+        if group is not None:
+            group.minimised = True
+            group.shortest = replace(
+                group.shortest, operations=found.operations, replay=found.replay
+            )
 
     def _count(self, done: Finished) -> None:
         self.finished[done.key] = done

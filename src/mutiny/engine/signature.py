@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 from mutiny.engine.loop import Outcome
 from mutiny.model.operation import Kind, Operation, walk
-from mutiny.model.violation import Violation
 
 NAMED = ("worker", "task", "node", "name", "tasks", "depends", "names")
 """Arguments that hold names: minimising may give things other ones."""
@@ -63,7 +62,7 @@ def failure_of(outcome: Outcome, names: Iterable[str] = ()) -> Failure | None:
     sentence = violation.evidence.get("sentence", "")
     asserted = bool(sentence) or step.operation.kind is Kind.ASSERTION
     known = {*names, *names_in(one.operation for one in outcome.steps)}
-    return Failure(rule, str(sentence), _said(violation, known), asserted)
+    return Failure(rule, str(sentence), clauses_of(violation.message, known), asserted)
 
 
 def names_in(operations: Iterable[Operation]) -> frozenset[str]:
@@ -77,9 +76,9 @@ def names_in(operations: Iterable[Operation]) -> frozenset[str]:
     return frozenset(found)
 
 
-def _said(violation: Violation, names: Iterable[str]) -> frozenset[str]:
-    """The message in its clauses, with everything abstract that is only this run's."""
-    text = violation.message.splitlines()[0] if violation.message else ""
+def clauses_of(message: str, names: Iterable[str] = ()) -> frozenset[str]:
+    """A message in its clauses, with everything abstract that is only this run's."""
+    text = message.splitlines()[0] if message else ""
     text = _QUOTED.sub("·", text)
     while (plainer := _CALL.sub(r"\1", text)) != text:
         text = plainer

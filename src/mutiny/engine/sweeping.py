@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mutiny.engine.loop import Outcome
+from mutiny.engine.signature import clauses_of, names_in
 from mutiny.model.operation import Operation
 from mutiny.model.verdict import Verdict, worst
 
@@ -44,6 +45,32 @@ class Sweep:
         """The worst of all points; a sweep without points has tested nothing."""
         return worst(point.verdict for point in self.points)
 
+    def causes(self) -> list[dict[str, Any]]:
+        """Bugs by what they have in common, the commonest first: the rule, and what was said about it."""
+        groups: dict[tuple[str, frozenset[str]], list[Point]] = {}
+        for point in self.points:
+            if point.verdict.is_bug and point.rule:
+                said = clauses_of(point.message, names_in((point.operation, self.at)))
+                groups.setdefault((point.rule, said), []).append(point)
+        return [
+            {
+                "rule": rule,
+                "operation": f"{points[0].operation.type}({self.at.type})",
+                "said": sorted(said),
+                "count": len(points),
+                "first": f"point {points[0].index}",
+                **self._replay_of(rule),
+            }
+            for (rule, said), points in sorted(groups.items(), key=lambda one: -len(one[1]))
+        ]
+
+    def _replay_of(self, rule: str) -> dict[str, Any]:
+        """The sequence that shows a rule broken; only the first bug was run as one."""
+        found = self.first_bug
+        if found is None or found.rule != rule:
+            return {"operations": 0, "replay": ""}
+        return {"operations": len(found.steps), "replay": str(found.directory.replay_path)}
+
     def as_json(self) -> dict[str, object]:
         """For programs."""
         return {
@@ -63,6 +90,7 @@ class Sweep:
                 }
                 for point in self.points
             ],
+            "causes": self.causes(),
             "left_out": self.left_out,
             "trace_s": round(self.trace_s, 3),
             "judge_s": round(self.judge_s, 3),

@@ -19,10 +19,13 @@ from mutiny.engine.campaigns import (
     CampaignJournal,
     Finished,
     Job,
+    Shortened,
     Standing,
     read_standing,
 )
+from mutiny.engine.minimise import Budget
 from mutiny.model.verdict import Verdict
+from mutiny.modes.campaign_causes import shorten
 from mutiny.modes.campaign_results import finished_of
 from mutiny.modes.crew import Crew, CrewGone, Delivered, Missing
 
@@ -70,6 +73,17 @@ class Campaign:
             finally:
                 crew.close()
                 self._lose_all("the campaign was stopped")
+
+    def shorten(self, folder: Path, budget: Budget) -> None:
+        """Minimise each cause once, when everything is done; a cause that does not show again stays."""
+        if self.standing.waiting or self.standing.under_way or stopping.asked():
+            return
+
+        def tell(found: Shortened) -> None:
+            self._tell({"event": "minimised", **asdict(found)})
+
+        with stopping.held_off():
+            shorten(self.standing, folder, budget, tell)
 
     def _start_some(self, crew: Crew) -> None:
         for job in self.standing.waiting[: max(crew.slots - len(self.standing.under_way), 0)]:

@@ -23,7 +23,7 @@ EVERY = "all"
 class Matrix:
     """What a campaign file says; the options of `mutiny campaign` say the same."""
 
-    title: str = "campaign"
+    title: str = ""
     targets: tuple[str, ...] = ()
     programs: Mapping[str, str] = field(default_factory=dict)
     """The program of a target, where it is not on PATH."""

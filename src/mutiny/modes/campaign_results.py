@@ -27,7 +27,7 @@ def finished_of(
         return Finished(
             id_, job.key, inconclusive, round(seconds, 3), round(at_s, 3), where, reason, str(runs)
         )
-    causes = tuple(_of_sweep(document) if "points" in document else _causes(document))
+    causes = tuple(_causes(document))
     return Finished(
         id_,
         job.key,
@@ -47,19 +47,6 @@ def _causes(document: Mapping[str, Any]) -> Iterator[CauseSeen]:
         said = tuple(map(str, row["said"]))
         length = int(row["operations"])
         yield CauseSeen(row["rule"], row["operation"], said, length, row["replay"])
-
-
-def _of_sweep(document: Mapping[str, Any]) -> Iterator[CauseSeen]:
-    """Points that break one rule in one operation are one cause."""
-    first = document.get("first_bug")
-    replay = f"{first}/minimal_replay.json" if first else ""
-    met = set()
-    for point in document["points"]:
-        rule = point["rule"]
-        if rule and rule not in met and Verdict(point["verdict"]).is_bug:
-            met.add(rule)
-            at = f"{point['operation']['type']}({document['at']['type']})"
-            yield CauseSeen(rule, at, (), 0, replay)
 
 
 def _reason(document: Mapping[str, Any], verdict: object) -> str:

@@ -18,7 +18,15 @@ from mutiny.report.escape import plain
 from mutiny.report.run_page import title_of
 from mutiny.system.files import BoxPath
 
-PAGES = ("sweep.html", "matrix.html", "drill.html", "load.html", "final_report.html", "tree.html")
+PAGES = (
+    "campaign.html",
+    "sweep.html",
+    "matrix.html",
+    "drill.html",
+    "load.html",
+    "final_report.html",
+    "tree.html",
+)
 """What shows something that is no ordinary run, or is more than one."""
 PASSED_OVER = frozenset({"points", "trials"})
 """Folders of trial runs, which come and go."""
