@@ -1,7 +1,7 @@
 """Whatever a user's file is: one clear line and exit code 2 or 3, never a traceback, a bug or a hang.
 
 `make test` tries a few mutants of each kind; `MUTINY_FUZZ=400 pytest tests/property/test_fuzz_files.py`
-tries 400 of each of the five kinds, from another first seed with `MUTINY_FUZZ_SEED`.
+tries 400 of each kind, from another first seed with `MUTINY_FUZZ_SEED`.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from mutiny.cli.main import main
 
 REPOSITORY = Path(__file__).parents[2]
 PACKAGE = REPOSITORY / "src" / "mutiny"
+SAMPLES = Path(__file__).with_name("samples")
 RUN = Path("run")
 """Stands for the directory of a real run, which is made once."""
 EACH = int(os.environ.get("MUTINY_FUZZ", "12"))
@@ -80,6 +81,16 @@ KINDS = {
     ),
     "target": Kind(
         _found(PACKAGE / "targets" / "files", "*.toml"), mutate_toml, (("target", "check", "{}"),)
+    ),
+    "campaign": Kind(
+        (SAMPLES / "campaign.toml",),
+        mutate_toml,
+        (("campaign", "{}", "--sweep", "nonsense"),),  # a good file runs nothing all the same
+    ),
+    "baseline": Kind(
+        (SAMPLES / "times.json",),
+        mutate_json,
+        (("run", "--baseline", "{}", "--scenario", "nonsense"),),
     ),
     "journal": Kind(
         (RUN / "operations.jsonl",),
