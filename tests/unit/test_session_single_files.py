@@ -40,7 +40,6 @@ def whole(**changes: Any) -> dict[str, Any]:
     made = {
         "session": "s1",
         "created": "2026-01-01T00:00:00Z",
-        "saved": "2026-01-01T00:00:05.5Z",
         "status": "in_progress",
         "version": 3,
         "messages": said("begin"),
@@ -65,7 +64,8 @@ def test_a_file_with_its_deltas() -> None:
     assert [one.deltas for one in kept.point.states] == [0, 1, 2]
     assert kept.point.state.tasks == {"t1": "done", "t2": "waiting"}
     assert kept.point.states[1].tasks["t2"] == "done"
-    assert kept.point.state.elapsed_s == 5.5
+    assert kept.created == 1767225600.0
+    assert [one.elapsed_s for one in kept.point.states] == [3, 4, 5]
     assert kept.point.states[2].messages == said_of(said("begin", "more 3", "more 4"))
 
 

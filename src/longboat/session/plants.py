@@ -123,6 +123,14 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         _SEEN,
     ),
     _row(
+        "finished-recovered",
+        "A session that is complete is restored before anybody asks whether it may be.",
+        _FLOW,
+        "finished",
+        "rejects_truthfully",
+        _SEEN,
+    ),
+    _row(
         "restores-older",
         "The checkpoint before the last one is restored.",
         _LOST,

@@ -72,7 +72,7 @@ def restore(session: Session, number: int | None, lock: int) -> Json:
     found = wanted(session, number)
     chain = found.chain
     status = chain.payload["status"]
-    if status in ENDED and number is None:
+    if status in ENDED and number is None and not planted("session-finished-recovered"):
         text = f"Session {session.name} is {status}; there is nothing to restore"
         raise Refused("finished", text)
     if not planted("session-survivors-left"):

@@ -54,8 +54,7 @@ class FileObserver(Observer):
         told = whole[-1].status if whole else ""
         word = self._live.spec.statuses.get(told, told)
         begun = {"type": "session.start", "at": 0.0}
-        at = whole[-1].point.states[-1].elapsed_s if whole else 0.0
-        return (begun, {"type": ENDS[word], "at": at}) if word in ENDS else (begun,)
+        return (begun, {"type": ENDS[word], "at": 0.0}) if word in ENDS else (begun,)
 
     def metrics(self, name: str) -> tuple[Mapping[str, Any], ...]:
         """It keeps none."""
