@@ -23,7 +23,7 @@ from mutiny.targets.registry import find_target
 
 ROOT = Path(__file__).parents[2]
 FINDINGS = ROOT / "docs" / "findings" / "selfware"
-TRIES = {"08-": 5}
+TRIES = {"08-": 3}
 """Two processes must be seen before they are at their end."""
 PROGRAM = os.environ.get("MUTINY_SELFWARE_BIN", "")
 

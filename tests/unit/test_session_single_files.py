@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from mutiny.box.results import ProcessInfo
 from mutiny.contracts.session import operations as op
 from mutiny.contracts.session.checkpoints import TORN, Point, State, digest_of
 from mutiny.contracts.session.contract import SessionContract
@@ -22,6 +23,7 @@ from mutiny.kit.checking import Check
 from mutiny.kit.judging import Moment
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
+from mutiny.targets.session.file_observer import FileObserver
 
 KEY = b"k" * 32
 FORM = Form()
@@ -253,3 +255,34 @@ def test_scenarios_are_said_without_what_a_target_lacks() -> None:
         return few.scenarios[name]
 
     assert not any(isinstance(one, op.WaitForStatus) for one in wants("cost_overrun"))
+
+
+class OfTwo(FileObserver):
+    """One that knows its sessions."""
+
+    def __init__(self) -> None:
+        """Without a target."""
+
+    def names(self) -> tuple[str, ...]:
+        return ("s1", "s2")
+
+
+@pytest.mark.parametrize(
+    ("words", "due"),
+    [
+        ((), 0),
+        (("run",), 1),
+        (("run", "run"), 1),  # two sessions side by side
+        (("s2", "s2"), 2),
+        (("s2", "s1"), 1),
+        (("run", "s2"), 2),
+    ],
+)
+def test_processes_of_other_sessions_do_not_drive_this_one(
+    words: tuple[str, ...], due: int
+) -> None:
+    drivers = [
+        ProcessInfo(9 + place, 1, 0, "S", "selfware", ("selfware", "-c", one), 1, False)
+        for place, one in enumerate(words)
+    ]
+    assert OfTwo().driving(drivers, "s2") == due

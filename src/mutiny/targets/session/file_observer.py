@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from mutiny.box.results import ProcessInfo
 from mutiny.contracts.session.checkpoints import Point
 from mutiny.contracts.session.observation import Plan, SessionView
 from mutiny.contracts.session.single_file import Form, Kept, kept_of
@@ -55,6 +56,13 @@ class FileObserver(Observer):
         word = self._live.spec.statuses.get(told, told)
         begun = {"type": "session.start", "at": 0.0}
         return (begun, {"type": ENDS[word], "at": 0.0}) if word in ENDS else (begun,)
+
+    def driving(self, drivers: list[ProcessInfo], name: str) -> int:
+        """Sessions run side by side: those that were told its name, and one that may have begun it."""
+        named = [one for one in drivers if name in one.argv]
+        others = {known for known in self.names() if known != name}
+        nameless = [one for one in drivers if not {name, *others} & set(one.argv)]
+        return len(named) + min(1, len(nameless))
 
     def metrics(self, name: str) -> tuple[Mapping[str, Any], ...]:
         """It keeps none."""

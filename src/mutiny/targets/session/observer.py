@@ -177,7 +177,11 @@ class Observer:
         for _ in found:
             family |= {one.pid for one in found if one.parent_pid in family}
         others = tuple(" ".join(one.argv)[:120] for one in found if one.pid not in family)
-        return Processes(len(drivers), len(agents), others)
+        return Processes(self.driving(drivers, name), len(agents), others)
+
+    def driving(self, drivers: list[ProcessInfo], name: str) -> int:
+        """How many of them drive this session: all, where there is one at a time."""
+        return len(drivers)
 
     def of_role(self, found: list[ProcessInfo], role: str) -> list[ProcessInfo]:
         """The processes of a role; a child that was just forked bears its parent's arguments for a moment,
