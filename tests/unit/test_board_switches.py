@@ -125,6 +125,9 @@ AGAIN = (op.Claim("w1", "a"), ok(task="a"), seen(held()))
 PARTLY = (op.AddBatch(("b", "a")), no("duplicate_id"), picture(view(A), view(Task("b"))))
 BEHIND = Task("b", depends=("a",), status="blocked")
 FAILED_NOW = (op.Fail("w1", "a"), ok(task="a"), picture(view(FAILED, epoch=1)))
+START = ("start", {"worker": "w", "task": "a"}, {"ok": True})
+BEGUN = held(status="in_progress")
+BEGIN_AGAIN = (op.Start("w1", "a"), ok(task="a"), seen(BEGUN))
 BEHIND_A = op.AddTask("b", depends=("a",))
 TWO_FREE = (op.Init(), op.AddTask("a"), op.AddTask("b"), op.Claim("w"))
 ROBBERY, STRANGER = ExpectError(op.Claim("w2", "a")), ExpectError(op.Complete("w2", "a"))
@@ -146,6 +149,8 @@ SWITCHES: dict[str, dict[str, tuple[object, Allowed]]] = {
     "owner_reclaims": {
         "step": (True, lambda one: not broken(replace(one, fences=False), held(), *AGAIN)),
         "history": (True, lambda one: ordered(one, ADD, CLAIM, CLAIM)),
+        "start": (True, lambda one: not broken(replace(one, fences=False), BEGUN, *BEGIN_AGAIN)),
+        "history of starts": (True, lambda one: ordered(one, ADD, CLAIM, START, START)),
     },
     "picks": {
         "step": ("any", lambda one: _given(one) == {"a", "b", "c"}),

@@ -321,6 +321,16 @@ def test_what_a_board_never_returns_by_intention_is_not_waited_for() -> None:
     assert waiting_for(never, held(owner="w"))[0], "who holds it lives, and finishes"
 
 
+def test_a_worker_at_work_may_keep_a_command_out() -> None:
+    for spawned, accused in (({"w": "healthy"}, False), ({}, True)):
+        model = board(A, spawned=spawned)
+        seen = of(model, living=frozenset(spawned))
+        _, found = judged(
+            model, op.AddTask("b"), said(no("busy")), seen, seen, BoardContract(PROFILE)
+        )[:2]
+        assert bool(found) is accused
+
+
 def test_a_look_that_failed_shows_nobody_stuck() -> None:
     model = board(A, spawned={"w": "healthy"})
     late = OperationResult(None, timed_out=True)

@@ -164,6 +164,7 @@ class BoardModel:
             latest=(math.inf if entry.returned is None else entry.returned) if timed else 0.0,
             wider=self.meaning.allows(entry.operation),
             edits=not self.meaning.claims_exclude,
+            again=self.meaning.owner_reclaims,
         )
 
     def reads_only(self, action: Action) -> bool:

@@ -59,6 +59,8 @@ class TaskAction(NamedTuple):
     """The board means more by this command than others do: `board.Meaning` says what."""
     edits: bool = False
     """A claim takes whatever it names."""
+    again: bool = False
+    """An owner may begin what it has begun."""
 
 
 def with_silent(tasks: Iterable[Task]) -> frozenset[Task]:
@@ -147,7 +149,8 @@ def _claim(task: Task, action: TaskAction) -> tuple[Task, ...]:
 
 
 def _start(task: Task, action: TaskAction) -> tuple[Task, ...]:
-    if not _holds(task, action) or (task.status != "claimed" and not action.wider):
+    repeated = action.wider or (action.again and task.status == "in_progress")
+    if not _holds(task, action) or not (task.status == "claimed" or repeated):
         return ()
     return (_seen(task, action)._replace(status="in_progress"),)
 

@@ -23,7 +23,7 @@ from mutiny.kit import operations as common
 from mutiny.kit.answer import Answer
 from mutiny.kit.beliefs import ANYTIME, Span, distinct
 from mutiny.kit.domains import BAD_INPUT, strange
-from mutiny.kit.judging import CERTAIN, Judge, Judged, Moment
+from mutiny.kit.judging import BESIDE_OTHERS, CERTAIN, Judge, Judged, Moment
 from mutiny.kit.questions import Heard
 from mutiny.model.operation import Kind, Operation
 from mutiny.model.result import OperationResult
@@ -115,6 +115,8 @@ class BoardJudge(Judge[BoardModel, BoardObservation]):
         self, model: BoardModel, operation: Operation, answer: Answer, moment: When
     ) -> Judgement | None:
         """A fault has written what the board reads, or others work on it."""
+        if model.spawned and answer.classes and answer.classes <= BESIDE_OTHERS:
+            return Judged(Verdict.EXPECTED, (_at_least_heard(model, operation, moment.span),))
         if model.doubted and not isinstance(operation, LIFE):
             return self._in_the_dark(model, operation, answer)
         if model.loose and not isinstance(operation, EXACT):

@@ -396,11 +396,20 @@ def _by_owner(done: Done, why: str, statuses: tuple[str, ...] = op.HELD) -> Row:
         if isinstance(task, Outcome) and known is not None and not model.profile.owner_speaks:
             said = ok(done(model, known, operation, when), "whoever says so may", known.id)
             return (said,) if known.status in statuses else (said, _not_ready(task, known))
+        if isinstance(task, Outcome) and _says_again(model, operation):
+            return (ok(model, "its owner may say it again", operation.task), task)
         if isinstance(task, Outcome):
             return (task,)
         return (ok(done(model, task, operation, when), why, task.id),)
 
     return row
+
+
+def _says_again(model: BoardModel, operation: op.OwnerCommand) -> bool:
+    """Does an owner begin what it has begun, on a board that takes that for no mistake?"""
+    task = model.tasks.get(operation.task)
+    begun = task is not None and task.status == "in_progress" and task.owner == operation.worker
+    return begun and isinstance(operation, op.Start) and model.profile.owner_reclaims
 
 
 def _not_ready(refusal: BoardOutcome, task: Task) -> BoardOutcome:

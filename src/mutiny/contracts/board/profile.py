@@ -99,7 +99,7 @@ class BoardProfile(TargetProfile):
     opens_itself: bool = False
     """Whoever comes first makes the board: a command before `Init` may be served like any other."""
     owner_reclaims: bool = False
-    """Who claims what it holds already is told so, instead of being refused."""
+    """Who claims what it holds, or starts what it has begun, is told so instead of being refused."""
     picks: str = "oldest"
     """What a claim that names no task gets: the `oldest` of the most urgent, any `urgent` one, or `any`."""
     claims_exclude: bool = True
