@@ -15,10 +15,10 @@ from mutiny.contracts.board import leaders
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.limits import breaker_outcomes, fails, pays, succeeds
 from mutiny.contracts.board.model import BoardModel, BoardOutcome
-from mutiny.contracts.board.profile import BoardProfile
 from mutiny.contracts.board.tasks import (
     Task,
     Tasks,
+    as_good,
     attempt_over,
     due_status,
     has_cycle,
@@ -313,7 +313,7 @@ def _take_best(model: BoardModel, operation: op.Claim, when: Span) -> Iterable[B
     free = [task for task in model.tasks.values() if task.status == "available"]
     sure: Task | None = None
     for task in sorted(free, key=lambda one: (one.priority, one.order)):
-        if sure is not None and not _as_good(model.profile, sure, task):
+        if sure is not None and not as_good(model.profile, sure, task):
             break
         rested = model.rested(task, when)
         if rested is not False:
@@ -325,13 +325,6 @@ def _take_best(model: BoardModel, operation: op.Claim, when: Span) -> Iterable[B
     if not model.profile.claims_exclude:  # somebody else may have taken what the worker was shown
         held = (task for task in model.tasks.values() if task.held)
         yield from (_taken(model, operation.worker, task, when) for task in held)
-
-
-def _as_good(profile: BoardProfile, first: Task, other: Task) -> bool:
-    """May the board give this task out, too, instead of the first in order?"""
-    if profile.picks == "any":
-        return True
-    return profile.picks == "urgent" and first.priority == other.priority
 
 
 def _take_named(

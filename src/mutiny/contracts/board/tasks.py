@@ -120,6 +120,13 @@ def due_status(tasks: Tasks, task: Task, profile: BoardProfile) -> str:
     return "available" if all(status == "done" for status in states) else "blocked"
 
 
+def as_good(profile: BoardProfile, first: Task, other: Task) -> bool:
+    """May the board give this task out, too, instead of the first in order?"""
+    if profile.picks == "any":
+        return True
+    return profile.picks == "urgent" and first.priority == other.priority
+
+
 def attempt_over(task: Task, rest: Span | None) -> Task:
     """After a failed attempt: free again, or failed for good."""
     attempts = task.attempts + 1
