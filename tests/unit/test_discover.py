@@ -104,6 +104,12 @@ def test_a_command_is_chosen_by_its_name_and_by_what_can_be_said_to_it() -> None
         "start": ("send", "{worker}", "{prompt}"),
         "nuke": ("rm", "{worker}"),
     }
+    grouped: dict[tuple[str, ...], Usage] = {
+        ("milestone", "add"): Usage(("name",)),
+        ("task", "create"): Usage(("title",)),
+    }
+    in_group = {"add": Hint(("add", "create"), ("description",), groups=("task",))}
+    assert spoken(in_group, grouped) == {"add": ("task", "create", "{description}")}
     by_option: dict[tuple[str, ...], Usage] = {("run",): Usage(("name",), frozenset({"--prompt"}))}
     hint = {"start": Hint(("run",), ("worker", "prompt"))}
     assert spoken(hint, by_option) == {"start": ("run", "{worker}", "--prompt", "{prompt}")}

@@ -7,10 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from builders import PATTERNS, belief, check_state, judge_answer, model, ok, picture, view
+from builders import (
+    OK,
+    PATTERNS,
+    advance,
+    belief,
+    check_state,
+    judge_answer,
+    model,
+    ok,
+    picture,
+    view,
+)
 from mutiny.contracts.workers import operations as op
+from mutiny.contracts.workers.contract import WorkersContract
 from mutiny.contracts.workers.levels import LEVELS, at_level
-from mutiny.contracts.workers.model import ADDED, WorkersModel
+from mutiny.contracts.workers.model import ADDED, Work, WorkersModel
 from mutiny.contracts.workers.observation import Observation
 from mutiny.contracts.workers.profile import Profile
 from mutiny.contracts.workers.supported import supported
@@ -131,3 +143,24 @@ def test_a_new_worker_without_an_agent_is_told_only_while_nothing_was_broken() -
     assert judged.violation.rule == "workers.agent_running"
     hit = replace(added, faults=("KillAgent",))
     assert judge_answer(hit, wait, late, GONE, GONE, PATTERNS, 1.0).violation is None
+
+
+def test_where_accept_removes_the_worker_it_is_gone_and_its_work_is_merged() -> None:
+    removing = replace(model().profile, accept_removes=True)
+    work = Work(TOKEN, "task", "alpha")
+    before = replace(
+        model(belief("alpha", "needs_review", tokens=(TOKEN,)), work=(work,)), profile=removing
+    )
+    after = advance(before, op.Accept("alpha"), OK)
+    assert "alpha" not in after.workers
+    assert after.work[TOKEN].fate == "merged"
+    scenarios = WorkersContract(removing).scenarios
+    said = {part.type for one in scenarios["basic_lifecycle"] for part in walk(one)}
+    assert "Accept" in said
+    assert "AssertState" not in said
+    kept = WorkersContract(replace(removing, accept_removes=False))
+    for contract, touched in ((WorkersContract(removing), {"alpha"}), (kept, set())):
+        seen = picture(view(status="needs_review"))
+        start = replace(before, profile=contract.profile)
+        check = contract.check_of(start, op.Accept("alpha"), True, seen, seen)
+        assert check.touched == touched

@@ -26,7 +26,7 @@ from mutiny.kit.contract import Checked
 from mutiny.kit.judging import Moment
 from mutiny.kit.outcome import Outcome
 from mutiny.kit.supported import Fitted
-from mutiny.model.operation import Operation
+from mutiny.model.operation import Operation, walk
 from mutiny.model.result import OperationResult
 from mutiny.model.violation import Violation
 
@@ -102,6 +102,10 @@ class WorkersContract(ContractBase[WorkersModel, Observation]):
         names, everyone, daemon = touched_workers(
             operation, up_restarts=model.profile.restarts_agents_on_up
         )
+        if model.profile.accept_removes:
+            names |= {
+                part.worker for part in walk(operation) if isinstance(part, operations.Accept)
+            }
         return Check(model, seen, before, operation, succeeded, names, everyone, daemon)
 
     def state_rules(self, check: Check) -> Iterator[StateRule]:

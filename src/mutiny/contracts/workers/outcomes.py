@@ -66,7 +66,9 @@ def _ends(model: WorkersModel, operation: Operation, moment: When) -> tuple[Work
         return (done,)
     if not belief.stale_base:
         return (done,)
-    merged = done.with_worker(replace(done.workers[belief.name], statuses=frozenset({"idle"})))
+    merged = done
+    if belief.name in done.workers:
+        merged = done.with_worker(replace(done.workers[belief.name], statuses=frozenset({"idle"})))
     return merged, _rebased(model, belief.name, moment, frozenset({"rebasing"}))
 
 
@@ -419,6 +421,8 @@ def _accept(model: WorkersModel, operation: op.Accept, moment: When) -> WorkersM
     for other in model.workers.values():
         if other.name != name and other.tokens:
             merged = merged.with_worker(replace(other, stale_base=True))
+    if model.profile.accept_removes:
+        return merged.without_worker(name)
     return merged.with_worker(
         replace(belief, statuses=statuses, tokens=(), due_at=None, stale_base=False, hits=0)
     )

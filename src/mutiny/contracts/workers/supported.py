@@ -15,10 +15,10 @@ from mutiny.model.operation import Kind, Operation, walk
 
 HARMLESS = (
     *("Doctor", "Status", "Attach", "Message", "Init", "Up", "Down"),
-    *("Review", "Nuke", "VerifySentence"),
+    *("Review", "Nuke", "VerifySentence", "AssertState"),
 )
 
-_OF_REVIEW = ("Accept", "Reject", "Rebase", "AssertState")
+_OF_REVIEW = ("Accept", "Reject", "Rebase")
 """What else a sequence can do without where nothing is reviewed: prompts arrive all the same."""
 
 
@@ -32,6 +32,8 @@ def _has_words(profile: Profile, part: Operation) -> bool:
         return profile.repairs and "Doctor" not in profile.lacks
     if profile.daemonless and _means_daemon(part):
         return False
+    if isinstance(part, op.AssertState) and profile.accept_removes:
+        return False  # who was accepted has no status any more
     if isinstance(part, HoldLock):
         return profile.has_lock
     if isinstance(part, SilentClient):

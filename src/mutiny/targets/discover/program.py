@@ -151,7 +151,9 @@ class Discovery:
             if hints[verb].tried:
                 tried[verb] = self._say(words, SAMPLES)
         made = self._look().since(before)
-        for verb, words in found.verbs.items():
+        # Who could not even make something refuses for that reason, whatever else is said.
+        works = all(one.succeeded for one in tried.values())
+        for verb, words in found.verbs.items() if works else ():
             hint = hints[verb]
             if hint.again and tried.get(verb) is not None and tried[verb].succeeded:
                 self._refused(refusals, hint.again, self._say(words, SAMPLES), SAMPLES["worker"])
@@ -249,8 +251,11 @@ def spoken(
     found: dict[str, tuple[str, ...]] = {}
     taken: set[tuple[str, ...]] = set()
     for verb, hint in hints.items():
-        for name in hint.words:
-            fitting = [words for words in commands if words[-1] == name and words not in taken]
+        of_groups = [words for words in commands if words[0] in hint.groups]
+        for name, known in [(n, of_groups) for n in hint.words] + [
+            (n, commands) for n in hint.words
+        ]:
+            fitting = [words for words in known if words[-1] == name and words not in taken]
             said = next(
                 (made for words in fitting if (made := _said(words, commands[words], hint))), None
             )

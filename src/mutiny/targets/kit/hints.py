@@ -17,6 +17,8 @@ class Hint:
     """The class of refusals when it is said twice."""
     nobody: str = ""
     """The class of refusals when its subject does not exist."""
+    groups: tuple[str, ...] = ()
+    """Groups of commands below which it is looked for first: `task create`."""
     tried: bool = False
     """It is tried once, with a name of our own: what it makes shows where the program keeps its records."""
 
