@@ -34,7 +34,7 @@ Usage:
   bd [flags]
   bd [command]
 
-Working With Issues Commands:
+Working With Issues:
   create      Create a new issue
   close       Close an issue
 
@@ -110,8 +110,12 @@ def test_a_command_is_chosen_by_its_name_and_by_what_can_be_said_to_it() -> None
     }
     in_group = {"add": Hint(("add", "create"), ("description",), groups=("task",))}
     assert spoken(in_group, grouped) == {"add": ("task", "create", "{description}")}
-    by_option: dict[tuple[str, ...], Usage] = {("run",): Usage(("name",), frozenset({"--prompt"}))}
+    by_option: dict[tuple[str, ...], Usage] = {
+        ("run",): Usage(("name",), options=frozenset({"--prompt"}))
+    }
     hint = {"start": Hint(("run",), ("worker", "prompt"))}
+    spare: dict[tuple[str, ...], Usage] = {("new",): Usage((), ("title",), frozenset({"--text"}))}
+    assert spoken({"add": Hint(("new",), ("text",))}, spare) == {"add": ("new", "{text}")}
     assert spoken(hint, by_option) == {"start": ("run", "{worker}", "--prompt", "{prompt}")}
 
 

@@ -6,7 +6,10 @@ import re
 from dataclasses import dataclass
 
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-_HEAD = re.compile(r"^\W*((?:[\w-]+ )*(?:sub)?commands)\b\W*$", re.IGNORECASE)
+_HEAD = re.compile(
+    r"^(?!.*\b(?:usage|options?|flags?|arguments?|examples?|aliases|environment)\b)[A-Z][^:]*:$",
+    re.I,
+)
 _ENTRY = re.compile(
     r"^(\s*)([a-z][\w-]*)(?:,\s*[\w-]+|\|[\w-]+)*(?:\s+(?=[\[<({A-Z]).*?)?(?:\s{2,}(\S.*))?$"
 )
@@ -22,6 +25,8 @@ class Usage:
 
     arguments: tuple[str, ...] = ()
     """Those that have to be given."""
+    optional: tuple[str, ...] = ()
+    """Those that may be given behind them."""
     options: frozenset[str] = frozenset()
     group: bool = False
     """It only holds other commands."""
@@ -45,7 +50,7 @@ def commands_in(text: str) -> dict[str, str]:
     lines = plain(text).splitlines()
     found: dict[str, str] = {}
     for number, line in enumerate(lines):
-        if _HEAD.match(line.strip()):
+        if _HEAD.match(line.strip()) and not line.startswith("  "):
             found.update(_listed(lines[number + 1 :]))
     for choices in _CHOICES.findall(plain(text)):
         found = {**dict.fromkeys(choices.split(","), ""), **found}
@@ -76,7 +81,15 @@ def usage_in(text: str, words: tuple[str, ...]) -> Usage:
     rest = line[position + len(words[-1]) + 1 :] if position >= 0 else line.partition(" ")[2]
     options = frozenset(_OPTION.findall(bare)) - {"--help", "--version"}
     group = bool(re.search(r"(?<![\w-])(?:COMMAND|[<[{](?:sub)?command[>\]}])(?![\w-])", rest))
-    return Usage(() if group else _required(rest), options, group)
+    if group:
+        return Usage((), (), options, group)
+    return Usage(_required(rest), _optional(rest), options)
+
+
+def _optional(rest: str) -> tuple[str, ...]:
+    """Arguments in square brackets: one word, and none of an option."""
+    found = re.findall(r"\[<?([A-Za-z][\w-]*)>?(?:\.\.\.)?\]", rest)
+    return tuple(name.lower() for name in found if name.lower() not in _NO_ARGUMENTS)
 
 
 def _required(rest: str) -> tuple[str, ...]:

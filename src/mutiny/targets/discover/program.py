@@ -21,7 +21,7 @@ from mutiny.targets.kit.hints import NOBODY, SAMPLES, Hint
 from mutiny.targets.kit.starting import trees_of, why_not_started
 
 LIMIT_S = 30.0
-MOST_COMMANDS = 60
+MOST_COMMANDS = 120
 MOST_FILES = 2000
 _QUIET = {"NO_COLOR": "1", "COLUMNS": "160", "TERM": "dumb"}
 _TABLES = "select name from sqlite_master where type = 'table' and name not like 'sqlite_%'"
@@ -272,7 +272,7 @@ def _said(words: tuple[str, ...], usage: Usage, hint: Hint) -> tuple[str, ...] |
         return None
     left = list(hint.says)
     by_option = [name for name in left if f"--{name}" in usage.options]
-    spare = len(left) - len(usage.arguments)
+    spare = max(len(left) - len(usage.arguments) - len(usage.optional), 0)
     options = by_option[-spare:] if spare else []
     if len(options) < spare:
         return None
