@@ -108,6 +108,12 @@ def test_a_command_is_chosen_by_its_name_and_by_what_can_be_said_to_it() -> None
         ("milestone", "add"): Usage(("name",)),
         ("task", "create"): Usage(("title",)),
     }
+    deeper: dict[tuple[str, ...], Usage] = {
+        ("comments", "add"): Usage(("text",)),
+        ("create",): Usage(("title",)),
+    }
+    plain = {"add": Hint(("add", "create"), ("description",))}
+    assert spoken(plain, deeper) == {"add": ("create", "{description}")}
     in_group = {"add": Hint(("add", "create"), ("description",), groups=("task",))}
     assert spoken(in_group, grouped) == {"add": ("task", "create", "{description}")}
     by_option: dict[tuple[str, ...], Usage] = {

@@ -252,9 +252,9 @@ def spoken(
     taken: set[tuple[str, ...]] = set()
     for verb, hint in hints.items():
         of_groups = [words for words in commands if words[0] in hint.groups]
-        for name, known in [(n, of_groups) for n in hint.words] + [
-            (n, commands) for n in hint.words
-        ]:
+        plain = [words for words in commands if len(words) == 1]
+        places = (of_groups, plain, list(commands))
+        for name, known in ((name, known) for known in places for name in hint.words):
             fitting = [words for words in known if words[-1] == name and words not in taken]
             said = next(
                 (made for words in fitting if (made := _said(words, commands[words], hint))), None
