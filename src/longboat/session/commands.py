@@ -21,13 +21,10 @@ from longboat.session.home import Home, Session
 from longboat.session.logs import Lines
 from longboat.session.repository import Repository
 from longboat.session.site import first_state, payload_of
-from longboat.session.values import CHECKS, ENDED, Json, Refused, check_name
+from longboat.session.values import CHECKS, ENDED, LOOKS, Json, Refused, check_name, too_late
 from longboat.workers.store import replace_file, sync_directory
 
 _LOCK_S = 60.0
-_LOOKS = ("status", "health", "metrics")
-"""Commands that change nothing."""
-
 
 # --- beginning ----------------------------------------------------------------------------------------
 
@@ -189,7 +186,7 @@ def ask(session: Session, verb: str, **more: Any) -> Json | None:
             text = f"The supervisor did not answer in {config.command_timeout_s:g} s"
             raise Refused("busy", f"{text} (it is unknown whether it happened)") from None
         except ConnectionError as error:
-            if verb in _LOOKS:
+            if verb in LOOKS:
                 return None  # it has just ended: what it has left can be looked at
             text = f"The supervisor did not answer: {error} (it is unknown whether it happened)"
             raise Refused("system", text) from None
@@ -201,12 +198,7 @@ def of_running(session: Session, verb: str, **more: Any) -> Json:
     """A command that only a running session can obey."""
     answer = ask(session, verb, **more)
     if answer is None:
-        status = _status_of_dead(session)
-        if status in ENDED:
-            raise Refused(
-                "finished", f"Session {session.name} is {status}; there is nothing to {verb}"
-            )
-        raise Refused("not_running", f"Session {session.name} is not running: recover it")
+        raise too_late(session.name, _status_of_dead(session), verb)
     return answer
 
 

@@ -25,13 +25,15 @@ from longboat.session.home import Home
 from longboat.session.project import read
 from longboat.session.saving import Saving
 from longboat.session.site import Site
-from longboat.session.values import ENDED, Json, Refused
+from longboat.session.values import ENDED, LOOKS, Json, Refused, too_late
 from longboat.session.work import Work
 from longboat.workers.processes import identify
 
 _REQUEST_LIMIT = 1 << 16
 _WATCH_S = 10.0
 """How often somebody looks for idle agents, full memory and new settings."""
+_LATE_S = 0.5
+"""So long somebody who has come at the very end may take to say what he wants."""
 Reply = Callable[[Json], None]
 
 
@@ -60,6 +62,8 @@ class Supervisor:
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_write, False)
         self._selector.register(self._wake_read, selectors.EVENT_READ, lambda _: self._woken())
+        self._clients: set[Client] = set()
+        """Those who have not said what they want so far."""
         self._listening = self._listen()
 
     # --- the loop -------------------------------------------------------------------------------------
@@ -83,8 +87,9 @@ class Supervisor:
                 act: Callable[[int], None] = key.data
                 act(0)
         self.work.end()
-        self._listening.close()
         discard(site.session.file("control.sock"))
+        self._turn_away()
+        self._listening.close()
 
     def _each(self, every_s: float, action: Callable[[], None]) -> None:
         """Again and again; the next one is due when the last one was, so that none is ever skipped over."""
@@ -220,6 +225,7 @@ class Supervisor:
             return  # the caller has gone again
         connection.setblocking(False)
         client = Client(connection)
+        self._clients.add(client)
         self._selector.register(connection, selectors.EVENT_READ, lambda _: self._receive(client))
 
     def _receive(self, client: Client) -> None:
@@ -232,10 +238,10 @@ class Supervisor:
         client.received += data
         if b"\n" not in client.received:
             if not data or len(client.received) > _REQUEST_LIMIT:
-                self._selector.unregister(client.connection)
+                self._forget(client)
                 client.connection.close()
             return
-        self._selector.unregister(client.connection)
+        self._forget(client)
 
         def reply(answer: Json) -> None:
             with (
@@ -246,11 +252,28 @@ class Supervisor:
                 client.connection.sendall(json.dumps(answer, ensure_ascii=False).encode() + b"\n")
 
         try:
-            self._obey(json.loads(client.received), reply)
+            asked = json.loads(client.received)
+            if self.over and asked["verb"] not in LOOKS:
+                raise too_late(self.site.session.name, self.site.state["status"], asked["verb"])
+            self._obey(asked, reply)
         except Refused as refusal:
             reply(refusal.answer())
         except (ValueError, KeyError) as error:
             reply(Refused("system", f"not a command: {error!r}").answer())
+
+    def _forget(self, client: Client) -> None:
+        self._clients.discard(client)
+        self._selector.unregister(client.connection)
+
+    def _turn_away(self) -> None:
+        """Who came too late is told so: a connection that is only cut off leaves him in the dark."""
+        waiting = -1
+        while waiting != len(self._clients):  # until nobody is left in the queue
+            waiting = len(self._clients)
+            self._accept()
+        for client in list(self._clients):
+            client.connection.settimeout(_LATE_S)
+            self._receive(client)
 
     def _obey(self, asked: Json, reply: Reply) -> None:
         known = {"ok": True, "session": self.site.session.name}

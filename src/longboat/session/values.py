@@ -13,6 +13,8 @@ Json = dict[str, Any]
 SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}\Z")
 """Names of sessions, agents and tasks: they become names of files and words of prompts."""
 ENDED = ("complete", "stopped", "failed")
+LOOKS = ("status", "health", "metrics")
+"""Commands that change nothing."""
 CHECKS = (
     "git_clean",
     "files_saved",
@@ -39,6 +41,13 @@ class Refused(LongboatError):
     def answer(self) -> Json:
         """What the command prints."""
         return {"ok": False, "refused": self.kind, "text": str(self), **self.more}
+
+
+def too_late(name: str, status: str, verb: str) -> Refused:
+    """The refusal of a command that only a running session can obey."""
+    if status in ENDED:
+        return Refused("finished", f"Session {name} is {status}; there is nothing to {verb}")
+    return Refused("not_running", f"Session {name} is not running: recover it")
 
 
 def check_name(name: str, what: str) -> str:
