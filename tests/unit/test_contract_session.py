@@ -690,7 +690,8 @@ def test_a_soak_is_a_function_of_its_seed() -> None:
 
 def test_the_account_of_a_soak() -> None:
     found = account(seen(more=(event("recovered", kind="overload", took_s=3.0),)), ())
-    assert found.facts["recovery_kinds"] == 1
+    assert found.facts["recoveries"] == 1
+    assert found.facts["recovery_kinds"] is None, "one kind was met: of three nobody can tell"
     assert found.facts["tokens"] == 30
     assert found.report["session_id"] == "s1"
     lines_ = judged(CRITERIA, found.facts)
@@ -698,3 +699,10 @@ def test_the_account_of_a_soak() -> None:
     whole = {one.fact: one.value for one in CRITERIA} | {"least_trust": 0.9, "coverage": 95.0}
     assert passed(judged(CRITERIA, whole))
     assert not passed(judged(CRITERIA, {**whole, "builds": None}))
+
+
+def test_where_nothing_went_wrong_nobody_can_tell_whether_it_recovers() -> None:
+    facts = account(seen(), ()).facts
+    assert facts["recoveries"] is None
+    word = {one.criterion.fact: one.word for one in judged(CRITERIA, facts)}
+    assert word["recoveries"] == "unknown"

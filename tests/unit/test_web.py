@@ -130,6 +130,17 @@ def test_ten_thousand_lines_are_thinned_and_no_spike_is_lost(tmp_path: Path) -> 
     assert not series.read_on()
 
 
+def test_coverage_is_told_in_percent_and_drawn_as_a_share(tmp_path: Path) -> None:
+    line = {"elapsed_seconds": 30, "test_coverage": 96.5, "test_pass_rate": 1.0}
+    (tmp_path / "metrics.jsonl").write_text(json.dumps(line) + "\n")
+    series = Series(BoxPath(tmp_path))
+    assert series.read_on()
+    drawn = series.drawn()
+    assert drawn["columns"]["test_coverage"] == pytest.approx([0.965])
+    assert drawn["now"]["test_coverage"] == pytest.approx(0.965)
+    assert drawn["now"]["test_pass_rate"] == 1.0
+
+
 def test_thinning_keeps_the_order_of_extremes_and_holes() -> None:
     nan = float("nan")
     times, columns = thinned(range(8), {"a": [1, 9, 9, 1, nan, nan, 5, 5]}, 2)

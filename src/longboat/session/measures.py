@@ -180,6 +180,7 @@ def _utilization(one: Json, spent: Spent, elapsed_s: float) -> Json:
     return {
         "agent": one["name"],
         "role": one["role"],
+        "doing": one["task"] or one["status"],
         "busy_s": round(one["busy_s"], 3),
         "utilization": round(min(1.0, one["busy_s"] / max(elapsed_s, 1e-9)), 4),
         "tokens": used.tokens,

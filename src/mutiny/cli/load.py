@@ -15,6 +15,7 @@ from mutiny.cli.output import echo
 
 if TYPE_CHECKING:
     from mutiny.engine.loading import Loaded, LoadReport
+    from mutiny.engine.rundir import RunDirectory
     from mutiny.report.junit import Case
 
 SHAPES = ("cost", "cycles", "dag", "payloads", "long", "burst")
@@ -96,25 +97,39 @@ def command(
     from mutiny.cli.progress import ProgressLine
     from mutiny.contracts.catalogue import default_for
     from mutiny.engine.loading import LoadReport
+    from mutiny.engine.progress import Progress
+    from mutiny.engine.rundir import RunDirectory
     from mutiny.kit.abilities import Sizes
     from mutiny.modes import load as mode
+    from mutiny.modes.series import told_in, word_of
 
     sizes = Sizes(tasks, claims, workers, cycles, graph)
     report = LoadReport()
-    for target in stopping.unless_asked(targets or default_for("load").targets):
-        bench = chosen.bench(target)
-        known = len(report.loads)
-        with ProgressLine("", 0, quiet=as_json) as line:
+    names = targets or default_for("load").targets
 
-            def watch(title: str, done: int, total: int, line: ProgressLine = line) -> None:
-                line.anew(title, total)
-                line.update(done)
+    def made(directory: Path) -> Progress:
+        title = ", ".join(shapes or SHAPES)
+        return Progress(directory, "load", title, ", ".join(names), plant=chosen.plant)
 
-            mode.load(bench, shapes or SHAPES, sizes, report, watch)
-        if not as_json:
-            for one in report.loads[known:]:
-                echo(_row(one))
-    place = _write(report, chosen.root, page=page)
+    with told_in(chosen.root / "loads", made) as progress:
+        for target in stopping.unless_asked(names):
+            bench = chosen.bench(target)
+            known = len(report.loads)
+            with ProgressLine("", 0, quiet=as_json) as line:
+
+                def watch(title: str, done: int, total: int, line: ProgressLine = line) -> None:
+                    line.anew(title, total)
+                    line.update(done)
+                    progress.tell(done, total, title)
+
+                mode.load(bench, shapes or SHAPES, sizes, report, watch)
+            if not as_json:
+                for one in report.loads[known:]:
+                    echo(_row(one))
+        place = _write(report, RunDirectory(progress.directory), page=page)
+        failed = sum(one.verdict.stops_run for one in report.loads)
+        note = f"{len(report.loads)} loads, {failed} not passed"
+        progress.tell(len(report.loads), len(report.loads), note, verdict=word_of(report.verdict))
     tell_cases("mutiny load", [_case(one) for one in report.loads], junit)
     if as_json:
         from mutiny.cli.envelope import tell
@@ -128,10 +143,7 @@ def command(
     return report.verdict.exit_code
 
 
-def _write(report: LoadReport, root: Path, *, page: bool) -> Path:
-    from mutiny.engine.rundir import RunDirectory
-
-    directory = RunDirectory.create(root / "loads", latest=True)
+def _write(report: LoadReport, directory: RunDirectory, *, page: bool) -> Path:
     written = directory.path / "load.json"
     directory.write_json(written, report.as_json())
     if page:

@@ -72,14 +72,20 @@ def command(
       mutiny race --target longboat-broker --rounds 100
     """
     from mutiny.cli.progress import ProgressLine
+    from mutiny.engine.rundir import RunDirectory
     from mutiny.modes.race import Racer
+    from mutiny.modes.series import series, word_of
 
     bench = chosen.bench()
     if not as_json:
         echo(f"Race on {chosen.target}" + (f" (planted: {chosen.plant})" if chosen.plant else ""))
-    with ProgressLine("", 1, quiet=as_json) as line:
+    with (
+        ProgressLine("", 1, quiet=as_json) as line,
+        series(bench, "races", "race", f"race on {chosen.target}", "orders") as progress,
+    ):
 
         def watch(title: str, done: int, total: int, note: str) -> None:
+            progress.tell(done, total, f"{title} {note}".strip())
             line.anew(title, total)
             line.is_open = note == "schedules"  # an order that is tried shows more of them
             line.update(done, note)
@@ -91,6 +97,11 @@ def command(
 
         racer = Racer(bench, rounds, workers, schedules, watch, told)
         race = racer.run(kinds or KINDS)
+        RunDirectory(progress.directory).write_json(
+            progress.directory / "race.json", race.as_json()
+        )
+        note = f"{len(race.parts)} parts, {sum(one.verdict.stops_run for one in race.parts)} not passed"
+        progress.tell(len(race.parts), len(race.parts), note, verdict=word_of(race.verdict))
     tell_cases("mutiny race", _cases(race), junit)
     if as_json:
         from mutiny.cli.envelope import tell_tried

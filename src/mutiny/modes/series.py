@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -41,9 +41,20 @@ def word_of(verdict: Verdict) -> str:
 def series(
     bench: Bench, folder: str, kind: str, title: str, unit: str, seed: int | None = None
 ) -> Iterator[Progress]:
-    """A new directory in a folder beside the runs; nothing is left of one that was refused."""
-    directory = RunDirectory.create(bench.root / folder)
-    progress = progress_of(bench, directory.path, kind, title, unit, seed)
+    """A new directory in a folder beside the runs, for something on one bench."""
+
+    def made(directory: Path) -> Progress:
+        return progress_of(bench, directory, kind, title, unit, seed)
+
+    with told_in(bench.root / folder, made) as progress:
+        yield progress
+
+
+@contextmanager
+def told_in(folder: Path, make: Callable[[Path], Progress]) -> Iterator[Progress]:
+    """A new directory in a folder; nothing is left of one that was refused."""
+    directory = RunDirectory.create(folder)
+    progress = make(directory.path)
     progress.tell(0, None)
     try:
         yield progress

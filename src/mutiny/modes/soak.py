@@ -28,6 +28,7 @@ from mutiny.model.operation import Kind, Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
 from mutiny.modes.bench import Assignment, Bench
+from mutiny.modes.series import progress_of
 from mutiny.modes.subject import ability
 from mutiny.system.processes import is_alive, start_ticks
 
@@ -47,7 +48,7 @@ def begin(
     assignment = _assignment(ask, soaks)
     plan = {**bench.plan(assignment), "ask": asdict(ask), "process": _process()}
     directory.write_json(directory.plan_path, plan)
-    with _Watched(directory, soaks, watch) as listener:
+    with _Watched(directory, soaks, _told(bench, directory, assignment, ask, watch)) as listener:
         engine = _engine(bench, directory, ask, listener, 0)
         outcome = engine.run(assignment.operations)
     return _finished(bench, ask, assignment, outcome, soaks)
@@ -73,7 +74,7 @@ def resume(
     missed = _missed(directory, assignment.operations, place) if place else {}
     for text in missed.values():
         tell(str(text))
-    with _Watched(directory, soaks, watch) as listener:
+    with _Watched(directory, soaks, _told(bench, directory, assignment, ask, watch)) as listener:
         engine = _engine(bench, directory, ask, listener, len(done))
         if not place:
             return _finished(bench, ask, assignment, engine.run(assignment.operations), soaks)
@@ -122,6 +123,23 @@ def _assignment(ask: SoakAsk, soaks: Soaks) -> Assignment:
     operations = (Reset(), *soaks.begin(ask), *soaks.middle(ask), *soaks.end(ask))
     title = f"soak: {ask.project}, {ask.hours:g} h at rate {ask.rate:g}, {ask.schedule}"
     return Assignment(operations, title, ask.seed, "soak")
+
+
+def _told(
+    bench: Bench,
+    directory: RunDirectory,
+    assignment: Assignment,
+    ask: SoakAsk,
+    watch: Callable[[float, str], None],
+) -> Callable[[float, str], None]:
+    """How far it is, also for whoever looks on from elsewhere."""
+    progress = progress_of(bench, directory.path, "soak", assignment.title, "hours", ask.seed)
+
+    def told(at_s: float, doing: str) -> None:
+        progress.tell(round(at_s / HOUR_S, 2), ask.hours, doing)
+        watch(at_s, doing)
+
+    return told
 
 
 def _engine(

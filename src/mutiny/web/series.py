@@ -20,6 +20,8 @@ FIELDS = (
     *("memory_usage_mb", "errors_encountered", "checkpoint_count", "availability"),
 )
 """What is drawn; what the lines lack is not."""
+_SCALE = {"test_coverage": 0.01}
+"""What is told in percent, while other shares are told as such."""
 FIGURES = (*FIELDS, "elapsed_seconds", "estimated_remaining", "lines_of_code", "files_modified")
 NAME = "metrics.jsonl"
 STRETCHES = 400
@@ -45,7 +47,7 @@ class Series:
                 continue
             self.times.append(at)
             for name, column in self.columns.items():
-                column.append(_figure(line.get(name)))
+                column.append(_figure(line.get(name)) * _SCALE.get(name, 1.0))
             self.last = line
         return bool(lines)
 
@@ -62,7 +64,7 @@ class Series:
     def now(self) -> dict[str, Any]:
         """The last line: figures, and what the agents do."""
         told = {
-            name: self.last[name]
+            name: self.last[name] * _SCALE.get(name, 1)
             for name in FIGURES
             if isinstance(self.last.get(name), int | float)
         }

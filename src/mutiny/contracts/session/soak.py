@@ -21,6 +21,8 @@ WINDOW_S = 1800.0
 CHUNK_S = 300.0
 """At least so often everything is looked at: what stands still is noticed."""
 RECORD_S = 30.0
+KINDS_ASKED = 3
+"""From so many kinds of errors a session should recover."""
 SHOWN = 400
 JUMP_S = 5400.0
 BUDGET_TOKENS = 5_000_000
@@ -56,7 +58,11 @@ CRITERIA = (
     Criterion("should", "Performance is within the target", "performance", "==", 1),
     Criterion("should", "The security scan finds nothing", "secure", "==", 1),
     Criterion(
-        "should", "It recovers from three kinds of errors or more", "recovery_kinds", ">=", 3
+        "should",
+        "It recovers from three kinds of errors or more",
+        "recovery_kinds",
+        ">=",
+        KINDS_ASKED,
     ),
     Criterion("nice", "Test coverage is at least 90 %", "coverage", ">=", 90),
     Criterion("nice", "Nobody had to step in", "interventions", "==", 0),
@@ -176,6 +182,7 @@ def _facts(one: SessionView, seen: SessionSeen) -> dict[str, float | None]:
     errors, recovered = list(one.of("error")), list(one.of("recovered"))
     restores = list(one.of("session.restore"))
     kinds = {str(row.get("kind")) for row in recovered} | ({"crash"} if restores else set())
+    met = {str(row.get("kind")) for row in errors} | kinds
     valid = [point for point in one.points if point.valid]
     announced = {row.get("checkpoint") for row in one.of("checkpoint.written")}
     spoiled = {int(part) for part in seen.damaged if part.isdigit()}
@@ -189,8 +196,9 @@ def _facts(one: SessionView, seen: SessionSeen) -> dict[str, float | None]:
         "fatal_errors": float(sum(row.get("severity") == "fatal" for row in errors)),
         "checkpoints": float(len(valid)),
         "checkpoints_lost": float(len(lost)),
-        "recoveries": float(len(recovered) + len(restores)),
-        "recovery_kinds": float(len(kinds)),
+        # Where nothing went wrong there was nothing to recover from: that proves nothing either way.
+        "recoveries": float(len(recovered) + len(restores)) if met else None,
+        "recovery_kinds": float(len(kinds)) if len(met) >= KINDS_ASKED else None,
         "errors": float(len(errors)),
         "builds": None if seen.built is None else float(bool(seen.built.get("ok"))),
         "documented": _gate(one, "documentation"),
