@@ -46,7 +46,11 @@ FOLDER = "campaigns"
 @click.option("--seed", "first_seed", type=values.SEED, help="The first of them. Default: 1.")
 @click.option("--ops", type=click.IntRange(1, 10_000), help="Operations a sequence. Default: 30.")
 @click.option(
-    "--scenario", "scenarios", multiple=True, help="A scenario's name, or `all`; may be repeated."
+    "--scenario",
+    "scenarios",
+    type=values.SCENARIO,
+    multiple=True,
+    help="A scenario's name, or `all`; may be repeated.",
 )
 @click.option(
     "--sweep",

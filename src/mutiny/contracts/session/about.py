@@ -8,7 +8,7 @@ ABOUT: dict[str, str] = {
     "stopped": "A session that was stopped stays so.",
     "stopped_short": "A session is stopped in the middle: all that was done is kept.",
     "finished": "A session that is complete is not brought back.",
-    "nobody": "A session that nobody has begun is not brought back, and its name leads nowhere.",
+    "nobody": "A session that nobody has begun is not brought back.",
     "recovered_while_paused": "A paused session is recovered: it goes on, and keeps what it had.",
     "paused": "A session stands still, and goes on.",
     "unknown_session": "What is not there is refused, whatever is asked of it.",

@@ -72,7 +72,7 @@ ABOUT: dict[str, str] = {
     "upstream_while_down": "The user's branch moves on while everything is down.",
     "nuke_beside_looks": "A worker is nuked while others ask for the status.",
     "foreign_words": "Long texts that are not ASCII.",
-    "shorter_name_first": "A worker without a session is removed; the one whose name begins alike lives.",
+    "shorter_name_first": "A worker without a session is removed; one with a like name lives.",
     "untimely_hooks": "The hook that tells of a turn's end comes late, then twice.",
     "died_with_a_dirty_tree": "An agent dies with work that it has not committed.",
     "commit_after_done": "An agent commits after it said that it was done.",

@@ -30,6 +30,7 @@ class PlainOptions:
     plant: str = ""
     agents: str = "none"
     technique: str | None = None
+    profiled: bool = False
 
 
 @dataclass(frozen=True)
