@@ -109,6 +109,7 @@ def a_python_for_everybody() -> str | None:
     return None
 
 
+@pytest.mark.slow
 def test_without_root_at_least_four_of_five_faults_work(tmp_path: Path) -> None:
     need_box()
     if os.geteuid() == 0:

@@ -81,6 +81,7 @@ def test_message_while_working_waits_for_the_turn(box: Box) -> None:
     assert (box.home / "worktrees" / "alpha" / "more.txt").exists()
 
 
+@pytest.mark.slow
 def test_merge_conflict_is_resolved_by_the_agent(box: Box) -> None:
     box.ready("alpha", "beta")
     box.start("alpha", "MT-a-1", "shared.txt")
@@ -98,6 +99,7 @@ def test_merge_conflict_is_resolved_by_the_agent(box: Box) -> None:
     assert box.merged("MT-b-1") == 1
 
 
+@pytest.mark.slow
 def test_conflict_given_up_keeps_the_work(box: Box) -> None:
     box.script(beta=["give-up"])
     box.ready("alpha", "beta")
@@ -122,6 +124,7 @@ def test_conflict_given_up_keeps_the_work(box: Box) -> None:
     assert box.merged("MT-b-1") == 1
 
 
+@pytest.mark.slow
 def test_rebase_of_working_and_of_waiting_worker(box: Box) -> None:
     box.script(beta=["slow:3000"])
     box.ready("alpha", "beta")
@@ -176,6 +179,7 @@ def test_nuke_and_reset_keep_work_in_the_archive(box: Box) -> None:
     box.wait_status("alpha", "idle")
 
 
+@pytest.mark.slow
 def test_names_that_are_prefixes_of_each_other(box: Box) -> None:
     box.ready("al", "alpha")
     agent = box.worker("alpha")["agent"]["pid"]
@@ -231,6 +235,7 @@ def test_rejections(box: Box) -> None:
         assert box.run(*line).returncode == 2
 
 
+@pytest.mark.slow
 def test_dirty_source_is_refused_before_anything_changes(box: Box) -> None:
     box.ready("alpha", "beta")
     box.start("alpha", "MT-a-1", "new.txt")
@@ -289,6 +294,7 @@ def _hooks(box: Box) -> list[Path]:
     return list((box.home / "spool").glob("*.hook"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["agent", "session", "server"])
 def test_agent_session_or_server_killed(box: Box, how: str) -> None:
     box.script(alpha=["hang", "obey"])
@@ -321,6 +327,7 @@ def test_agent_session_or_server_killed(box: Box, how: str) -> None:
     assert box.merged("MT-a-1") == box.merged("MT-b-1") == 1
 
 
+@pytest.mark.slow
 def test_everything_killed_at_once(box: Box) -> None:
     box.script(alpha=["hang", "obey"])
     box.ready("alpha")
@@ -335,6 +342,7 @@ def test_everything_killed_at_once(box: Box) -> None:
     assert [e.alive for e in box.prompts("MT-a-1")[1].earlier] == [False]
 
 
+@pytest.mark.slow
 def test_down_and_up_with_unfinished_work(box: Box) -> None:
     box.script(alpha=["hang", "obey"], beta=["obey"])
     box.ready("alpha", "beta", "gamma")
@@ -431,6 +439,7 @@ def test_stubborn_agent_is_ended_by_down(box: Box) -> None:
 # ---------------------------------------------------------------- silence is not death
 
 
+@pytest.mark.slow
 def test_silent_tmux_is_not_death(box: Box) -> None:
     box.script(alpha=["slow:800"])
     box.ready("alpha", "beta")
@@ -450,6 +459,7 @@ def test_silent_tmux_is_not_death(box: Box) -> None:
     box.wait("healthy", lambda: box.run("doctor").returncode == 0)
 
 
+@pytest.mark.slow
 def test_stopped_daemon(box: Box) -> None:
     box.ready("alpha", lock_timeout_secs=0.5)
     daemon = box.state()["daemon"]["pid"]
