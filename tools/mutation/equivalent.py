@@ -30,4 +30,5 @@ EQUIVALENT: dict[str, str] = {
     "35465681": "nothing follows in the loop",
     "63950fd4": "two statements that do not depend on each other change places",
     "16da4a52": "a random label that is longer",
+    "4baed0bc": "two statements that do not depend on each other change places",
 }
