@@ -42,7 +42,6 @@ def test_a_broken_promise_fails_with_its_rule_and_its_replay(tmp_path: Path) -> 
     assert "Traceback" not in done.stdout
 
 
-@pytest.mark.slow
 def test_a_scenario_that_is_not_there_is_a_mistake_of_usage(tmp_path: Path) -> None:
     done = run(tmp_path, "--mutiny-scenario", "no-such")
     assert done.returncode == 4

@@ -32,10 +32,10 @@ def test_every_argument_is_one_of_the_command(name: str) -> None:
     words = [*command_of(name, given, "runs"), "--json"]
     command: click.Command = mutiny
     while isinstance(command, click.Group):
-        found = command.get_command(click.Context(command), words.pop(0))
+        found = command.get_command(click.Context(command, **mutiny.context_settings), words.pop(0))
         assert found is not None
         command = found
-    params = command.make_context(command.name, words).params
+    params = command.make_context(command.name, words, **mutiny.context_settings).params
     assert params["as_json"]
     for word in given:
         assert any(

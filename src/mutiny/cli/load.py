@@ -15,7 +15,10 @@ from mutiny.cli.output import echo
 
 if TYPE_CHECKING:
     from mutiny.engine.loading import Loaded, LoadReport
+    from mutiny.engine.progress import Progress
     from mutiny.engine.rundir import RunDirectory
+    from mutiny.kit.abilities import Sizes
+    from mutiny.modes.bench import Bench
     from mutiny.report.junit import Case
 
 SHAPES = ("cost", "cycles", "dag", "payloads", "long", "burst")
@@ -94,38 +97,24 @@ def command(
       mutiny load --shape cost --tasks 100,1000,10000 --html
       mutiny load --target longboat-broker --shape cycles --cycles 10000
     """
-    from mutiny.cli.progress import ProgressLine
     from mutiny.contracts.catalogue import default_for
     from mutiny.engine.loading import LoadReport
     from mutiny.engine.progress import Progress
     from mutiny.engine.rundir import RunDirectory
     from mutiny.kit.abilities import Sizes
-    from mutiny.modes import load as mode
     from mutiny.modes.series import told_in, word_of
 
     sizes = Sizes(tasks, claims, workers, cycles, graph)
     report = LoadReport()
     names = targets or default_for("load").targets
+    title = ", ".join(shapes or SHAPES)
 
     def made(directory: Path) -> Progress:
-        title = ", ".join(shapes or SHAPES)
         return Progress(directory, "load", title, ", ".join(names), plant=chosen.plant)
 
     with told_in(chosen.root / "loads", made) as progress:
         for target in stopping.unless_asked(names):
-            bench = chosen.bench(target)
-            known = len(report.loads)
-            with ProgressLine("", 0, quiet=as_json) as line:
-
-                def watch(title: str, done: int, total: int, line: ProgressLine = line) -> None:
-                    line.anew(title, total)
-                    line.update(done)
-                    progress.tell(done, total, title)
-
-                mode.load(bench, shapes or SHAPES, sizes, report, watch)
-            if not as_json:
-                for one in report.loads[known:]:
-                    echo(_row(one))
+            _load(chosen.bench(target), shapes or SHAPES, sizes, report, progress, quiet=as_json)
         place = _write(report, RunDirectory(progress.directory), page=page)
         failed = sum(one.verdict.stops_run for one in report.loads)
         note = f"{len(report.loads)} loads, {failed} not passed"
@@ -141,6 +130,32 @@ def command(
         _print(report)
         echo(f"Figures: {place}")
     return report.verdict.exit_code
+
+
+def _load(
+    bench: Bench,
+    shapes: tuple[str, ...],
+    sizes: Sizes,
+    report: LoadReport,
+    progress: Progress,
+    *,
+    quiet: bool,
+) -> None:
+    """All shapes on one target, told while they run and when they are over."""
+    from mutiny.cli.progress import ProgressLine
+    from mutiny.modes.load import load
+
+    known = len(report.loads)
+    with ProgressLine("", 0, quiet=quiet) as line:
+
+        def watch(title: str, done: int, total: int) -> None:
+            line.anew(title, total)
+            line.update(done)
+            progress.tell(done, total, title)
+
+        load(bench, shapes, sizes, report, watch)
+    for one in report.loads[known:] if not quiet else ():
+        echo(_row(one))
 
 
 def _write(report: LoadReport, directory: RunDirectory, *, page: bool) -> Path:
