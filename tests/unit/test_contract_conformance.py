@@ -97,14 +97,15 @@ def _parts(operation: Operation) -> int:
     return len(operation.children())
 
 
-_ASKED: dict[int, list[Operation]] = {}
+_ASKED: dict[int, tuple[AnyContract, list[Operation]]] = {}
+"""With the contract itself: the number of one that is gone may come to mean another."""
 
 
 def asked(contract: AnyContract) -> list[Operation]:
     """Each operation of the scenarios and of two explored runs, up to three times by type."""
     if id(contract) not in _ASKED:
-        _ASKED[id(contract)] = _asked(contract)
-    return _ASKED[id(contract)]
+        _ASKED[id(contract)] = (contract, _asked(contract))
+    return _ASKED[id(contract)][1]
 
 
 def _asked(contract: AnyContract) -> list[Operation]:
