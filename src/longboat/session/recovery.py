@@ -113,6 +113,7 @@ def _tell(session: Session, chain: Chain, fell_back: list[Json], renewed: bool) 
     known = {"ts": round(time.time(), 3), "at": chain.payload["elapsed_s"], "life": lives(session)}
     known["session"] = session.name
     more = {"checkpoint": chain.payload["number"], "deltas": chain.deltas, "fell_back": fell_back}
+    more["status"] = chain.payload["status"]
     try:
         events = Lines(session.file("events.jsonl"))
         for row in fell_back:

@@ -44,7 +44,12 @@ def explored(profile: SessionProfile) -> Explored:
             Move(op.Recover, weight=3.0, when=_down),
             Move(op.Health, weight=0.4, writes=False),
             Move(op.Metrics, weight=0.4, writes=False),
-            Move(op.Status, {"name": Each(lambda _s: ("",), lambda _s: ("nobody",))}, 0.6),
+            Move(
+                op.Status,
+                {"name": Each(lambda _s: ("",), lambda _s: ("nobody",))},
+                weight=0.6,
+                writes=False,
+            ),
             Move(op.Report, weight=0.3, writes=False),
             Move(op.Pause, weight=0.6, when=_may_be_served, writes=False),
             Move(op.Continue, weight=1.5, when=_paused, writes=False),

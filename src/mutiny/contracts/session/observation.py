@@ -90,10 +90,10 @@ class SessionView:
     @cached_property
     def told(self) -> str:
         """Its status by its own events."""
-        words = (_STATUS_AFTER[one["type"]] for one in self.of(*_STATUS_AFTER))
         found = "running"
-        for word in words:
-            found = word
+        for one in self.of(*_STATUS_AFTER, "session.restore"):
+            # A named checkpoint may bring back the time before the end.
+            found = _STATUS_AFTER.get(one["type"]) or str(one.get("status") or found)
         return found
 
     @property

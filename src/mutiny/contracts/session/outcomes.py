@@ -184,12 +184,12 @@ def _verify(
 def _restore(
     model: SessionModel, status: str, operation: op.Restore, moment: Moment[SessionSeen]
 ) -> list[SessionOutcome]:
-    if status in ENDED:
+    named = operation.checkpoint
+    if status in ENDED and named == op.NEWEST:
         return [no(model, f"it is {status}", "finished")]
     if status in ("running", "paused"):
         return [no(model, "something drives it", "running", "paused")]
     seen = moment.before
-    named = operation.checkpoint
     if seen is None or seen.session is None:
         found = [ok(model, "nothing drives it")]
         if model.damaged or named != op.NEWEST:
@@ -203,6 +203,9 @@ def _restore(
             return [no(model, "it is damaged", "invalid", "all_invalid")]
     elif seen.session.last_valid is None:
         return [no(model, "no valid checkpoint is left", "all_invalid", "no_checkpoint")]
+    if status in ENDED:  # whoever names a checkpoint may want the time before the end back
+        back = model.with_status("interrupted", status)
+        return [ok(back, "a checkpoint is named"), no(model, f"it is {status}", "finished")]
     return [ok(model, "there is a valid checkpoint")]
 
 
