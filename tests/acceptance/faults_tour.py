@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -23,8 +23,10 @@ from mutiny.doubles.model_api.api import ModelApi
 from mutiny.faults import disk, network, resources
 from mutiny.faults.base import Fault
 from mutiny.faults.catalogue import survey
+from mutiny.faults.clients import SilentClient
 from mutiny.faults.clock import BoxClocks, SkewClock
 from mutiny.faults.namespaces import host_pid
+from mutiny.kit.views import ProcessView
 
 PYTHON = str(Path(sys.executable).resolve())
 LIMIT_S = 20.0
@@ -81,6 +83,39 @@ try:
         print("ok")
 except OSError as error:
     print(type(error).__name__)
+"""
+
+ONE_AT_A_TIME = """
+import os, socket, sys
+os.chdir(sys.argv[1])
+unix = sys.argv[2] == "unix"
+kind, address = (socket.AF_UNIX, "door") if unix else (socket.AF_INET, ("127.0.0.1", 7070))
+door = socket.socket(kind)
+door.bind(address)
+door.listen(8)
+open("open-" + sys.argv[2], "w").close()
+while True:
+    line, _ = door.accept()
+    try:
+        while data := line.recv(100):
+            line.sendall(data)
+    except OSError:
+        pass  # whoever was kept waiting has left
+"""
+
+CALLER = """
+import os, socket, sys
+os.chdir(sys.argv[1])
+unix = sys.argv[2] == "unix"
+kind, address = (socket.AF_UNIX, "door") if unix else (socket.AF_INET, ("127.0.0.1", 7070))
+line = socket.socket(kind)
+line.settimeout(float(sys.argv[3]))
+line.connect(address)
+line.sendall(b"served")
+try:
+    print(line.recv(100).decode())
+except TimeoutError:
+    print("kept waiting")
 """
 
 
@@ -242,6 +277,29 @@ def visit_network(tour: Tour) -> None:
     echo.close()
 
 
+def visit_clients(tour: Tour) -> None:
+    """A server that serves one after the other is held up by a client that says nothing."""
+    place = f"{tour.root}/tmp"
+    for kind in ("unix", "tcp"):
+        server = tour.box.spawn([PYTHON, "-IS", "-c", ONE_AT_A_TIME, place, kind])
+        sign = f"{place}/open-{kind}"
+        tour.shell(f"for i in $(seq 400); do test -e {sign} && break; sleep 0.05; done")
+        view = ProcessView(server.pid, server.start, 1, ())
+        # The first caller must be kept waiting, however long it waits; the second must be served.
+        limits = iter(("0.3", str(LIMIT_S)))
+
+        def call(kind: str = kind, limits: Iterator[str] = limits) -> str:
+            argv = [PYTHON, "-IS", "-c", CALLER, place, kind, next(limits)]
+            return tour.box.run(argv, timeout_s=2 * LIMIT_S).stdout
+
+        client = SilentClient(tour.box, [view], place)
+        tour.visit(f"silent client, {kind}", client, call, "kept waiting", "served")
+        tour.box.signal(server.pid, server.start, 9)
+        assert tour.box.wait_gone(server.pid, server.start, LIMIT_S)
+        nobody = SilentClient(tour.box, [view], place).inject()
+        tour.seen[f"silent client, {kind}, nobody listens"] = {"fired": not nobody.succeeded}
+
+
 def _echo(listener: socket.socket) -> None:
     def serve(line: socket.socket) -> None:
         try:
@@ -320,6 +378,7 @@ def main() -> None:
         visit_disk(tour)
         visit_clock(tour)
         visit_network(tour)
+        visit_clients(tour)
         visit_resources(tour)
     print(json.dumps({"seen": tour.seen, "catalogue": catalogue}))
 

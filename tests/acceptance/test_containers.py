@@ -99,9 +99,10 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     for one in made.docker("ps", "-aq", check=False).stdout.split():
         made.docker("rm", "-f", one, check=False)
     made.stop()
-    # A daemon that was killed leaves a mount of its data behind.
-    while subprocess.run(["umount", f"{made.place}/data"], capture_output=True).returncode == 0:
-        pass
+    # A daemon that was killed leaves mounts behind: its data, and the network of each container.
+    for left in (made.place / "data", *(made.place / "exec" / "netns").glob("*")):
+        while subprocess.run(["umount", left], capture_output=True).returncode == 0:
+            pass
 
 
 class Batch:

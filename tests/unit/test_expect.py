@@ -253,6 +253,16 @@ def test_accept_into_a_dirty_checkout(dirty: str) -> None:
     assert (kind(found), found.rejections) == (dirty, {"source_dirty", "not_needs_review"})
 
 
+@pytest.mark.parametrize(
+    ("how", "answer"),
+    [("edit", "refuse"), ("stage", "refuse"), ("merge", "refuse"), ("untracked", "either")],
+)
+def test_an_untracked_file_may_be_in_nobodys_way(how: str, answer: str) -> None:
+    profile = Profile(dirty_source="refuse")
+    ready = model(belief("alpha", "needs_review"), source_dirty=how, profile=profile)
+    assert kind(expect(ready, op.Accept("alpha"), None)) == answer
+
+
 @pytest.mark.parametrize("dirty", ["refuse", "either"])
 def test_a_dirty_checkout_makes_nothing_legal(dirty: str) -> None:
     """A worker with nothing to accept is refused, whatever the target does about the checkout."""

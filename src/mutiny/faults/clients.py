@@ -6,19 +6,13 @@ and leave it open. A server that reads from one connection until it has ended se
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from mutiny.box.box import Box
-from mutiny.box.results import Spawned
 from mutiny.faults.base import Fault
-from mutiny.faults.disk import wait_for_line
+from mutiny.faults.holders import Holder, python_argv
 from mutiny.kit.views import ProcessView
 from mutiny.model.result import OperationResult
-from mutiny.system.inotify import DirectoryWatch
-
-_LIMIT_S = 10.0
 
 _CLIENT = """
 import os, signal, socket, sys
@@ -77,28 +71,19 @@ class SilentClient(Fault):
     technique = "connections of a process of the box that says nothing"
 
     def __init__(self, box: Box, servers: Sequence[ProcessView], state: str) -> None:
-        self._box = box
         self._state = state
         self._servers = tuple(servers)
-        self._client: Spawned | None = None
+        self._client = Holder(box)
 
     def inject(self) -> OperationResult:
         """Start the client, and wait until the kernel has given it its connections."""
-        python = str(Path(sys.executable).resolve())
         pids = [str(one.pid) for one in self._servers]
-        with DirectoryWatch([self._box.files / "tmp"]) as watch:
-            self._client = self._box.spawn([python, "-IS", "-c", _CLIENT, self._state, *pids])
-            said = wait_for_line(self._box.outside(self._client.output), watch, _LIMIT_S)
+        said = self._client.take(python_argv(_CLIENT, self._state, *pids))
         if not said.startswith("connected"):
             return self.not_done(f"no connection could be held: {said}")
         return self.done(said)
 
     def heal(self) -> OperationResult:
         """End the client; the kernel closes its connections."""
-        if self._client is None:
-            return self.not_done("no connection is held")
-        client, self._client = self._client, None
-        self._box.signal(client.pid, client.start, 9)
-        if not self._box.wait_gone(client.pid, client.start, _LIMIT_S):
-            return self.not_done(f"the silent client (pid {client.pid}) did not end")
-        return self.done("connections closed")
+        failed = self._client.let_go()
+        return self.not_done(failed) if failed else self.done("connections closed")

@@ -11,21 +11,17 @@ from __future__ import annotations
 
 import errno
 import os
-import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
 from mutiny.box.box import Box
-from mutiny.box.results import Spawned
 from mutiny.faults import namespaces
 from mutiny.faults.base import Fault, FaultUnavailable
+from mutiny.faults.holders import LIMIT_S, Holder, python_argv
 from mutiny.faults.namespaces import MountRefused, MountStep
 from mutiny.model.result import OperationResult
 from mutiny.system import trees
 from mutiny.system.files import BoxPath
-from mutiny.system.inotify import DirectoryWatch
 
 LockKind = Literal["flock", "posix", "sqlite"]
 ENGINE_INSTEAD = "the system-call engine can refuse the writes one by one instead"
@@ -33,7 +29,6 @@ _MS_REMOUNT, _MS_BIND = 0x20, 0x1000
 _READ_ONLY_ATTRIBUTE = 0x1
 _PAGE = 4096
 _ATTEMPTS = 20
-_LOCK_LIMIT_S = 10.0
 
 
 class SmallDisk:
@@ -351,23 +346,18 @@ class HoldLock(Fault):
         self._box = box
         self._inside = inside
         self._kind = kind
-        self._holder: Spawned | None = None
+        self._holder = Holder(box)
         self.technique = f"{kind} lock held by a process of the box"
 
     def _argv(self, purpose: str) -> list[str]:
-        python = str(Path(sys.executable).resolve())
-        return [python, "-IS", "-c", _HOLDER, self._kind, self._inside, purpose]
+        return python_argv(_HOLDER, self._kind, self._inside, purpose)
 
     def inject(self) -> OperationResult:
         """Start the holder, then let a second process try to take the lock."""
-        place = self._box.files / "tmp"
-        with DirectoryWatch([place]) as watch:
-            self._holder = self._box.spawn(self._argv("hold"))
-            log = self._box.outside(self._holder.output)
-            said = wait_for_line(log, watch, _LOCK_LIMIT_S)
+        said = self._holder.take(self._argv("hold"))
         if said != "held":
             return self.not_done(f"the lock on {self._inside} could not be taken: {said}")
-        second = self._box.run(self._argv("try"), timeout_s=_LOCK_LIMIT_S)
+        second = self._box.run(self._argv("try"), timeout_s=LIMIT_S)
         if second.exit_code != 3:
             return self.not_done(f"{self._inside} can be locked twice: {second.stdout.strip()}")
         return self.done(
@@ -377,24 +367,5 @@ class HoldLock(Fault):
 
     def heal(self) -> OperationResult:
         """End the holder, which gives the lock back."""
-        if self._holder is None:
-            return self.not_done("no lock is held")
-        holder, self._holder = self._holder, None
-        self._box.signal(holder.pid, holder.start, 9)
-        if not self._box.wait_gone(holder.pid, holder.start, _LOCK_LIMIT_S):
-            return self.not_done(f"the holder (pid {holder.pid}) did not end")
-        return self.done(f"{self._inside}: lock given back")
-
-
-def wait_for_line(path: BoxPath, watch: DirectoryWatch, limit_s: float) -> str:
-    """The first line of a file that is about to be written."""
-    read: Callable[[], str] = (  # noqa: E731
-        lambda: path.read_text(errors="replace") if path.exists() else ""
-    )
-    deadline = time.monotonic() + limit_s
-    while "\n" not in (text := read()):
-        remaining_s = deadline - time.monotonic()
-        if remaining_s <= 0:
-            return text or "no answer in time"
-        watch.wait(min(remaining_s, 0.5))
-    return text.splitlines()[0]
+        failed = self._holder.let_go()
+        return self.not_done(failed) if failed else self.done(f"{self._inside}: lock given back")

@@ -16,7 +16,8 @@ from mutiny.probes.records import at
 from mutiny.probes.sources import json_file
 from mutiny.targets.discover.records import fields_of, places_of
 from mutiny.targets.kit.advice import Advice, about_command
-from mutiny.targets.kit.state import SESSIONS
+from mutiny.targets.kit.state import NO_TMUX, SESSIONS
+from mutiny.targets.kit.waits import Finding, until_glanced
 
 if TYPE_CHECKING:
     from mutiny.targets.workers.live import WorkersLive
@@ -110,18 +111,23 @@ def _about_fields(live: WorkersLive, worker: str) -> Iterator[Advice]:
 
 
 def _about_sessions(live: WorkersLive, worker: str) -> Iterator[Advice]:
-    seen = _asked(live, SESSIONS).splitlines()
-    mine = [one for one in seen if re.search(live.spec.sessions, one)]
-    if seen and not mine:
-        said = f"sessions = {live.spec.sessions!r}"
+    """Which sessions there are; one that a daemon starts after the answer is waited for."""
+    seen: list[str] = []
+
+    def missing() -> Finding:
+        answer = _answer(live, SESSIONS)
+        seen[:] = answer.stdout.splitlines()
+        asked = answer.succeeded or NO_TMUX.search(answer.stderr)
+        return OperationResult() if seen or not asked else f"no tmux session after `add {worker}`"
+
+    waited = until_glanced(live, live.spec.profile.limits.idle_s, missing)
+    said = f"sessions = {live.spec.sessions!r}"
+    if seen and not any(re.search(live.spec.sessions, one) for one in seen):
         yield Advice(
             said, f"the sessions {', '.join(seen)}", "change sessions, so that it fits them"
         )
-    elif not seen:
-        said = f"sessions = {live.spec.sessions!r}"
-        yield Advice(
-            said, f"no tmux session after `add {worker}`", "is `add` the command that makes one?"
-        )
+    elif waited.timed_out:
+        yield Advice(said, waited.stderr, "is `add` the command that makes one?")
 
 
 def _about_agents(live: WorkersLive) -> Iterator[Advice]:
@@ -138,4 +144,8 @@ def _about_agents(live: WorkersLive) -> Iterator[Advice]:
 
 
 def _asked(live: WorkersLive, argv: tuple[str, ...]) -> str:
-    return live.run(live.spoken(argv, None), unharmed=True).stdout
+    return _answer(live, argv).stdout
+
+
+def _answer(live: WorkersLive, argv: tuple[str, ...]) -> OperationResult:
+    return live.run(live.spoken(argv, None), unharmed=True)

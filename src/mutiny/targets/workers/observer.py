@@ -100,18 +100,20 @@ class Observer:
         # Asked after the record was read: who wrote it and has left since is not taken for alive.
         agents = doubles.conditions(records, self._living())
         default, place = self._default_head(), self._words.fields["worktree"]
-        sessions = self._ask(SESSIONS).stdout.splitlines()
+        asked = self._ask(SESSIONS)
+        sessions = asked.stdout.splitlines()
+        known = asked.succeeded or NO_TMUX.search(asked.stderr)
         derived = {}
         for name, row in rows.items():
             tree = self._outside(str(row[place])) if row.get(place) else None
             head = None if tree is None else git.worktree(tree, self._outside).head
             state = "none" if head is None else "same" if head == default else "other"
-            session = row.get(self._words.fields["session"]) in sessions
+            there = row.get(self._words.fields["session"]) in sessions
             derived[name] = {
                 **row,
                 "@agent": agents.get(name, "none"),
                 "@head": state,
-                "@session": "alive" if session else "gone",
+                "@session": "alive" if there else "gone" if known else "unknown",
             }
         return derived
 
