@@ -1,142 +1,163 @@
-"""A plugin for pytest: a target's scenarios, seeds and kept replays as tests, with readable failures.
+"""A plugin for pytest: a target's scenarios, seeds, goals, experiments and kept replays as tests.
 
-`pytest --mutiny target.toml` collects every scenario of the target as a test; `--mutiny-seeds N` adds a
-bounded exploration, `--mutiny-replay DIR` every replay of a folder. What proved nothing is skipped with its
-reason, never passed. A test of one's own takes the fixture `mutiny`.
+`pytest --mutiny target.toml` collects every scenario of the target as a test; further options add a bounded
+exploration, goals, experiments and a corpus. What proved nothing is skipped with its reason, never passed;
+a known finding is expected to fail, with its reason. A test of one's own takes the fixture `mutiny`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from mutiny.engine.loop import Outcome
+    from mutiny.engine.causes import Causes
     from mutiny.model.operation import Operation
-    from mutiny.modes.bench import Bench
+    from mutiny.modes.as_tests import Suite
+    from mutiny.report.junit import Case
 
-FIRST_SEED = 1
+MANY: dict[str, Any] = {"action": "append", "default": []}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """What can be said on pytest's command line."""
     group = parser.getgroup("mutiny", "chaos engineering for multi-agent orchestrators")
-    group.addoption("--mutiny", metavar="TARGET", help="a target's name, or its TOML file")
-    group.addoption("--mutiny-bin", metavar="PATH", help="the target's program")
-    group.addoption("--mutiny-plant", metavar="NAME", default="", help="a bug to plant (longboat)")
-    group.addoption(
-        "--mutiny-scenario", metavar="NAME", action="append", help="only these; may be repeated"
+    say = group.addoption
+    say("--mutiny", metavar="TARGET", help="a target's name, or its TOML file")
+    say("--mutiny-bin", metavar="PATH", help="the target's program")
+    say("--mutiny-plant", metavar="NAME", default="", help="a bug to plant (longboat)")
+    say("--mutiny-scenario", metavar="NAME", **MANY, help="only these; may be repeated")
+    say("--mutiny-seeds", metavar="N", type=int, default=0, help="explore N seeds, too")
+    say(
+        "--mutiny-goals", metavar="WHERE", **MANY, help="goals, too: a file, a folder, or `shipped`"
     )
-    group.addoption("--mutiny-seeds", metavar="N", type=int, default=0, help="explore N seeds, too")
-    group.addoption(
-        "--mutiny-replay", metavar="DIR", action="append", default=[], help="replays that must pass"
+    say(
+        "--mutiny-experiment",
+        metavar="WHAT",
+        **MANY,
+        help="experiments, too: a file, a folder, a name of the library, or `shipped`",
     )
-    group.addoption(
-        "--mutiny-runs", metavar="DIR", default="chaos_runs", help="where run directories go"
+    say(
+        "--mutiny-corpus",
+        "--mutiny-replay",
+        dest="mutiny_corpus",
+        metavar="DIR",
+        **MANY,
+        help="a folder of kept replays, which must pass",
     )
+    say("--mutiny-known", metavar="FILE", help="known findings: expected to fail")
+    say("--mutiny-runs", metavar="DIR", default="chaos_runs", help="where run directories go")
 
 
 class BrokenPromise(Exception):
-    """A run that did not pass."""
+    """A run that did not pass, for whoever reads the test's output."""
 
-    def __init__(self, outcome: Outcome) -> None:
-        super().__init__(outcome.reason)
-        self.outcome = outcome
-
-    def told(self) -> str:
-        """For whoever reads the test's output."""
-        outcome, directory = self.outcome, self.outcome.directory
-        step = outcome.failed_step
-        at = "" if step is None else f"step {step.sequence_id}, {step.operation}: "
-        lines = [f"{outcome.verdict.value}: {at}{outcome.rule or ''}", outcome.reason]
-        lines += [
-            f"report: {directory.report_path}",
-            f"replay: mutiny replay {directory.replay_path}",
-        ]
-        return "\n".join(lines)
+    def __init__(self, case: Case) -> None:
+        said = case.reason if case.reason.startswith(case.rule) else f"{case.rule}: {case.reason}"
+        super().__init__(
+            f"{case.verdict.value}: {said if case.rule else case.reason}\n{case.details}"
+        )
+        self.case = case
 
 
 class Runner:
-    """What the fixture `mutiny` gives: runs against the chosen target, each in a box of its own."""
+    """What the fixture `mutiny` gives: runs against the chosen target, each in a box of its own.
 
-    def __init__(self, bench: Bench) -> None:
-        self.bench = bench
+    Each fails the test that asks for it when a promise is broken, skips it when nothing was proved,
+    and is an expected failure when the finding is known.
+    """
 
-    def scenario(self, name: str) -> Outcome:
+    def __init__(self, suite: Suite) -> None:
+        self.suite = suite
+
+    def scenario(self, name: str) -> Case:
         """Run a scenario by its name."""
-        return self.run(self.bench.target.contract().scenarios[name], name)
+        return judged(self.suite.scenario(name))
 
-    def explore(self, seed: int, operations: int = 30) -> Outcome:
+    def explore(self, seed: int, operations: int = 30) -> Case:
         """Run the sequence of a seed."""
-        sequence = self.bench.target.contract().generate(seed, operations)
-        return self.run(sequence, f"explore seed {seed}", seed)
+        return judged(self.suite.explore(seed, operations))
 
-    def replay(self, path: Path) -> Outcome:
-        """Run a replay."""
-        from mutiny.engine.replay import load
+    def replay(self, path: Path) -> Case:
+        """Run a replay, which must pass."""
+        return judged(self.suite.replay(path))
 
-        contract = self.bench.target.contract()
-        kept = load(path, contract.operations, contract=contract.name)
-        return self.run(kept.operations, path.stem, kept.seed)
+    def goal(self, path: Path | str) -> Case:
+        """Run the goal of a file."""
+        (goal,) = self.suite.goals(str(path))
+        return judged(self.suite.goal(goal))
 
-    def run(self, operations: tuple[Operation, ...], title: str, seed: int = FIRST_SEED) -> Outcome:
-        """Run any sequence; one that did not pass fails the test, or skips it where it proved nothing."""
-        from mutiny.model.verdict import Verdict
-        from mutiny.modes.bench import Assignment
+    def experiment(self, name: Path | str) -> Case:
+        """Run an experiment: a file, or one of the library."""
+        (loaded,) = self.suite.experiments(str(name))
+        return judged(self.suite.experiment(loaded))
 
-        outcome = self.bench.run(Assignment(tuple(operations), title, seed))
-        if outcome.verdict is Verdict.INCONCLUSIVE:
-            pytest.skip(f"inconclusive: {outcome.reason}")
-        if outcome.verdict.stops_run:
-            raise BrokenPromise(outcome)
-        return outcome
+    def run(self, operations: Sequence[Operation], title: str, seed: int = 1) -> Case:
+        """Run any sequence."""
+        return judged(self.suite.run(operations, title, seed))
 
 
-def _runner(config: pytest.Config) -> Runner:
-    from mutiny.cli.options import make_bench
+def judged(case: Case) -> Case:
+    """Tell pytest what came of a case."""
+    if case.failed:
+        raise BrokenPromise(case)
+    if case.known:
+        pytest.xfail(case.skip)
+    if case.skip:
+        pytest.skip(f"inconclusive: {case.skip}")
+    return case
+
+
+CAUSES: pytest.StashKey[Causes] = pytest.StashKey()
+"""What the failing tests have in common, for the end."""
+
+
+def _suite(config: pytest.Config) -> Suite:
+    from mutiny.cli.options import make_bench, with_known
+    from mutiny.engine.causes import Causes
     from mutiny.engine.minimise import Budget
-    from mutiny.errors import MutinyError
+    from mutiny.modes.as_tests import Suite
 
-    target = config.getoption("--mutiny")
-    try:
-        bench = make_bench(
-            target or "longboat",
-            config.getoption("--mutiny-bin"),
-            config.getoption("--mutiny-plant"),
-            "double",
-            None,
-            Path(config.getoption("--mutiny-runs")),
-            Budget(),
-        )
-    except MutinyError as error:
-        raise pytest.UsageError(f"mutiny: {error}") from error
-    return Runner(bench)
+    asked = config.getoption
+    name = asked("--mutiny") or "longboat"
+    root, known = Path(asked("--mutiny-runs")), asked("--mutiny-known")
+    bench = make_bench(
+        name, asked("--mutiny-bin"), asked("--mutiny-plant"), "double", None, root, Budget()
+    )
+    causes = config.stash.setdefault(CAUSES, Causes())
+    return Suite(replace(with_known(bench, Path(known) if known else None), causes=causes))
 
 
 @pytest.fixture(scope="session")
 def mutiny(pytestconfig: pytest.Config) -> Runner:
     """Runs against the target of `--mutiny`."""
-    return _runner(pytestconfig)
+    from mutiny.errors import MutinyError
+
+    try:
+        return Runner(_suite(pytestconfig))
+    except MutinyError as error:
+        raise pytest.UsageError(f"mutiny: {error}") from error
 
 
 class Item(pytest.Item):
     """One run as a test."""
 
-    def __init__(self, *, work: Callable[[], object], **given: Any) -> None:
+    def __init__(self, *, work: Callable[[], Case], **given: Any) -> None:
         super().__init__(**given)
         self._work = work
 
     def runtest(self) -> None:
         """Run it."""
-        self._work()
+        judged(self._work())
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """The finding, and where to read on; what is no finding as pytest shows it."""
         if isinstance(excinfo.value, BrokenPromise):
-            return excinfo.value.told()
+            return str(excinfo.value)
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
@@ -144,26 +165,38 @@ class Item(pytest.Item):
         return Path("mutiny"), None, self.name
 
 
+@pytest.hookimpl(tryfirst=True)  # so that `-k` chooses among them, too
 def pytest_collection_modifyitems(
     session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
 ) -> None:
     """Add what `--mutiny` asks for."""
-    if config.getoption("--mutiny"):
-        runner = _runner(config)
-        for name, work in _wanted(runner, config):
+    if not config.getoption("--mutiny"):
+        return
+    from mutiny.errors import MutinyError
+    from mutiny.modes.as_tests import Wanted
+
+    asked = config.getoption
+    wanted = Wanted(
+        asked("--mutiny-scenario"),
+        asked("--mutiny-seeds"),
+        asked("--mutiny-goals"),
+        asked("--mutiny-experiment"),
+        [Path(one) for one in asked("mutiny_corpus")],
+    )
+    try:
+        for name, work in _suite(config).tests(wanted):
             items.append(Item.from_parent(session, name=f"mutiny::{name}", work=work))
+    except MutinyError as error:
+        raise pytest.UsageError(f"mutiny: {error}") from error
 
 
-def _wanted(runner: Runner, config: pytest.Config) -> Iterator[tuple[str, Callable[[], object]]]:
-    known = runner.bench.target.contract().scenarios
-    chosen = config.getoption("--mutiny-scenario") or list(known)
-    unknown = [name for name in chosen if name not in known]
-    if unknown:
-        raise pytest.UsageError(f"mutiny: unknown scenario {unknown[0]!r}")
-    for name in chosen:
-        yield name, lambda name=name: runner.scenario(name)  # type: ignore[misc]
-    for seed in range(FIRST_SEED, FIRST_SEED + config.getoption("--mutiny-seeds")):
-        yield f"seed {seed}", lambda seed=seed: runner.explore(seed)  # type: ignore[misc]
-    for folder in config.getoption("--mutiny-replay"):
-        for path in sorted(Path(folder).glob("*.json")):
-            yield f"replay {path.stem}", lambda path=path: runner.replay(path)  # type: ignore[misc]
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Several failing runs may have one cause: it is told once, with its shortest replay."""
+    causes = config.stash.get(CAUSES, None)
+    if causes is not None and causes.groups:
+        count = len(causes.groups)
+        terminalreporter.section(f"mutiny: {count} distinct cause{'' if count == 1 else 's'}")
+        for line in causes.told():
+            terminalreporter.write_line(line)

@@ -76,6 +76,20 @@ def test_it_runs_where_nothing_else_is_installed(version: str, wheel: Path, tmp_
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_plugin_works_where_only_pytest_is_installed(wheel: Path, tmp_path: Path) -> None:
+    assert run(sys.executable, "-m", "venv", "venv", cwd=tmp_path).returncode == 0
+    done = run("venv/bin/pip", "install", "--quiet", str(wheel), "pytest", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (tmp_path / "test_own.py").write_text("def test_own(mutiny):\n    mutiny.explore(1, 8)\n")
+    words = ("--mutiny", "longboat-batch", "--mutiny-goals", "shipped", "--mutiny-seeds", "1")
+    chosen = "test_own or (goal and G1.8) or seed"
+    ran = run(str(tmp_path / "venv/bin/pytest"), "-q", *words, "-k", chosen, cwd=tmp_path)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "3 passed" in ran.stdout
+
+
 def test_the_versions_that_are_tried_are_the_ones_that_are_promised() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     told = [

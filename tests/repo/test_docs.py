@@ -13,6 +13,7 @@ import pytest
 from counter_contract.contract import ABOUT as TOY
 
 from longboat.plants import PLANTS
+from mutiny import pytest_plugin
 from mutiny.cli.main import EXIT_CODES, mutiny
 from mutiny.contracts.catalogue import operations_of, rules_of, scenarios_about, with_targets
 from mutiny.contracts.workers.scenarios import CLASSIC_SCENARIOS
@@ -133,12 +134,10 @@ def own_options() -> set[str]:
     }
 
 
+PLUGIN = set(re.findall(r'"(--mutiny[a-z-]*)"', Path(pytest_plugin.__file__).read_text("utf-8")))
 FOREIGN = {
+    *PLUGIN,
     *(
-        "--mutiny",
-        "--mutiny-scenario",
-        "--mutiny-seeds",
-        "--mutiny-replay",
         "--repair",
         "--yes",
         "--worker",

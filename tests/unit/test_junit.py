@@ -36,3 +36,10 @@ def test_a_failed_run_names_rule_report_and_replay() -> None:
     assert failure.get("type") == "workers.no_crash"
     assert "it crashed <b>" in str(failure.get("message"))
     assert "mutiny replay" in str(failure.text)
+
+
+def test_a_known_finding_is_shown_and_fails_nothing() -> None:
+    case = case_of("seed 7", "boat", failed(op.Accept("a"), "it crashed"), "being mended")
+    root = ElementTree.fromstring(suite("mutiny explore", [case]))
+    assert (root.get("failures"), root.get("skipped")) == ("0", "1")
+    assert root[0][0].get("message") == "known: being mended"

@@ -96,21 +96,11 @@ def command(chosen: Chosen, junit: Path | None, as_json: bool, **wished: Any) ->
 
 def _cases(done: Done, target: str) -> list[Case]:
     """A case a goal and a gate; a goal that is excused or could not be run is skipped."""
-    from mutiny.model.verdict import Verdict, worst
+    from mutiny.model.verdict import Verdict
+    from mutiny.modes.accept import case_of
     from mutiny.report.junit import Case
 
-    cases = []
-    for row in done.rows:
-        verdict = worst(Verdict(one.verdict) for one in row.runs)
-        excuse = row.skipped or row.quarantined
-        worst_run = next((one for one in row.runs if one.verdict == verdict.value), None)
-        said = "" if worst_run is None else worst_run.message
-        unasked = row.status == "not covered" and not verdict.stops_run
-        if excuse or unasked:
-            verdict, said = Verdict.INCONCLUSIVE, excuse or "not all of it was asked"
-        seconds = sum(one.seconds for one in row.runs)
-        rule = "" if worst_run is None else worst_run.rule
-        cases.append(Case(row.goal.id, f"{target}: goals", verdict, seconds, said, rule))
+    cases = [case_of(row, target) for row in done.rows]
     for gate in done.gates:
         verdict = Verdict.SUCCESS if gate.passed else Verdict.BUG
         cases.append(Case(gate.name, f"{target}: gates", verdict, 0.0, gate.text))

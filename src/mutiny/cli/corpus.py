@@ -196,13 +196,12 @@ def run(
 def _case(kept: Kept, benches: dict[str, Bench]) -> Case:
     from dataclasses import replace
 
-    from mutiny.model.verdict import Verdict
     from mutiny.report.junit import case_of
 
     target = benches[kept.before.name].target.name
     case = case_of(kept.before.name, f"{target}: corpus", kept.outcome)
     if kept.known is not None:
-        return replace(case, verdict=Verdict.INCONCLUSIVE, reason=f"known: {kept.known.reason}")
+        return replace(case, known=kept.known.reason)
     return replace(case, reason=f"{kept.word}: {case.reason}")
 
 

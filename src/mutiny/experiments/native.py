@@ -93,6 +93,7 @@ class _Reader:
             self._fail(line, f"unknown contract {given!r}{nearest(given, list(with_targets()))}")
             return (), None
         targets = (self._target,) if self._target else named
+        given = given or (self._own_contract(named) if self._target else None)
         if not targets:
             contract = contract_named(given) if given else default_for("experiment")
             if contract.targets:
@@ -117,6 +118,13 @@ class _Reader:
             self._fail(body.line_of("target"), f"{wanted}{shown}")
             return (), None
         return targets, contracts.pop()
+
+    def _own_contract(self, named: tuple[str, ...]) -> str | None:
+        """The contract of the targets that the file names itself; None: they tell nothing."""
+        try:
+            return self._contract_of(named[0]) if named else None
+        except UsageError:
+            return None  # a target that only somebody else has
 
     def _understood(self, body: Node, targets: tuple[str, ...], contract: str) -> Experiment | None:
         language = language_of(contract)

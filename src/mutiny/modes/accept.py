@@ -19,11 +19,12 @@ from mutiny.experiments.goals import load_goals, shipped
 from mutiny.kit.experiment import VerifySentence
 from mutiny.kit.goals import Gate, Goal, Row, Tried
 from mutiny.kit.operations import Reset
-from mutiny.model.verdict import Verdict
+from mutiny.model.verdict import Verdict, worst
 from mutiny.modes.bench import Assignment, Bench
 from mutiny.modes.experiment import instrumented
 from mutiny.modes.series import progress_of
 from mutiny.report import matrix
+from mutiny.report.junit import Case, read_on
 
 WITHIN_S = 3.0
 TIER_1_SHARE = 0.8
@@ -244,6 +245,21 @@ def try_goal(bench: Bench, goal: Goal, seed: int) -> Tried:
         str(outcome.directory.path),
         outcome.duration_s,
     )
+
+
+def case_of(row: Row, target: str) -> Case:
+    """A goal as a test case; one that is excused or could not be asked is skipped."""
+    verdict = worst(Verdict(one.verdict) for one in row.runs)
+    excuse = row.skipped or row.quarantined
+    first = next((one for one in row.runs if one.verdict == verdict.value), None)
+    said, rule = ("", "") if first is None else (first.message, first.rule)
+    where = (
+        "" if first is None or not first.directory else read_on(RunDirectory(Path(first.directory)))
+    )
+    if excuse or (row.status == "not covered" and not verdict.stops_run):
+        verdict, said = Verdict.INCONCLUSIVE, excuse or "not all of it was asked"
+    seconds = sum(one.seconds for one in row.runs)
+    return Case(row.goal.id, f"{target}: goals", verdict, seconds, said, rule, where)
 
 
 def _message(outcome: Outcome) -> str:

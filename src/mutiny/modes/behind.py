@@ -25,6 +25,11 @@ class Tried:
     only_known: bool = False
     """It ended with one of them, too."""
 
+    @property
+    def excuse(self) -> str:
+        """Why its failure is no news; empty when it is, or when there is none."""
+        return self.met[-1][0].reason if self.only_known else ""
+
 
 def run_behind(
     bench: Bench, assignment: Assignment, run: Callable[[Assignment, str], Outcome] | None = None

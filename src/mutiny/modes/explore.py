@@ -34,7 +34,7 @@ class Exploration:
     failures: list[tuple[int, Outcome]] = field(default_factory=list)
     target: str = ""
     cases: list[Case] = field(default_factory=list)
-    """Every sequence by its seed; those that ended with a known finding are not among them."""
+    """Every sequence by its seed; those that ended with a known finding say so."""
     causes: Causes = field(default_factory=Causes)
     known: Counter[Known] = field(default_factory=Counter)
     """How often each known finding was met."""
@@ -48,10 +48,10 @@ class Exploration:
         outcome = tried.outcome
         self.known.update(entry for entry, _ in tried.met)
         self.sequences += 1
+        self.cases.append(case_of(f"seed {seed}", self.target, outcome, tried.excuse))
         if tried.only_known:
             self.coverage.update(cells(outcome.steps))
             return
-        self.cases.append(case_of(f"seed {seed}", self.target, outcome))
         self.verdicts[outcome.verdict.value] += 1
         self.operations += len(outcome.steps)
         self.own_ms += sum(step.own_ms for step in outcome.steps[1:])

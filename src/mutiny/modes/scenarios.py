@@ -106,8 +106,8 @@ def run_scenarios(
         record = summary(outcome, bench.target.contract(), name, assignment.seed, outcome.replay)
         collect.append({**record, "directory": str(outcome.directory.path)})
         failed = False
+        cases.append(case_of(name, bench.target.name, outcome, tried.excuse))
         if not tried.only_known:
-            cases.append(case_of(name, bench.target.name, outcome))
             causes.add(name, outcome)
             failed = outcome.verdict.stops_run
         if stopping.asked() or (fail_fast and failed):
@@ -121,7 +121,7 @@ class Total:
     """What many runs came to."""
 
     cases: Sequence[Case]
-    """Each run by its name; those that ended with a known finding are not among them."""
+    """Each run by its name; those that ended with a known finding say so."""
     causes: Causes
     known: Counter[Known]
     timings: Timings
@@ -130,5 +130,5 @@ class Total:
     @property
     def verdict(self) -> Verdict:
         """Of everything but the known findings: where nothing else was met, nothing new was."""
-        verdicts = [case.verdict for case in self.cases]
+        verdicts = [case.verdict for case in self.cases if not case.known]
         return Verdict.SUCCESS if self.known and not verdicts else worst(verdicts)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from mutiny.model.verdict import Verdict
 from mutiny.report.escape import defused, plain
 from mutiny.report.junit import Case
 
@@ -25,20 +24,21 @@ def annotated(name: str, cases: Sequence[Case]) -> Iterator[str]:
     doubtful = [case for case in cases if _kind(case) == "warning"]
     for case in [*failed, *doubtful][:MOST]:
         title = f"{name}: {case.rule or case.verdict.value} ({case.name})"
-        text = f"{case.group}: {case.reason}\n{case.details}".strip()[:MOST_TEXT]
+        text = f"{case.group}: {case.skip or case.reason}\n{case.details}".strip()[:MOST_TEXT]
         yield f"::{_kind(case)} title={_property(title)}::{_data(text)}"
 
 
 def summary(name: str, cases: Sequence[Case]) -> str:
     """Markdown for the page of the job: the sum, and a row for each case that did not pass."""
-    counts = Counter(case.verdict.value for case in cases)
+    counts = Counter("known" if case.known else case.verdict.value for case in cases)
     told = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
     lines = [f"### {name}: {told or 'nothing was run'}", ""]
     rows = [case for case in cases if _kind(case)]
     if rows:
         lines += ["| verdict | what | rule | said |", "|---|---|---|---|"]
     for case in rows[:MOST_ROWS]:
-        said = case.reason if len(case.reason) <= MOST_TEXT else f"{case.reason[:MOST_TEXT]}..."
+        said = case.skip or case.reason
+        said = said if len(said) <= MOST_TEXT else f"{said[:MOST_TEXT]}..."
         cells = (case.verdict.value, f"{case.group}: {case.name}", case.rule, said)
         lines.append(f"| {' | '.join(_cell(cell) for cell in cells)} |")
     if len(rows) > MOST_ROWS:
@@ -48,9 +48,9 @@ def summary(name: str, cases: Sequence[Case]) -> str:
 
 def _kind(case: Case) -> str:
     """`error`, `warning`, or nothing for a case that passed."""
-    if not case.verdict.stops_run:
-        return ""
-    return "warning" if case.verdict is Verdict.INCONCLUSIVE else "error"
+    if case.failed:
+        return "error"
+    return "warning" if case.skip else ""
 
 
 def _data(text: str) -> str:

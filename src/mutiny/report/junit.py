@@ -25,10 +25,26 @@ class Case:
     rule: str = ""
     details: str = ""
     """What a reader of a failed case wants to see below its reason."""
+    known: str = ""
+    """Why its failure is known already: it is shown, and fails nothing."""
+
+    @property
+    def skip(self) -> str:
+        """Why it counts neither as passed nor as failed; empty when it does."""
+        if self.known:
+            return f"known: {self.known}"
+        proved_nothing = self.verdict is Verdict.INCONCLUSIVE
+        return (self.reason or "inconclusive") if proved_nothing else ""
+
+    @property
+    def failed(self) -> bool:
+        """Was something broken that nobody knew of?"""
+        broken = self.verdict.stops_run and self.verdict is not Verdict.INCONCLUSIVE
+        return broken and not self.known
 
 
-def case_of(name: str, target: str, outcome: Outcome) -> Case:
-    """A run of the one loop as a test case."""
+def case_of(name: str, target: str, outcome: Outcome, known: str = "") -> Case:
+    """A run of the one loop as a test case; `known`: why its failure is no news."""
     return Case(
         name,
         target,
@@ -37,6 +53,7 @@ def case_of(name: str, target: str, outcome: Outcome) -> Case:
         outcome.reason,
         outcome.rule or "",
         read_on(outcome.directory) if outcome.verdict.stops_run else "",
+        known,
     )
 
 
@@ -54,8 +71,8 @@ def skipped(reasons: Mapping[str, str], group: str) -> list[Case]:
 
 def suite(name: str, cases: Sequence[Case]) -> str:
     """All cases as one suite."""
-    failures = sum(_failed(case) for case in cases)
-    skipped = sum(case.verdict is Verdict.INCONCLUSIVE for case in cases)
+    failures = sum(case.failed for case in cases)
+    skipped = sum(bool(case.skip) for case in cases)
     total = sum(case.seconds for case in cases)
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
@@ -65,9 +82,9 @@ def suite(name: str, cases: Sequence[Case]) -> str:
     for case in cases:
         own, group = _quoted(case.name), _quoted(case.group)
         lines.append(f'  <testcase name={own} classname={group} time="{case.seconds:.3f}">')
-        if case.verdict is Verdict.INCONCLUSIVE:
-            lines.append(f"    <skipped message={_quoted(case.reason)}/>")
-        elif _failed(case):
+        if case.skip:
+            lines.append(f"    <skipped message={_quoted(case.skip)}/>")
+        elif case.failed:
             kind = _quoted(case.rule or case.verdict.value)
             details = escape(_carried(case.details))
             lines.append(
@@ -82,10 +99,6 @@ def write_junit(path: Path, name: str, cases: Sequence[Case]) -> None:
     with storing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(suite(name, cases), encoding="utf-8")
-
-
-def _failed(case: Case) -> bool:
-    return case.verdict.stops_run and case.verdict is not Verdict.INCONCLUSIVE
 
 
 def _quoted(text: str) -> str:
