@@ -16,7 +16,7 @@ from sampling import sampled
 from schemas import validate_run
 
 TARGET = ("--target", "longboat-batch")
-ALWAYS = ("one_task", "validator_dies", "killed_after_landing", "main_moves")
+ALWAYS = ("one_task", "killed_after_landing")
 OTHERS = [name for name in SCENARIOS if name not in ALWAYS]
 BY_SCENARIOS = [name for name, plant in BATCH_PLANTS.items() if not plant.sweep]
 
@@ -32,14 +32,14 @@ expires = 2026-01-15
 """
 
 
-@pytest.mark.parametrize("name", [*ALWAYS, *sampled(OTHERS, every=25)])
+@pytest.mark.parametrize("name", [*ALWAYS, *sampled(OTHERS, every=60)])
 def test_healthy_longboat_gives_no_alarm(tmp_path: Path, name: str) -> None:
     ran = run_mutiny(tmp_path, "run", *TARGET, "--scenario", name, "--no-minimise")
     assert ran.code == 0, ran.stdout + ran.stderr
     validate_run(tmp_path / "chaos_runs" / "latest")
 
 
-@pytest.mark.parametrize("name", sampled(BY_SCENARIOS, every=12))
+@pytest.mark.parametrize("name", sampled(BY_SCENARIOS, every=30))
 def test_a_plant_is_found_by_its_rule(tmp_path: Path, name: str) -> None:
     plant = BATCH_PLANTS[name]
     ran = run_mutiny(
@@ -68,7 +68,7 @@ TRIPPED_BY = {
 """The goals of tier 0, each with a plant that turns it red."""
 
 
-@pytest.mark.parametrize("goal", sampled(list(TRIPPED_BY), every=6))
+@pytest.mark.parametrize("goal", sampled(list(TRIPPED_BY), every=13))
 def test_a_goal_of_tier_0_is_tripped(tmp_path: Path, goal: str) -> None:
     plant = TRIPPED_BY[goal]
     ran = run_mutiny(tmp_path, "accept", "--goal", goal, "--plant", plant, "--json")

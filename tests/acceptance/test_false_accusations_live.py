@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from mutiny_command import longboat_spec, run_mutiny
+from sampling import sampled
 
 Deed = tuple[str, dict[str, Any]]
 """An operation's name and its arguments."""
@@ -51,7 +52,7 @@ def wrapped(program: Path, place: Path) -> None:
     place.chmod(0o755)
 
 
-@pytest.mark.parametrize("rename", [linked, copied, wrapped])
+@pytest.mark.parametrize("rename", sampled([linked, copied, wrapped], every=3))
 @pytest.mark.parametrize(
     "name", ["daemon_crash", pytest.param("basic_lifecycle", marks=pytest.mark.slow)]
 )
@@ -77,12 +78,15 @@ def test_the_daemon_is_found_without_a_hint(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "damage",
-    [
-        ("CorruptState", {"how": "delete"}),
-        ("CorruptState", {"how": "truncate"}),
-        ("DamageFile", {"how": "stale"}),
-        ("DamageFile", {"how": "flip", "seed": 30}),
-    ],
+    sampled(
+        [
+            ("CorruptState", {"how": "delete"}),
+            ("CorruptState", {"how": "truncate"}),
+            ("DamageFile", {"how": "stale"}),
+            ("DamageFile", {"how": "flip", "seed": 30}),
+        ],
+        every=3,
+    ),
     ids=lambda damage: f"{damage[0]}-{damage[1]['how']}",
 )
 def test_a_damaged_state_that_nobody_could_repair_accuses_nobody(

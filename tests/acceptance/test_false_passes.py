@@ -120,7 +120,7 @@ def test_a_wait_for_what_is_not_due_is_inconclusive_not_a_pass(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("target", "name", "how"),
     [
-        *(("longboat", "basic_lifecycle", how) for how in IDLE),
+        *(("longboat", "basic_lifecycle", how) for how in list(IDLE)[::3]),
         *(("longboat-board", "ready_tasks", how) for how in ("says yes in JSON", "says no")),
     ],
 )

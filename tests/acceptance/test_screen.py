@@ -18,6 +18,7 @@ import pytest
 
 from mutiny.report.screen import cells
 from mutiny_command import COMMAND, LIMIT_S
+from sampling import sampled
 
 COLUMNS = 60
 ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
@@ -80,7 +81,7 @@ MODES = {
 }
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", sampled(MODES, every=3))
 def test_no_line_is_wider_than_the_screen(mode: str, tmp_path: Path) -> None:
     code, written = seen(tmp_path, *MODES[mode])
     assert code == 0, written

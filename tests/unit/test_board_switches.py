@@ -98,7 +98,7 @@ def explored(profile: BoardProfile) -> set[str]:
     contract = BoardContract(profile)
     return {
         text
-        for seed in range(30)
+        for seed in range(12)
         for one in contract.generate(seed, 25)
         for text in (one.type, str(getattr(one, "sentence", "")))
     }
@@ -110,7 +110,7 @@ FITTING = {f"{letter}{number}" for letter in "tw" for number in range(200)}
 def named(profile: BoardProfile) -> set[str]:
     """The tasks that some explored sequences add."""
     contract = BoardContract(profile)
-    steps = (one for seed in range(30) for one in contract.generate(seed, 25))
+    steps = (one for seed in range(12) for one in contract.generate(seed, 25))
     return {one.task for one in steps if isinstance(one, op.AddTask)}
 
 

@@ -215,20 +215,20 @@ def explored(sure_calls: int, seed: int) -> tuple[Operation, ...]:
 def test_exploration_breaks_commands_only_where_they_surely_come() -> None:
     points = [
         part
-        for seed in range(60)
+        for seed in range(25)
         for item in explored(3, seed)
         for part in walk(item)
         if isinstance(part, common.SweepPoint)
     ]
     assert points
     assert max(point.call for point in points) < 3
-    none = [part for seed in range(60) for part in explored(0, seed)]
+    none = [part for seed in range(25) for part in explored(0, seed)]
     assert not any(isinstance(part, common.SweepPoint) for part in none)
 
 
 def test_a_lasting_fault_of_exploration_is_healed_before_the_end() -> None:
     lasted = 0
-    for seed in range(60):
+    for seed in range(25):
         on = False
         for item in explored(3, seed):
             on = on or (isinstance(item, common.LibraryFault) and item.lasting)
@@ -242,7 +242,7 @@ def test_a_lasting_fault_of_exploration_is_healed_before_the_end() -> None:
 def test_who_may_or_may_not_exist_is_settled_at_once() -> None:
     """After an `Add` or `Nuke` that a fault may have cut short, the same one is given plainly."""
     seen = 0
-    for seed in range(60):
+    for seed in range(25):
         sequence = explored(3, seed)
         for index, operation in enumerate(sequence):
             inner = [part for part in list(walk(operation))[1:] if type(part) in (op.Add, op.Nuke)]

@@ -21,7 +21,7 @@ from mutiny.model.operation import Kind, Operation, walk
 from mutiny.targets.registry import find_spec
 from mutiny.targets.workers.spec import TargetSpec
 
-SEEDS = range(200)
+SEEDS = range(80)
 LENGTH = 30
 Run = tuple[Operation, ...]
 
@@ -73,7 +73,9 @@ def test_every_sequence_begins_with_a_new_box_and_a_worker() -> None:
         assert isinstance(sequence[0], common.Reset)
         assert {"Init", "Up", "Add"} <= began
         early += isinstance(WorkersContract().generate(seed, 3)[1], common.ExpectError)
-    assert 30 < early < 90, "sometimes a command comes before there is a workspace"
+    assert 0.15 * len(SEEDS) < early < 0.45 * len(SEEDS), (
+        "sometimes a command comes before there is a workspace"
+    )
 
 
 def test_every_sequence_ends_with_recovery() -> None:
@@ -133,14 +135,14 @@ def test_every_fault_occurs() -> None:
     missing = {name for name in faults if counted()[name] == 0}
     assert missing == set()
     with_faults = [seed for seed in SEEDS if any(i.kind is Kind.FAULT for i in generated(seed))]
-    assert len(with_faults) > 190
+    assert len(with_faults) > 0.95 * len(SEEDS)
 
 
 def test_every_command_occurs_and_work_gets_done() -> None:
     commands = {name for name, cls in OPERATIONS.items() if cls.kind is Kind.COMMAND}
     assert {name for name in commands - {"Attach"} if counted()[name] == 0} == set()
-    assert counted()["Accept"] > 100, "an exploration that never merges tests little"
-    assert counted()["Start"] > 300
+    assert counted()["Accept"] > len(SEEDS) / 2, "an exploration that never merges tests little"
+    assert counted()["Start"] > 1.5 * len(SEEDS)
 
 
 def test_refusals_and_races_occur() -> None:
