@@ -135,7 +135,10 @@ def test_a_look_that_no_alternative_explains_is_a_bug() -> None:
 def test_seeing_and_waiting_go_over_all_alternatives() -> None:
     seen = picture(view("alpha", "working"))
     due = model(belief("alpha", "working", due_at=1.0))
-    assert CONTRACT.see(beliefs(due, WORKING), seen).alternatives == (due.see(seen), WORKING)
+    assert CONTRACT.see(beliefs(due, WORKING), seen).alternatives == (
+        due.see(seen),
+        WORKING.see(seen),
+    )
     assert CONTRACT.pending(beliefs(due), seen) == ("worker alpha is still working",)
     assert CONTRACT.pending(beliefs(due, WORKING), seen) == ()
 

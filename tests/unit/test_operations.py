@@ -51,6 +51,8 @@ SAMPLES: tuple[Operation, ...] = (
     op.DirtySource(undo=True),
     op.MoveSource("docs/x.md"),
     common.ExpectError(op.Start("nobody", "x")),
+    op.ReviewNext(),
+    op.AcceptReviewed(),
     common.Misuse(op.Nuke("alpha"), "too_few"),
     common.Choice((op.Up(), op.KillTmuxSession("beta"))),
     common.Parallel((op.Accept("alpha"), op.Accept("alpha"))),

@@ -314,6 +314,8 @@ def _oldest_in_review(transaction: Transaction) -> Worker:
     waiting = [w for w in transaction.book.state.workers.values() if w.status == "needs_review"]
     if not waiting:
         raise Rejection("No worker is in needs_review state")
+    if planted("review-takes-anybody"):
+        return waiting[0]
     return min(waiting, key=lambda worker: worker.since_generation)
 
 
@@ -331,6 +333,8 @@ def accept(home: Home, config: Config, name: str) -> Answer:
     from longboat.workers import landing
 
     with opened(home, config, f"accept {name}") as transaction:
+        if planted("accept-takes-the-next") and not name:
+            name = _oldest_in_review(transaction).name
         name = name or transaction.book.state.last_reviewed or ""
         if not name:
             raise Rejection("No worker has been reviewed recently")

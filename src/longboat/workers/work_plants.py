@@ -162,6 +162,21 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
         _LLMC,
     ),
     (
+        "review-takes-anybody",
+        "A review without a name takes whoever is first in the state. Shortest: two workers, the "
+        "second is ready first: Init Up Add(alpha) Add(beta) WaitForIdle(beta) Start(beta) "
+        "WaitForNeedsReview(beta) WaitForIdle(alpha) Start(alpha) WaitForNeedsReview(alpha) ReviewNext",
+        "wrong answers",
+        _LLMC,
+    ),
+    (
+        "accept-takes-the-next",
+        "An accept without a name merges whoever has waited longest, whoever was reviewed. Shortest: "
+        f"two workers: {_TWO_IN_REVIEW} Review(beta) AcceptReviewed",
+        "wrong acceptance",
+        _KNOWN,
+    ),
+    (
         "wrong-branch-after-accept",
         f"accept leaves the worktree on a detached head. Shortest: {_IN_REVIEW} Accept",
         "git corruption",

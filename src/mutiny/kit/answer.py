@@ -18,6 +18,8 @@ class Answer:
     error: str = ""
     said: Mapping[str, object] = field(default_factory=dict)
     message: str = ""
+    names: str = "task"
+    """The field that says what it is about."""
 
     @property
     def classes(self) -> frozenset[str]:
@@ -36,8 +38,8 @@ class Answer:
 
     @property
     def task(self) -> str | None:
-        """The task that it names."""
-        value = self.said.get("task")
+        """The task, or whatever else it is about, that it names."""
+        value = self.said.get(self.names)
         return value if isinstance(value, str) else None
 
     def number(self, name: str) -> int | None:

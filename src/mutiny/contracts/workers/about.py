@@ -81,5 +81,8 @@ ABOUT: dict[str, str] = {
     "staged_source": "Accept while the user has an edit that is staged: refused, and it stays.",
     "merge_in_source": "Accept in the middle of a merge of the user: refused, and it stays.",
     "file_in_the_way": "An untracked file of the user lies where accepted work would go.",
+    "longest_wait_first": "A review without a name shows whoever has waited longest.",
+    "accept_what_was_reviewed": "An accept without a name merges what was reviewed last.",
+    "reviewed_is_gone": "An accept without a name after the reviewed worker was removed.",
     "clock_set_back": "The clock is set back by an hour.",
 }

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.model import WorkersModel
 from mutiny.contracts.workers.observation import Observation
-from mutiny.kit import operations as common
 from mutiny.kit.questions import Heard
 from mutiny.model.operation import Operation
 
 _SHOWN = {"branch": "branch", "worktree": "worktree", "worktree_path": "worktree"}
+_SHOWS_COMMIT = (op.Review, op.ReviewNext, op.Accept, op.AcceptReviewed)
 
 
 def untrue(
@@ -21,7 +21,9 @@ def untrue(
     operation, said = heard.operation, heard.answer.said
     if heard.alone and isinstance(operation, op.Up | op.Status) and "daemon" in said:
         yield from _wrong_daemon(said["daemon"], before, seen)
-    named = model.last_reviewed if isinstance(operation, op.Reject) else common.worker_of(operation)
+    named = op.meant(operation, model.last_reviewed)
+    if isinstance(operation, op.ReviewNext):
+        named = heard.answer.task  # whether it is the right one is another promise
     if not said or named is None or seen.state_as_left or model.doubted:
         return
     told = said.get("worker")
@@ -32,7 +34,7 @@ def untrue(
         given = said.get(name)
         if isinstance(given, str) and given != getattr(view, shown):
             yield f"it says {name} {given}, which is {getattr(view, shown)}"
-    if heard.alone and isinstance(operation, op.Review | op.Accept):
+    if heard.alone and isinstance(operation, _SHOWS_COMMIT):
         yield from _wrong_commit(operation, named, said.get("commit_sha"), before, seen)
 
 
@@ -56,10 +58,11 @@ def _wrong_commit(
         return
     view = seen.workers.get(worker)
     waits = view.commit_sha if view is not None and view.status == "needs_review" else None
-    if isinstance(operation, op.Review) and waits and commit != waits:
+    looked_at = isinstance(operation, op.Review | op.ReviewNext)
+    if looked_at and waits and commit != waits:
         yield f"it names commit {commit[:12]}, but {waits[:12]} is to be reviewed"
     moved = before.default_head != seen.default_head
-    if isinstance(operation, op.Accept) and moved and seen.commits is not None:
+    if not looked_at and moved and seen.commits is not None:
         merged = {one.sha for one in seen.commits if one.on_default}
         if commit not in merged:
             yield f"it names commit {commit[:12]}, which is not on the default branch"

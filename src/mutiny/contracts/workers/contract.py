@@ -78,7 +78,7 @@ class WorkersContract(ContractBase[WorkersModel, Observation]):
 
     def read(self, result: OperationResult) -> Answer:
         """What the target answered: by exit code and text."""
-        return text_answer(result, self.patterns)
+        return replace(text_answer(result, self.patterns), names="worker")
 
     def believable(self, seen: Observation) -> Observation:
         """Without a state that is still as a fault has left it."""
@@ -103,9 +103,9 @@ class WorkersContract(ContractBase[WorkersModel, Observation]):
             operation, up_restarts=model.profile.restarts_agents_on_up
         )
         if model.profile.accept_removes:
-            names |= {
-                part.worker for part in walk(operation) if isinstance(part, operations.Accept)
-            }
+            merging = (operations.Accept, operations.AcceptReviewed)
+            parts = (part for part in walk(operation) if isinstance(part, merging))
+            names |= {operations.meant(part, model.last_reviewed) or "" for part in parts}
         return Check(model, seen, before, operation, succeeded, names, everyone, daemon)
 
     def state_rules(self, check: Check) -> Iterator[StateRule]:
@@ -141,9 +141,7 @@ class WorkersContract(ContractBase[WorkersModel, Observation]):
 
     def subject_of(self, operation: Operation, model: WorkersModel) -> str | None:
         """The worker that a command is about."""
-        if isinstance(operation, operations.Reject):
-            return model.last_reviewed
-        return common.worker_of(operation)
+        return operations.meant(operation, model.last_reviewed)
 
     def status_of(self, seen: Observation, subject: str) -> str | None:
         """The worker's status."""

@@ -162,6 +162,11 @@ def _reviewed(scene: Scene, _operation: Operation) -> bool:
     return _running(scene) and belief is not None and belief.statuses == {"needs_review"}
 
 
+def _somebody_waits(scene: Scene, _operation: Operation) -> bool:
+    waits = (one.statuses == {"needs_review"} for one in _model(scene).workers.values())
+    return _running(scene) and any(waits)
+
+
 # --- commands ---------------------------------------------------------------------------------------
 
 
@@ -222,6 +227,8 @@ def _commands(names: str) -> tuple[Move, ...]:
         ),
         Move(op.Doctor, {"repair": drawn(False, False, True)}, 0.4, writes=False),
         Move(op.Status, weight=0.4, writes=False),
+        Move(op.ReviewNext, {}, 1.5, _somebody_waits),
+        Move(op.AcceptReviewed, {}, 1.5, _reviewed),
     )
 
 
@@ -299,7 +306,11 @@ def _faults(profile: Profile) -> tuple[Move, ...]:
 
 def _place(scene: Scene, command: Operation) -> str:
     """Only an accept surely touches the user's repository; the others would feel nothing there."""
-    return scene.pick(("state", "source")) if isinstance(command, op.Accept) else "state"
+    return (
+        scene.pick(("state", "source"))
+        if isinstance(command, op.Accept | op.AcceptReviewed)
+        else "state"
+    )
 
 
 def _paused(scene: Scene, command: Operation) -> Operation:

@@ -17,6 +17,7 @@ from mutiny.contracts.workers.steps import follows
 from mutiny.kit import operations as common
 from mutiny.kit.judging import Judge, Moment
 from mutiny.kit.operations import competes
+from mutiny.kit.outcome import Outcome
 from mutiny.kit.questions import Heard
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
@@ -43,10 +44,10 @@ class WorkersJudge(Judge[WorkersModel, Observation]):
         if operation.ends_world:
             hit = model.disturb(name, tuple(model.workers), moment.now)
             return replace(hit, daemon=frozenset({False}), daemon_killed=True)
-        worker = model.last_reviewed if isinstance(inner, op.Reject) else common.worker_of(inner)
+        worker = op.meant(inner, model.last_reviewed)
         hit = model.disturb(name, (worker,) if worker else (), moment.now)
         belief = hit.workers.get(worker or "")
-        if belief is not None and isinstance(inner, op.Rebase | op.Accept):
+        if belief is not None and isinstance(inner, op.Rebase | op.Accept | op.AcceptReviewed):
             # git could not write down where its rebase stands: the agent may not be able to end it.
             return hit.with_worker(replace(belief, behaviours=(*belief.behaviours, "give-up")))
         return hit
@@ -59,6 +60,22 @@ class WorkersJudge(Judge[WorkersModel, Observation]):
     def forced(self, model: WorkersModel, operation: Operation, moment: When) -> WorkersModel:
         """What a command that is served does, whether that was due or not."""
         return served(model, operation, moment)
+
+    def explain(
+        self,
+        model: WorkersModel,
+        operation: Operation,
+        result: OperationResult,
+        right: Sequence[Outcome[WorkersModel]],
+        moment: When,
+    ) -> Violation:
+        """Who is reviewed out of turn is named."""
+        taken = self.contract.read(result).task
+        if isinstance(operation, op.ReviewNext) and taken in model.workers:
+            due = " or ".join(one.task for one in right if one.task) or "nobody"
+            text = f"{operation} took worker {taken}, but {due} was next."
+            return self.violation("longest_wait_first", text, taken or "")
+        return super().explain(model, operation, result, right, moment)
 
     def hampered(self, model: WorkersModel, operation: Operation) -> WorkersModel:
         """Under a fault the daemon's flag may not have been written."""
@@ -74,10 +91,7 @@ class WorkersJudge(Judge[WorkersModel, Observation]):
         return (*both, self._half_of_it(model, operation, moment))
 
     def _half_of_it(self, model: WorkersModel, operation: Operation, moment: When) -> WorkersModel:
-        named = isinstance(operation, op.Reject)
-        belief = model.workers.get(
-            (model.last_reviewed if named else common.worker_of(operation)) or ""
-        )
+        belief = model.workers.get(op.meant(operation, model.last_reviewed) or "")
         if belief is not None:
             anything = frozenset(op.STATUSES) - {"offline"}
             model = model.with_worker(replace(belief, statuses=anything, offline_allowed=True))

@@ -8,13 +8,14 @@ without starting anything.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mutiny.contracts.workers.observation import Observation
 from mutiny.contracts.workers.profile import Profile
-from mutiny.kit.beliefs import ModelBase
+from mutiny.kit.beliefs import ANYTIME, ModelBase, Span
 
 AGENT_MOVES: Mapping[str, tuple[str, ...]] = {
     "working": ("needs_review", "no_changes"),
@@ -68,6 +69,8 @@ class WorkerBelief:
     """How it has been seen since something was last due from it."""
     received: bool = False
     """Its agent is known to be busy with what it was told last."""
+    waits: Span | None = None
+    """When it became ready for review; None: it is not. Where nobody can tell, it is at any time."""
     stale_base: bool = False
     """The source moved since its branch began: a rebase, perhaps a conflict, lies ahead."""
 
@@ -135,6 +138,8 @@ class WorkersModel(ModelBase):
     repair_asked: bool = False
     """Since the damage `up` or a repair was asked for, whatever came of it: that was its chance."""
     work: Mapping[str, Work] = field(default_factory=dict)
+    looked_at: float = 0.0
+    """When a state of the target's own was last seen."""
     opened: Mapping[tuple[int, int], int] = field(default_factory=dict)
     """How many descriptors each daemon had open when it was first seen."""
 
@@ -287,9 +292,38 @@ class WorkersModel(ModelBase):
                     disturbed=None if well else belief.disturbed,
                     offline_allowed=belief.offline_allowed and not well,
                     due_at=belief.due_at if status in AGENT_MOVES or status == "idle" else None,
+                    waits=self._waits(belief, status, observation.at),
                 )
             model = model.with_worker(belief.moved(observation))
-        return model
+        return replace(model, looked_at=observation.at)
+
+    def _waits(self, belief: WorkerBelief, status: str, now: float) -> Span | None:
+        """Since when a worker that is seen now has been ready; only its first way there is followed."""
+        if status != "needs_review":
+            return None
+        plain = len(belief.tokens) == 1 and not belief.hits and not belief.stale_base
+        return (belief.waits or Span(self.looked_at, now)) if plain else ANYTIME
+
+    def next_reviews(
+        self, before: Observation | None, after: Observation | None = None
+    ) -> tuple[tuple[str, ...], bool]:
+        """Whose change a review without a name can mean, and whether there surely is one.
+
+        Who is ready before and after the command was so all the time.
+        """
+        ready = frozenset(self.profile.serves("Review") or ("needs_review",))
+        spans: dict[str, Span] = {}
+        sure: list[str] = []
+        for name, belief in self.workers.items():
+            possible = self.possible(name, before.status_of(name) if before else None)
+            if possible & ready:
+                spans[name] = belief.waits or Span(self.looked_at, math.inf)
+                stayed = all(look and look.status_of(name) in ready for look in (before, after))
+                sure += [name] if possible <= ready or stayed else []
+        first = min((spans[name].latest for name in sure), default=math.inf)
+        oldest = self.profile.picks_review == "oldest"
+        may = (name for name, span in spans.items() if span.earliest <= first or not oldest)
+        return tuple(may), bool(sure)
 
     # --- obligations ---------------------------------------------------------------------------
 

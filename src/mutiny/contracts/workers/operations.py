@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mutiny.kit.operations import OfWorker, check_noticeable, check_one_of
+from mutiny.kit.operations import OfWorker, check_noticeable, check_one_of, worker_of
 from mutiny.kit.registry import registry
 from mutiny.model.operation import Kind, Operation
 
@@ -86,8 +86,16 @@ class Review(OfWorker):
     """Look at a worker's finished change."""
 
 
+class ReviewNext(Operation):
+    """Look at a finished change without saying whose: it is that of whoever has waited longest."""
+
+
 class Accept(OfWorker):
     """Merge a worker's change into the source repository."""
+
+
+class AcceptReviewed(Operation):
+    """Merge the change that was reviewed last, without saying whose it is."""
 
 
 @dataclass(frozen=True)
@@ -296,13 +304,20 @@ class MoveSource(Operation):
 
 OPERATIONS: dict[str, type[Operation]] = registry(
     *(Behave, Init, Up, Down, Add, Nuke, Start, Message, Attach, Review, Accept, Reject, Rebase),
-    *(ResetWorker, Doctor, Status),
+    *(ReviewNext, AcceptReviewed, ResetWorker, Doctor, Status),
     *(WaitForState, WaitForIdle, WaitForNeedsReview, WaitForPrompt),
     *(AssertState, AssertWorkerExists, AssertSessionAlive),
     *(KillDaemon, KillTmuxSession, KillTmuxServer, KillAgent, PauseProcess),
     *(CorruptState, DirtySource, MoveSource),
 )
 """All operations by name: the registry that journals and replays are read with."""
+
+
+def meant(operation: Operation, last_reviewed: str | None) -> str | None:
+    """The worker that a command is about: the one that it names, or the one that was reviewed last."""
+    if isinstance(operation, Reject | AcceptReviewed):
+        return last_reviewed
+    return worker_of(operation)
 
 
 def awaited_status(operation: Operation) -> str | None:

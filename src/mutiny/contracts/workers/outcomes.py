@@ -15,6 +15,7 @@ from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.model import ADDED, WorkerBelief, WorkersModel
 from mutiny.contracts.workers.observation import Observation
 from mutiny.kit import operations as common
+from mutiny.kit.beliefs import ANYTIME
 from mutiny.kit.domains import BAD_INPUT, strange
 from mutiny.kit.judging import Moment
 from mutiny.kit.outcome import Outcome, expected, no, ok
@@ -50,10 +51,26 @@ def outcomes(
     due = _due(model, operation, moment.before)
     found: list[Outcome[WorkersModel]] = []
     if due.success:
-        found += [ok(after, due.reason) for after in _ends(model, operation, moment)]
+        found += [
+            ok(after, due.reason, name)
+            for meant, name in _meant(model, operation, moment)
+            for after in _ends(model, meant, moment)
+        ]
     if due.rejections:
         found.append(no(refused(model, operation, moment), due.reason, *due.rejections))
     return tuple(found)
+
+
+def _meant(
+    model: WorkersModel, operation: Operation, moment: When
+) -> tuple[tuple[Operation, str | None], ...]:
+    """What a command without a name can mean, and whom its answer must name then."""
+    if isinstance(operation, op.ReviewNext):
+        names, _ = model.next_reviews(moment.before, moment.seen)
+        return tuple((op.Review(name), name) for name in names) or ((operation, None),)
+    if isinstance(operation, op.AcceptReviewed) and model.last_reviewed is not None:
+        return ((op.Accept(model.last_reviewed), None),)
+    return ((operation, None),)
 
 
 def _ends(model: WorkersModel, operation: Operation, moment: When) -> tuple[WorkersModel, ...]:
@@ -82,6 +99,7 @@ def expect(
 def served(model: WorkersModel, operation: Operation, moment: When) -> WorkersModel:
     """What is believed after a command that was served, whether that was due or not."""
     model = refused(model, operation, moment)
+    operation = _meant(model, operation, moment)[0][0]
     row = _TABLE.get(type(operation))
     if row is None or not _about_somebody_known(model, operation):
         return model
@@ -197,7 +215,28 @@ def _due_add(model: WorkersModel, operation: op.Add, seen: object) -> Expectatio
     return _must(f"worker {operation.worker} is new")
 
 
-def _due_reject(model: WorkersModel, operation: op.Reject, seen: Observation | None) -> Expectation:
+def _due_review_next(
+    model: WorkersModel, operation: op.ReviewNext, seen: Observation | None
+) -> Expectation:
+    names, sure = model.next_reviews(seen)
+    daemon = _due_by_daemon(model, op.Review(""))
+    shown = f"{', '.join(names) or 'nobody'} may have waited longest for a review"
+    if sure:
+        return _both(daemon, _must(shown))
+    judged = _either if names else _refuse
+    return _both(daemon, judged(shown, "not_needs_review"))
+
+
+def _due_accept_reviewed(
+    model: WorkersModel, operation: op.AcceptReviewed, seen: Observation | None
+) -> Expectation:
+    return _due_by_review(model, op.Accept(model.last_reviewed or ""), seen)
+
+
+def _due_by_review(
+    model: WorkersModel, operation: op.Reject | op.Accept, seen: Observation | None
+) -> Expectation:
+    """A command about whoever was reviewed last."""
     daemon = _due_by_daemon(model, operation)
     name = model.last_reviewed
     if name is None:
@@ -407,7 +446,9 @@ def _review(model: WorkersModel, operation: op.Review, moment: When) -> WorkersM
 
 
 def _rebase(model: WorkersModel, operation: op.Rebase, moment: When) -> WorkersModel:
-    return _rebased(model, operation.worker, moment, model.workers[operation.worker].statuses)
+    after = _rebased(model, operation.worker, moment, model.workers[operation.worker].statuses)
+    belief = after.workers[operation.worker]
+    return after.with_worker(replace(belief, waits=ANYTIME if belief.waits else None))
 
 
 def _accept(model: WorkersModel, operation: op.Accept, moment: When) -> WorkersModel:
@@ -441,7 +482,9 @@ _TABLE: dict[type[Operation], tuple[Due, After]] = {
     op.Add: (_due_add, _add),
     op.Status: (_due_status, _same),
     op.Doctor: (_due_doctor, _doctor),
-    op.Reject: (_due_reject, _reject),
+    op.Reject: (_due_by_review, _reject),
+    op.ReviewNext: (_due_review_next, _same),
+    op.AcceptReviewed: (_due_accept_reviewed, _same),
     op.Start: (_due_by_worker, _start),
     op.Message: (_due_by_worker, _message),
     op.Review: (_due_by_worker, _review),

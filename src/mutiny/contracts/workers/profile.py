@@ -65,6 +65,8 @@ class Profile(TargetProfile):
     """Status changes that happen by themselves, beyond the contract's."""
     dirty_source: str = "refuse"
     """What accept does when the user's checkout is dirty: `refuse`, or `either`."""
+    picks_review: str = "oldest"
+    """Whose change a review without a name shows: the `oldest`, or `any`."""
     accept_removes: bool = False
     """Accept merges the work and removes the worker."""
     keeps_discarded: bool = False

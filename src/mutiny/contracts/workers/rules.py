@@ -60,6 +60,8 @@ _OWN = (
      "A command that is refused leaves branches and the source as they were."),
     ("review_means_done", _LOST, "A worker needs review only when its agent has ended the turn."),
     ("health_is_honest", _RECOVERY, "The health check says healthy only when nothing is wrong."),
+    ("longest_wait_first", _ANSWER,
+     "A review without a name shows the change that has waited longest."),
     ("way_out", _STUCK, "Every status with open work has a way out that destroys nothing."),
     ("doctor_agrees", _RECOVERY, "The health check's exit code agrees with what it prints."),
     ("repair_is_honest", _RECOVERY, "After a repair that claims success the problem is gone."),

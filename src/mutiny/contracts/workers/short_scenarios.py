@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from mutiny.contracts.workers.operations import (
     Accept,
+    AcceptReviewed,
     Add,
+    AssertState,
     Behave,
     CorruptState,
     DirtySource,
@@ -22,6 +24,7 @@ from mutiny.contracts.workers.operations import (
     Nuke,
     Reject,
     Review,
+    ReviewNext,
     Start,
     Status,
     Up,
@@ -31,7 +34,7 @@ from mutiny.contracts.workers.operations import (
 )
 from mutiny.kit.domains import FOREIGN
 from mutiny.kit.faults import SilentClient, SkewClock
-from mutiny.kit.operations import Heal, Parallel, Reset, Settle
+from mutiny.kit.operations import ExpectError, Heal, Parallel, Reset, Settle
 from mutiny.model.operation import Operation
 
 Sequence_ = tuple[Operation, ...]
@@ -39,6 +42,11 @@ _BEGIN: Sequence_ = (Reset(), Init(), Up())
 _IDLE: Sequence_ = (*_BEGIN, Add("alpha"), WaitForIdle("alpha"))
 _TWO: Sequence_ = (*_IDLE, Add("beta"), WaitForIdle("beta"))
 _READY: Sequence_ = (*_IDLE, Start("alpha", "Create test.txt"), WaitForNeedsReview("alpha"))
+_BOTH_READY: Sequence_ = (
+    *(*_TWO, Start("beta", "Create other.txt"), WaitForNeedsReview("beta")),
+    *(Start("alpha", "Create test.txt"), WaitForNeedsReview("alpha")),
+)
+"""Who was added last has waited longest."""
 _MERGED: Sequence_ = (
     *(WaitForNeedsReview("alpha"), Review("alpha"), Accept("alpha"), Settle(), Down()),
 )
@@ -120,6 +128,17 @@ SHORT_SCENARIOS: dict[str, Sequence_] = {
     "file_in_the_way": (
         *(*_READY, DirtySource(how="untracked", path="test.txt"), Accept("alpha"), Settle()),
         *(DirtySource(undo=True, path="test.txt"), Settle(), Down()),
+    ),
+    "longest_wait_first": (
+        *(*_BOTH_READY, ReviewNext(), Accept("beta"), ReviewNext(), Accept("alpha")),
+        *(ExpectError(ReviewNext()), Settle(), Down()),
+    ),
+    "accept_what_was_reviewed": (
+        *(*_BOTH_READY, Review("alpha"), AcceptReviewed(), AssertState("beta", "needs_review")),
+        *(Review("beta"), AcceptReviewed(), ExpectError(AcceptReviewed()), Settle(), Down()),
+    ),
+    "reviewed_is_gone": (
+        *(*_READY, Review("alpha"), Nuke("alpha"), ExpectError(AcceptReviewed()), Settle(), Down()),
     ),
     "clock_set_back": (
         *(*_READY, SkewClock(offset_s=-3600, lasting=True), Status(), Review("alpha"), Heal()),

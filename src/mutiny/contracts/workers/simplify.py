@@ -100,7 +100,7 @@ def _depends_on_pace(model: WorkersModel, operation: Operation) -> bool:
     inner = operation.inner if isinstance(operation, common.ExpectError) else operation
     if not isinstance(inner, _PACED) or not model.initialised:
         return False
-    name = model.last_reviewed if isinstance(inner, op.Reject) else common.worker_of(inner)
+    name = op.meant(inner, model.last_reviewed)
     hit = [name] if name is not None else list(model.workers)
     return any(not _certain(model, worker) for worker in hit if worker in model.workers)
 
@@ -115,6 +115,7 @@ def _certain(model: WorkersModel, worker: str) -> bool:
 
 _PACED = (
     *(op.Start, op.Accept, op.Review, op.Reject, op.Message, op.Rebase),
+    *(op.ReviewNext, op.AcceptReviewed),
     *(op.Nuke, op.ResetWorker, op.Down),
     *(op.KillAgent, op.KillTmuxSession, op.KillTmuxServer, op.KillDaemon),
 )

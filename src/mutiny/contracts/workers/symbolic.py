@@ -77,7 +77,7 @@ class Walk:
             return "absent"
         if daemon != "up" and command.type in model.profile.needs_daemon:
             return f"daemon {daemon}"
-        if isinstance(command, op.Accept) and model.source_dirty:
+        if isinstance(command, op.Accept | op.AcceptReviewed) and model.source_dirty:
             return "dirty source"
         statuses = model.workers[name].statuses
         return next(iter(statuses)) if len(statuses) == 1 else "unclear"
@@ -162,7 +162,7 @@ def _both(model: WorkersModel, other: WorkersModel, name: str | None) -> Workers
 
 def _subject(model: WorkersModel, operation: Operation) -> str | None:
     """The worker that an operation is about."""
-    return model.last_reviewed if isinstance(operation, op.Reject) else common.worker_of(operation)
+    return op.meant(operation, model.last_reviewed)
 
 
 def _breaks(operation: Operation) -> bool:

@@ -35,7 +35,7 @@ VOCABULARY = Vocabulary(
     contract="workers",
     commands={
         **by_word("Init", "Up", "Down", "Add", "Nuke", "Start", "Message", "Attach", "Review"),
-        **by_word("Accept", "Reject", "Rebase"),
+        **by_word("ReviewNext", "Accept", "AcceptReviewed", "Reject", "Rebase"),
         "reset": "ResetWorker",
         "doctor": "Doctor",
         "repair": "Doctor",

@@ -1,0 +1,101 @@
+"""Commands without a name: a review takes whoever has waited longest, an accept what was reviewed last."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from builders import AT, TOKEN, belief, judge_answer, model, ok, picture, refused, view
+from mutiny.contracts.workers import operations as op
+from mutiny.contracts.workers.model import WorkersModel
+from mutiny.contracts.workers.observation import Observation
+from mutiny.contracts.workers.outcomes import expect
+from mutiny.contracts.workers.profile import Profile
+from mutiny.kit.beliefs import ANYTIME, Span
+from mutiny.kit.judging import Judged
+from mutiny.model.operation import Operation
+from mutiny.model.verdict import Verdict
+
+PATTERNS = {"not_needs_review": ("No worker is in needs_review",)}
+BOTH = picture(view("alpha", "needs_review"), view("beta", "needs_review"))
+
+
+def waiting(alpha: Span, beta: Span, profile: Profile | None = None) -> WorkersModel:
+    """Two workers that wait for review, each since some moment."""
+    known = (
+        replace(belief(name, "needs_review"), waits=span, tokens=(f"{TOKEN}{name}",))
+        for name, span in (("alpha", alpha), ("beta", beta))
+    )
+    made = model(*known)
+    return made if profile is None else replace(made, profile=profile)
+
+
+def judged(
+    believed: WorkersModel, operation: Operation, said: str, seen: Observation = BOTH
+) -> Judged[WorkersModel]:
+    result = replace(ok(), stdout=f'{{"worker": "{said}"}}') if said else ok()
+    return judge_answer(believed, operation, result, seen, seen, PATTERNS, AT + 1000)
+
+
+EARLY, LATE = Span(10.0, 11.0), Span(12.0, 13.0)
+
+
+def test_a_review_without_a_name_takes_whoever_has_waited_longest() -> None:
+    right = judged(waiting(LATE, EARLY), op.ReviewNext(), "beta")
+    assert (right.verdict, right.models[0].last_reviewed) == (Verdict.SUCCESS, "beta")
+    wrong = judged(waiting(LATE, EARLY), op.ReviewNext(), "alpha")
+    assert wrong.violation is not None
+    assert wrong.violation.rule == "workers.longest_wait_first"
+
+
+@pytest.mark.parametrize("span", [Span(10.5, 12.0), ANYTIME])
+def test_nobody_is_accused_where_the_order_is_too_close_to_tell(span: Span) -> None:
+    for name in ("alpha", "beta"):
+        found = judged(waiting(span, EARLY), op.ReviewNext(), name)
+        assert (found.verdict, found.models[0].last_reviewed) == (Verdict.SUCCESS, name)
+
+
+def test_a_target_that_promises_no_order_may_take_anybody() -> None:
+    believed = waiting(LATE, EARLY, Profile(picks_review="any"))
+    assert judged(believed, op.ReviewNext(), "alpha").verdict is Verdict.SUCCESS
+
+
+def test_who_does_not_say_whose_change_it_shows_leaves_it_open() -> None:
+    found = judged(waiting(ANYTIME, ANYTIME), op.ReviewNext(), "")
+    assert {one.last_reviewed for one in found.models} == {"alpha", "beta"}
+
+
+def test_nobody_waits_for_review() -> None:
+    idle, seen = model(belief()), picture(view())
+    assert expect(idle, op.ReviewNext(), seen).rejection_due
+    answer = refused("No worker is in needs_review state")
+    found = judge_answer(idle, op.ReviewNext(), answer, seen, seen, PATTERNS, AT)
+    assert found.verdict is Verdict.EXPECTED
+
+
+def test_a_wait_begins_between_the_two_looks_that_show_it() -> None:
+    working = replace(belief("alpha", "working"), tokens=(TOKEN,))
+    before = replace(model(working), looked_at=AT - 5)
+    after = before.see(picture(view("alpha", "needs_review")))
+    assert after.workers["alpha"].waits == Span(AT - 5, AT)
+    assert after.looked_at == AT
+    again = model(replace(working, waits=EARLY)).see(picture(view("alpha", "working")))
+    assert again.workers["alpha"].waits is None
+    told = replace(working, tokens=(TOKEN, "MT-2"))  # it may have left and come back unseen
+    seen = model(told).see(picture(view("alpha", "needs_review")))
+    assert seen.workers["alpha"].waits == ANYTIME
+
+
+def test_an_accept_without_a_name_is_about_the_worker_that_was_reviewed() -> None:
+    believed = waiting(EARLY, LATE)
+    assert expect(believed, op.AcceptReviewed(), BOTH).rejections == {"nothing_reviewed"}
+    reviewed = replace(believed, last_reviewed="beta")
+    merged = picture(view("alpha", "needs_review"), view("beta"))
+    found = judged(reviewed, op.AcceptReviewed(), "beta", merged)
+    assert found.verdict is Verdict.SUCCESS
+    assert found.models[0].workers["beta"].tokens == ()
+    assert found.models[0].workers["alpha"].tokens != ()
+    lie = judged(reviewed, op.AcceptReviewed(), "alpha", merged)
+    assert lie.violation is not None
+    assert lie.violation.rule == "workers.answers_truly"
