@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from longboat.plants import BATCH_PLANTS
-from mutiny.contracts.batch.scenarios import SCENARIOS
+from mutiny.contracts.batch.scenarios import CONTAINERS, SCENARIOS
 from mutiny.experiments.goals import load_goals, shipped
 from mutiny_command import run_mutiny
 from sampling import sampled
@@ -17,8 +17,12 @@ from schemas import validate_run
 
 TARGET = ("--target", "longboat-batch")
 ALWAYS = ("one_task", "killed_after_landing")
-OTHERS = [name for name in SCENARIOS if name not in ALWAYS]
-BY_SCENARIOS = [name for name, plant in BATCH_PLANTS.items() if not plant.sweep]
+OTHERS = [name for name in SCENARIOS if name not in (*ALWAYS, *CONTAINERS)]
+BY_SCENARIOS = [
+    name
+    for name, plant in BATCH_PLANTS.items()
+    if not plant.sweep and plant.scenario not in CONTAINERS
+]
 
 EXPIRED = """\
 [[quarantine]]

@@ -1,4 +1,4 @@
-"""longboat's agents in real containers: a private engine, an image without a registry.
+"""Agents in real containers: an engine of Mutiny's own, an image without a registry, and nothing left.
 
 Where no engine can be started all of it is skipped, with the reason.
 """
@@ -6,258 +6,127 @@ Where no engine can be started all of it is skipped, with the reason.
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import signal
-import subprocess
-import sys
-import tarfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-pytestmark = [pytest.mark.timeout(300), pytest.mark.slow]  # an engine takes a minute to come up
-PATIENCE_S = 60.0
-IMAGE = "mutiny-agent:local"
-AGENT = """\
-#!/bin/sh
-# Says that it has begun, waits until it may go on, and does its task.
-echo begun >> {desk}/record
-while [ -e {desk}/hold ]; do sleep 0.05; done
-mkdir -p work && echo done > work/$TASK_ID.txt
-"""
+from longboat.plants import BATCH_PLANTS
+from mutiny.box.box import Box
+from mutiny.box.engine import DOCKER, IMAGE, KINDS, Engine, EngineUnavailable, Kind, trial
+from mutiny.box.startup import create_box
+from mutiny.contracts.batch.scenarios import CONTAINERS
+from mutiny_command import run_mutiny
 
-
-class Engine:
-    """A private dockerd: its own socket, its own data, nothing of the machine's."""
-
-    def __init__(self, place: Path) -> None:
-        self.place = place
-        self.host = f"unix://{place}/d.sock"
-        self.process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        """Start it, and wait until it answers; skip where it cannot run."""
-        words = ["--iptables=false", "--ip6tables=false", "--bridge=none", "--storage-driver=vfs"]
-        where = ["--data-root", f"{self.place}/data", "--exec-root", f"{self.place}/exec"]
-        (self.place / "d.pid").unlink(missing_ok=True)
-        self.process = subprocess.Popen(
-            ["dockerd", "-H", self.host, *where, "-p", f"{self.place}/d.pid", *words],
-            stdout=subprocess.DEVNULL,
-            stderr=(self.place / "log").open("ab"),
-        )
-        until = time.monotonic() + PATIENCE_S
-        while self.docker("version", check=False).returncode != 0:
-            if self.process.poll() is not None or time.monotonic() > until:
-                self.stop()
-                last = (self.place / "log").read_text(errors="replace").strip().splitlines()
-                pytest.skip(f"no container engine can run here: {last[-1] if last else 'silent'}")
-            time.sleep(0.2)
-
-    def stop(self, number: int = signal.SIGTERM) -> None:
-        """End it; its containers may live on."""
-        if self.process is not None and self.process.poll() is None:
-            self.process.send_signal(number)
-            self.process.wait(30)
-
-    def docker(self, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-        """One command of its client."""
-        return subprocess.run(
-            ["docker", "-H", self.host, *words], capture_output=True, text=True, check=check
-        )
-
-    def containers(self) -> list[dict[str, Any]]:
-        """All that there are, in full."""
-        names = self.docker("ps", "-aq").stdout.split()
-        return json.loads(self.docker("inspect", *names).stdout) if names else []
-
-
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    for program in ("dockerd", "docker"):
-        if shutil.which(program) is None:
-            pytest.skip(f"no container engine can run here: {program} is not installed")
-    if os.getuid() != 0:
-        pytest.skip("no container engine can run here: a private one needs root")
-    made = Engine(tmp_path_factory.mktemp("e"))
-    made.start()
-    image = made.place / "image.tar"
-    with tarfile.open(image, "w") as tar:
-        for name in ("usr", "tmp"):
-            folder = tarfile.TarInfo(name)
-            folder.type, folder.mode = tarfile.DIRTYPE, 0o755
-            tar.addfile(folder)
-        for name in ("bin", "lib", "lib64"):
-            link = tarfile.TarInfo(name)
-            link.type, link.linkname = tarfile.SYMTYPE, f"usr/{name}"
-            tar.addfile(link)
-    made.docker("import", str(image), IMAGE)
-    yield made
-    for one in made.docker("ps", "-aq", check=False).stdout.split():
-        made.docker("rm", "-f", one, check=False)
-    made.stop()
-    # A daemon that was killed leaves mounts behind: its data, and the network of each container.
-    for left in (made.place / "data", *(made.place / "exec" / "netns").glob("*")):
-        while subprocess.run(["umount", left], capture_output=True).returncode == 0:
-            pass
-
-
-class Batch:
-    """A home with one planned task whose agent runs in a container."""
-
-    def __init__(self, place: Path, engine: Engine) -> None:
-        self.engine, self.desk, self.source = engine, place / "desk", place / "source"
-        self.desk.mkdir()
-        (self.desk / "agent").write_text(AGENT.format(desk=self.desk))
-        (self.desk / "agent").chmod(0o755)
-        for words in (["init", "-q", "-b", "main"], ["commit", "-q", "--allow-empty", "-m", "one"]):
-            who = ["-c", "user.name=u", "-c", "user.email=u@example.org"]
-            subprocess.run(["git", *who, *words], cwd=_made(self.source), check=True)
-        seen = f"-v /usr:/usr:ro -v {self.desk}:{self.desk}"
-        self.environment = {
-            **os.environ,
-            "LONGBOAT_BATCH_HOME": str(place / "home"),
-            "LONGBOAT_BATCH_AGENT": f"{self.desk}/agent",
-            "LONGBOAT_BATCH_CONTAINER_ENGINE": f"docker -H {engine.host}",
-            "LONGBOAT_BATCH_CONTAINER_IMAGE": IMAGE,
-            "LONGBOAT_BATCH_CONTAINER_MEMORY_MB": "64",
-            "LONGBOAT_BATCH_CONTAINER_PIDS": "50",
-            "LONGBOAT_BATCH_CONTAINER_OPTIONS": seen,
-        }
-        plan = place / "plan.json"
-        task = {"id": "a", "name": "Task a", "prompt": "Do it", "files": ["work/a.txt"]}
-        plan.write_text(json.dumps({"tasks": [task]}))
-        self.say("init", "--source", str(self.source), "--set", "main=main")
-        self.say("plan", str(plan))
-
-    def begin(self, *words: str) -> subprocess.Popen[str]:
-        """A command of longboat."""
-        program = Path(sys.executable).with_name("longboat")
-        return subprocess.Popen(
-            [str(program), "batch", "--json", *words],
-            env=self.environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-
-    def say(self, *words: str) -> dict[str, Any]:
-        """One that must succeed."""
-        command = self.begin(*words)
-        out, err = command.communicate(timeout=120)
-        assert command.returncode == 0, err
-        said: dict[str, Any] = json.loads(out)
-        return said
-
-    def hold(self) -> None:
-        """Agents wait from now on."""
-        (self.desk / "hold").touch()
-
-    def release(self) -> None:
-        """They may go on."""
-        (self.desk / "hold").unlink()
-
-    @property
-    def begun(self) -> int:
-        """How many agents have begun."""
-        record = self.desk / "record"
-        return len(record.read_text().split()) if record.exists() else 0
-
-    def run_until_begun(self) -> subprocess.Popen[str]:
-        """A run whose agent waits in its container."""
-        self.hold()
-        command = self.begin("run")
-        until = time.monotonic() + PATIENCE_S
-        while not self.begun:
-            assert command.poll() is None, command.communicate()
-            assert time.monotonic() < until, "no agent has begun"
-            time.sleep(0.05)
-        return command
-
-    @property
-    def merged(self) -> str:
-        """The files on the branch."""
-        words = ["git", "ls-tree", "-r", "--name-only", "main"]
-        return subprocess.run(words, cwd=self.source, capture_output=True, text=True).stdout
-
-
-def _made(place: Path) -> Path:
-    place.mkdir(exist_ok=True)
-    return place
+TARGET = ("--target", "longboat-batch")
+PLANTS = [name for name, plant in BATCH_PLANTS.items() if plant.scenario in CONTAINERS]
 
 
 @pytest.fixture
-def batch(tmp_path: Path, engine: Engine) -> Batch:
-    return Batch(tmp_path, engine)
+def box(tmp_path: Path) -> Iterator[Box]:
+    with create_box(tmp_path / "boxes" / "box", doubles=False) as made:
+        yield made
 
 
-def test_a_container_is_as_it_was_wanted(batch: Batch) -> None:
-    """Labels and discovery, network none, mounts and ownership, limits; gone when its task is done."""
-    command = batch.run_until_begun()
-    (shown,) = batch.engine.containers()
-    batch.release()
-    assert command.wait(120) == 0
-    labels, limits = shown["Config"]["Labels"], shown["HostConfig"]
-    assert labels["longboat.batch.task"] == "a"
-    assert labels["longboat.batch.run"] in shown["Name"]
-    assert limits["NetworkMode"] == "none"
-    assert (limits["Memory"], limits["PidsLimit"]) == (64 << 20, 50)
-    assert any("/workspaces/a-1:" in bind for bind in limits["Binds"])
-    assert shown["Config"]["User"] == f"{os.getuid()}:{os.getgid()}"
-    assert "work/a.txt" in batch.merged
-    assert batch.engine.containers() == []
+@pytest.fixture(scope="module")
+def any_engine(tmp_path_factory: pytest.TempPathFactory) -> None:
+    with create_box(tmp_path_factory.mktemp("b") / "boxes" / "box", doubles=False) as made:
+        why = trial(made)
+    if why is not None:
+        pytest.skip(f"no container engine can run here: {why}")
 
 
-def test_resume_waits_for_the_container_that_lives(batch: Batch) -> None:
-    command = batch.run_until_begun()
-    command.kill()
-    command.wait()
-    (before,) = batch.engine.containers()
-    assert before["State"]["Running"]
-    batch.release()
-    assert batch.say("resume")["status"] == "complete"
-    assert batch.begun == 1, "the agent was started again"
-    assert batch.engine.containers() == []
+def left_of(engine: Engine) -> list[str]:
+    """What an engine has left on the machine."""
+    groups = Path("/sys/fs/cgroup")
+    found = [str(one) for one in (*groups.glob(f"*{engine.group}"), *groups.glob(engine.group[1:]))]
+    mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
+    return found + [line for line in mounts if "/run/exec" in line or "/run/data" in line]
 
 
-@pytest.mark.parametrize("words", [("rm", "-f"), ("stop", "-t", "0")], ids=["removed", "stopped"])
-def test_a_container_that_is_taken_away_is_tried_again(
-    batch: Batch, words: tuple[str, ...]
-) -> None:
-    command = batch.run_until_begun()
-    (shown,) = batch.engine.containers()
-    batch.release()
-    batch.hold()
-    batch.engine.docker(*words, shown["Id"])
-    batch.release()
-    out, err = command.communicate(timeout=120)
-    assert json.loads(out)["status"] == "complete", err
-    assert batch.begun == 2
-    assert batch.engine.containers() == []
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_an_engine_dies_comes_back_and_leaves_nothing(box: Box, kind: Kind) -> None:
+    """Its containers outlive it; it ends with its walls, and so does every mount of it."""
+    missing = [name for name in kind.programs if shutil.which(name) is None]
+    if missing:
+        pytest.skip(f"not installed: {', '.join(missing)}")
+    try:
+        engine = Engine(box, kind=kind)
+    except EngineUnavailable as error:
+        pytest.skip(f"no {kind.name} can run here: {error}")
+    try:
+        words = ("run", "-d", "--name", "sleeper", "--network", "none", *engine.options, IMAGE)
+        assert engine.ask(*words, "sleep", "600").exit_code == 0
+        assert left_of(engine) != [], "this test sees the groups of a container that lives"
+        assert engine.kill()
+        away = box.run([*engine.client, "ps"], timeout_s=30)
+        assert away.exit_code != 0
+        engine.start()
+        shown = box.run([*engine.client, "ps", "--format", "{{.Names}}"], timeout_s=30)
+        assert shown.stdout.split() == ["sleeper"]
+        engine.kill()
+    finally:
+        engine.close()
+    assert left_of(engine) == []
 
 
-def test_an_orderly_stop_takes_the_container_along(batch: Batch) -> None:
-    command = batch.run_until_begun()
-    command.send_signal(signal.SIGTERM)
-    command.wait(60)
-    assert batch.engine.containers() == []
-    batch.release()
-    assert batch.say("resume")["status"] == "complete"
+def test_a_box_with_other_paths_gets_no_engine(tmp_path: Path) -> None:
+    with (
+        create_box(tmp_path / "boxes" / "box", technique="subreaper", doubles=False) as weak,
+        pytest.raises(EngineUnavailable, match="subreaper"),
+    ):
+        Engine(weak, kind=DOCKER)
 
 
-def test_an_engine_that_goes_away_and_returns(batch: Batch) -> None:
-    """The run pauses and says why; when the engine is back it goes on, and nothing is left."""
-    command = batch.run_until_begun()
-    batch.engine.stop(signal.SIGKILL)
-    _, err = command.communicate(timeout=180)
-    assert command.returncode != 0
-    assert "the container engine does not answer" in err
-    assert batch.merged == ""
-    batch.release()
-    batch.engine.start()
-    assert batch.say("resume")["status"] == "complete"
-    assert "work/a.txt" in batch.merged
-    assert batch.engine.containers() == []
+def test_without_an_engine_nothing_is_covered(tmp_path: Path) -> None:
+    """Never green: the matrix says what the machine lacks, and the gate fails."""
+    bare = tmp_path / "bin"
+    bare.mkdir()
+    for name in ("bwrap", "git", "sh"):
+        (bare / name).symlink_to(shutil.which(name) or name)
+    wrapper = (shutil.which("env") or "env", f"PATH={bare}")
+    ran = run_mutiny(tmp_path, "accept", "--layer", "container", "--json", wrapper=wrapper)
+    assert ran.code == 5, ran.stdout + ran.stderr
+    told = json.loads(ran.stdout)
+    assert {one["status"] for one in told["goals"]} == {"not covered"}
+    assert all("private container engine" in one["skipped"] for one in told["goals"])
+    text = (tmp_path / "chaos_runs" / "latest" / "matrix.md").read_text(encoding="utf-8")
+    assert "not covered (this machine lacks private container engine" in text
+
+
+@pytest.mark.usefixtures("any_engine")
+def test_a_container_that_is_stopped_is_not_merged_half_done(tmp_path: Path) -> None:
+    ran = run_mutiny(tmp_path, "accept", "--goal", "G2.19", "--json")
+    assert ran.code == 0, ran.stdout + ran.stderr
+    assert [one["status"] for one in json.loads(ran.stdout)["goals"]] == ["green"]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.usefixtures("any_engine")
+def test_the_parity_suite_is_green(tmp_path: Path) -> None:
+    ran = run_mutiny(tmp_path, "accept", "--layer", "container", "--json", limit_s=600)
+    assert ran.code == 0, ran.stdout + ran.stderr
+    assert {one["status"] for one in json.loads(ran.stdout)["goals"]} == {"green"}
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("any_engine")
+@pytest.mark.parametrize("name", CONTAINERS)
+def test_healthy_longboat_gives_no_alarm(tmp_path: Path, name: str) -> None:
+    ran = run_mutiny(tmp_path, "run", *TARGET, "--scenario", name, "--no-minimise")
+    assert ran.code == 0, ran.stdout + ran.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("any_engine")
+@pytest.mark.parametrize("name", PLANTS)
+def test_a_plant_is_found_by_its_rule(tmp_path: Path, name: str) -> None:
+    plant = BATCH_PLANTS[name]
+    ran = run_mutiny(
+        tmp_path,
+        *("run", *TARGET, "--plant", name, "--scenario", plant.scenario, "--no-minimise"),
+    )
+    assert ran.code in (1, 4), ran.stdout + ran.stderr
+    assert f"Rule: {plant.rule}" in ran.stdout

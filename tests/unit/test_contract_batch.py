@@ -11,23 +11,24 @@ from typing import Any
 
 import pytest
 
-from mutiny.contracts.batch import fixtures
+from mutiny.contracts.batch import container_rules, fixtures, invariants
 from mutiny.contracts.batch import operations as op
 from mutiny.contracts.batch.about import ABOUT
 from mutiny.contracts.batch.contract import BatchContract
 from mutiny.contracts.batch.forecast import forecast
-from mutiny.contracts.batch.invariants import RULES as STATE_RULES
 from mutiny.contracts.batch.invariants import within_budget
 from mutiny.contracts.batch.model import BatchModel
 from mutiny.contracts.batch.observation import (
     Asked,
     Attempt,
     BatchSeen,
+    ContainerSeen,
     GitSeen,
     Head,
     RunSeen,
     TaskSeen,
 )
+from mutiny.contracts.batch.profile import BatchProfile
 from mutiny.contracts.batch.rules import RULES
 from mutiny.contracts.batch.scenarios import SCENARIOS
 from mutiny.contracts.batch.tasks import in_circle, read_task, read_tasks
@@ -41,6 +42,7 @@ from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
 
 CONTRACT = BatchContract()
+STATE_RULES = (*container_rules.RULES, *invariants.RULES)
 
 
 def begun(*tasks: str, knobs: Mapping[str, str] = {}, gates: Mapping[str, str] = {}) -> BatchModel:
@@ -245,6 +247,7 @@ def run_with(status: str, task: TaskSeen, reason: str = "why") -> dict[str, RunS
     return {"r1": RunSeen("r1", status, reason, {"a": task})}
 
 
+BOX = ContainerSeen("c", "r1", "a", True, "none")
 CASES = [
     ("within_budget", seen(), {"knobs": {"budget": "block", "task_tokens": "49"}}),
     ("within_budget", seen(), {"knobs": {"budget": "block", "run_tokens": "49"}}),
@@ -275,6 +278,16 @@ CASES = [
     ("stays_inside", seen(outside=("{home}/up",)), {}),
     ("checkout_follows", seen(dirty=("work/a.txt",)), {}),
     ("edit_kept", seen(edit_kept=False), {"edited": True}),
+    ("ended_work_only", seen(attempts=(Attempt("a", 1, frozenset()),)), {}),
+    ("containers_end", seen(containers=(BOX,)), {}),
+    ("others_containers_stay", seen(neighbour=False), {}),
+    ("container_labelled", seen(contained={"c": replace(BOX, task="")}), {}),
+    ("container_labelled", seen(contained={"c": replace(BOX, run="r7")}), {}),
+    ("container_walled", seen(contained={"c": replace(BOX, network="host")}), {}),
+    ("container_walled", seen(contained={"c": BOX}), {"knobs": {"memory_mb": "64"}}),
+    ("container_walled", seen(contained={"c": BOX}), {"knobs": {"pids": "50"}}),
+    ("container_mounts", seen(contained={"c": replace(BOX, writes=("source",))}), {}),
+    ("container_mounts", seen(contained={"c": replace(BOX, stranger="0:0")}), {}),
 ]
 
 
@@ -310,6 +323,77 @@ def test_clean_deletes_what_it_names() -> None:
     assert "clean_as_named" in broken(gone, op.Clean(), seen(), run=None)
     assert "clean_as_named" in broken(seen(runs={}), op.Clean(force=False), seen(), run=None)
     assert broken(seen(runs={}), op.Clean(), seen(), run=None) == set()
+
+
+# --- containers ----------------------------------------------------------------------------------------
+
+AT_WORK = Attempt("a", 1, frozenset())
+DONE_IN_IT = replace(AT_WORK, ended=True, code=0)
+
+
+def resumed(first: Attempt, *more: Attempt, was: BatchSeen | None = None) -> set[str]:
+    """What is broken when a run with a container was resumed, and these attempts are known then."""
+    before = was or replace(BEFORE, attempts=(AT_WORK,), containers=(BOX,), contained={"c": BOX})
+    after = seen(attempts=(first, *more), containers=(), contained={"c": BOX})
+    return broken(after, op.Resume(), before)
+
+
+def test_resume_waits_for_the_container_that_is_there() -> None:
+    again = Attempt("a", 2, frozenset(), True, 0)
+    assert resumed(DONE_IN_IT) == set()
+    assert resumed(AT_WORK, again) == {"reattached"}
+    assert resumed(DONE_IN_IT, again) == {"reattached"}
+
+
+def test_who_tries_again_for_a_reason_is_not_accused() -> None:
+    again = Attempt("a", 2, frozenset(), True, 0)
+    assert resumed(replace(AT_WORK, ended=True, code=1), again) == set()
+    assert resumed(replace(DONE_IN_IT, gated=True), again) == set()
+    nobody = replace(BEFORE, attempts=(AT_WORK,), containers=())
+    assert resumed(AT_WORK, again, was=nobody) == set()
+    silent = replace(nobody, containers=None)
+    assert resumed(AT_WORK, again, was=silent) == set()
+
+
+def test_a_container_may_outlive_who_was_killed_and_who_lost_the_engine() -> None:
+    left = seen(containers=(BOX,), contained={"c": BOX}, runs=run_with("paused", TaskSeen("x")))
+    for then in (KillOrchestrator(), op.EngineOutage()):
+        assert "containers_end" not in broken(left, At("worker", op.Run(), then))
+    stopped = At("worker", op.Run(), InterruptOrchestrator("SIGTERM"))
+    assert "containers_end" in broken(left, stopped)
+
+
+def test_clean_takes_the_containers_of_its_run_along() -> None:
+    gone = seen(runs={}, containers=(BOX,), contained={"c": BOX})
+    was = seen(containers=(BOX,), contained={"c": BOX})
+    assert broken(gone, op.Clean(), was, run=None) == {"containers_end"}
+    others = replace(
+        gone, containers=(replace(BOX, run="r2"),), runs={"r2": RunSeen("r2", "paused", "x")}
+    )
+    assert "containers_end" not in broken(others, op.Clean(), was, run=None)
+
+
+def test_an_engine_that_is_away_is_a_reason_to_stop_and_one_that_answers_is_none() -> None:
+    contract = BatchContract(words=Words(rejections={"engine": ("does not answer",)}))
+    refused = OperationResult(1, stderr="the container engine does not answer")
+    paused = replace(BEFORE, runs=run_with("paused", TaskSeen("running", 0)))
+    model = begun("a", knobs={"workers": "container"})
+    stopped = model.broken_off({"a": frozenset({"complete"})}, frozenset({"complete"}))
+
+    def judged(operation: Operation, *, out: bool) -> Verdict:
+        beliefs = replace(contract.initial(), alternatives=(replace(stopped, engine_out=out),))
+        return contract.judge(beliefs, operation, refused, paused, paused, 1.0).verdict
+
+    for command in (op.Resume(), op.Clean()):
+        assert judged(command, out=True) is Verdict.EXPECTED
+        assert judged(command, out=False) is Verdict.BUG
+
+
+def test_faults_of_containers_are_only_for_targets_that_have_them() -> None:
+    steps = SCENARIOS["engine_outage"]
+    local = BatchContract(profile=BatchProfile(settable=("budget",)))
+    assert local.fit(steps).nothing_left
+    assert not BatchContract(profile=BatchProfile(settable=("workers",))).fit(steps).changes
 
 
 # --- a run that is ended at a moment ------------------------------------------------------------------

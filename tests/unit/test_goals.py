@@ -125,6 +125,24 @@ def test_all_gates_pass_when_all_is_well() -> None:
     assert failed(accept.gates(rows(), 1, {})) == set()
 
 
+def test_what_this_machine_cannot_try_is_not_covered_and_never_green() -> None:
+    every = rows()
+    lacking = {row.goal.id: "an engine" for row in every if "container" in row.goal.layers}
+    assert len(lacking) >= 7
+    tried = [row for row in every if row.goal.id not in lacking]
+    found = accept.with_skipped([row.goal for row in every], tried, lacking)
+    skipped = [row for row in found if row.skipped]
+    assert [row.goal for row in found] == [row.goal for row in every]
+    assert {row.status for row in skipped} == {"not covered"}
+    assert "not covered (this machine lacks an engine)" in matrix.markdown(found, [], {})
+    assert failed(accept.gates(found, 1)) == set()
+    alone = accept.gates(skipped, 1, selected=True)
+    assert failed(alone) == {"chosen goals"}
+    assert "this machine lacks an engine" in alone[0].text
+    safety = [replace(row, runs=(), skipped="it cannot") for row in every if row.goal.tier == 0]
+    assert "no-merge safety" in failed(accept.gates(safety, 1))
+
+
 @pytest.mark.parametrize(
     ("goal", "tried", "gates"),
     [

@@ -180,7 +180,7 @@ def clean(home: Home, config: Config, run_id: str, *, force: bool) -> Answer:
             raise Rejection(
                 f"A process of run {run_id} is still at work (pid {one.pid}); resume or stop it first"
             )
-        containers.stop(Site(home, config, git, state))
+        containers.clear(Site(home, config, git, state))
         for name in home.run_ids() if planted("clean-takes-all") else [run_id]:
             home.doom(name)
             _forget(home, git, name)

@@ -12,6 +12,7 @@ import shlex
 from longboat.batch.site import Site
 from longboat.batch.values import Task
 from longboat.errors import LongboatError
+from longboat.planting import planted
 from longboat.workers.proc import Result
 
 LABEL = "longboat.batch"
@@ -36,9 +37,12 @@ def run(site: Site, task: Task, argv: list[str], place: str) -> Result:
     if not said.ok:
         _check(site)
         return Result(tuple(argv), _GONE, "", "the container was taken away")
-    _engine(site, ("rm", "-f", name))
+    if not planted("container-left"):
+        _engine(site, ("rm", "-f", name))
     if waited.timed_out:
         return said._replace(timed_out=True)
+    if planted("stopped-container-passes"):
+        return said._replace(code=0)
     code = waited.out.strip()
     return said._replace(code=int(code) if code.isdigit() else _GONE)
 
@@ -46,15 +50,20 @@ def run(site: Site, task: Task, argv: list[str], place: str) -> Result:
 def _creation(site: Site, task: Task, name: str, place: str) -> list[str]:
     """It sees its workspace and what the options add; it belongs to whoever started the run."""
     config = site.config
-    words = ["create", "--name", name, "--network", config.container_network]
+    network = "host" if planted("container-on-host-network") else config.container_network
+    words = ["create", "--name", name, "--network", network]
     labels = {"run": site.state.id, "task": task.id, "generation": str(task.generation)}
+    if planted("container-without-task"):
+        del labels["task"]
     for key, value in labels.items():
         words += ["--label", f"{LABEL}.{key}={value}"]
-    if config.container_memory_mb:
+    if config.container_memory_mb and not planted("container-without-limit"):
         words += ["--memory", f"{config.container_memory_mb}m"]
     if config.container_pids:
         words += ["--pids-limit", str(config.container_pids)]
     words += ["--user", f"{os.getuid()}:{os.getgid()}", "-e", f"TASK_ID={task.id}"]
+    if planted("container-sees-source"):
+        words += ["-v", f"{site.git.source}:{site.git.source}"]
     words += ["-v", f"{place}:{place}", "-w", place, *shlex.split(config.container_options)]
     return [*words, config.container_image]
 
@@ -64,12 +73,19 @@ def waiting(site: Site) -> list[Task]:
     if not site.config.container_engine:
         return []
     tasks = [task for task in site.state.tasks.values() if task.status == "running"]
-    mine = {_name(site, task): task for task in tasks}
+    mine = {} if planted("resume-drops-container") else {_name(site, one): one for one in tasks}
     known = _known(site)
     for name in known:
         if name not in mine:
             _asked(site, "rm", "-f", name)
     return [task for name, task in mine.items() if name in known]
+
+
+def clear(site: Site) -> None:
+    """Take all containers of the run away, or say that the engine does not answer."""
+    if site.config.container_engine and not planted("clean-leaves-container"):
+        for name in _known(site):
+            _asked(site, "rm", "-f", name)
 
 
 def stop(site: Site) -> None:
@@ -93,6 +109,8 @@ def _known(site: Site, task: str = "") -> list[str]:
 
 def _listing(site: Site, task: str = "") -> list[str]:
     wanted = ["--filter", f"label={LABEL}.run={site.state.id}"]
+    if planted("all-containers-are-mine"):
+        wanted = []
     if task:
         wanted += ["--filter", f"label={LABEL}.task={task}"]
     return ["ps", "-a", *wanted, "--format", "{{.Names}}"]

@@ -42,6 +42,10 @@ def drive(site: Site) -> None:
         containers.stop(site)
         _pause(site, str(stop))
         raise
+    except containers.EngineSilent as error:
+        site.reap()
+        _pause(site, str(error), kept=not planted("outage-forgets-container"))
+        raise
     except (LongboatError, OSError) as error:
         site.reap()
         containers.stop(site)
@@ -300,9 +304,13 @@ def _clear(site: Site) -> None:
         remove_tree(site.home.run(site.state.id, "workspaces"))
 
 
-def _pause(site: Site, reason: str) -> None:
-    """An orderly stop: it costs nothing, and `resume` goes on from here."""
-    tasks = [task for task in site.state.tasks.values() if task.status == "running"]
+def _pause(site: Site, reason: str, *, kept: bool = False) -> None:
+    """An orderly stop: it costs nothing, and `resume` goes on from here.
+
+    `kept`: what is under way may be at work in a container that nobody can ask for now.
+    """
+    under_way = [task for task in site.state.tasks.values() if task.status == "running"]
+    tasks = [] if kept else under_way
     cost = 1 if planted("stop-costs-attempt") else 0
     back = [task._replace(status="pending", attempts=task.attempts + cost) for task in tasks]
     try:

@@ -107,7 +107,7 @@ class Site:
         """Ask a program that serves us; whoever is asked to stop asks nothing more but for the `last`."""
         if not last:
             self.check()
-        environment = {**free_environment(), MARK: self.state.id}
+        environment = {**free_environment(), MARK: mark_of(self.home, self.state.id)}
         result = run_program(argv, timeout_s=timeout_s, environment=environment)
         if not last:
             self.check()

@@ -88,6 +88,9 @@ def command(chosen: Chosen, junit: Path | None, as_json: bool, **wished: Any) ->
         own = {**done.found, "directory": str(done.directory)}
         tell("accept", code, own, target=bench.target.name, plant=chosen.plant, seed=wish.seed)
         return code
+    for row in done.rows:
+        if row.skipped:
+            echo(f"{row.goal.id:<8} {row.status}: {row.skipped}")
     for gate in done.gates:
         echo(f"{'passed' if gate.passed else 'FAILED'}  {gate.name}: {gate.text}")
     echo(f"matrix: {done.directory}/matrix.md, matrix.html, gates.json")

@@ -14,7 +14,7 @@ from pathlib import Path
 from mutiny.box.box import Box
 from mutiny.box.startup import create_box
 from mutiny.doubles.model_api.script import FAULTS as MODEL_API_FAULTS
-from mutiny.faults import clients, clock, content, disk, network, process, resources
+from mutiny.faults import clients, clock, containers, content, disk, network, process, resources
 from mutiny.faults.base import Availability, Fault
 from mutiny.syscalls.supervisor import why_not as why_no_engine
 
@@ -24,6 +24,7 @@ _WORDS_OF_THE_BOX = frozenset({"cgroup", "nftables", "tc", "tmpfs", "mount", "mo
 _HERE = network.Party("api", "127.0.0.1", 8080)
 
 _IN_A_BOX: dict[str, Callable[[Box], Fault]] = {
+    "containers: private engine": containers.PrivateEngine,
     "disk: full, bytes": lambda box: disk.FillDisk(disk.SmallDisk(box, _home(box))),
     "disk: full, inodes": lambda box: disk.FillDisk(disk.SmallDisk(box, _home(box)), "inodes"),
     "disk: read-only": lambda box: disk.ReadOnly(box, _home(box)),

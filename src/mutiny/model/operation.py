@@ -53,6 +53,11 @@ class Operation:
         return self.kind is Kind.COMMAND
 
     @property
+    def needs(self) -> tuple[str, ...]:
+        """What of the catalogue of faults the machine must be able to do for it."""
+        return ()
+
+    @property
     def ends_world(self) -> bool:
         """Does every process of the box die in it, so that the target has to come back from its files?"""
         return False

@@ -25,6 +25,7 @@ from mutiny.modes.experiment import instrumented
 from mutiny.modes.series import progress_of
 from mutiny.report import matrix
 from mutiny.report.junit import Case, read_on
+from mutiny.targets.kit.requirements import left_out
 
 WITHIN_S = 3.0
 TIER_1_SHARE = 0.8
@@ -138,7 +139,10 @@ def programme(
     progress = progress_of(
         bench, directory.path, "acceptance", f"{len(picked)} goals", "runs", wish.seed
     )
-    runs = sum(wish.flake_runs if goal.tier == 0 else 1 for goal in picked)
+    options = bench.target.options
+    lacking = left_out({goal.id: goal.steps for goal in picked}, options.technique)
+    able = [goal for goal in picked if goal.id not in lacking]
+    runs = sum(wish.flake_runs if goal.tier == 0 else 1 for goal in able)
     counts: Counter[str] = Counter()
     progress.tell(0, runs)
 
@@ -147,8 +151,9 @@ def programme(
         progress.tell(counts.total(), runs, goal.id, counts)
         watch(goal, one)
 
-    tried = try_goals(inner, picked, wish.seed, jobs=jobs, flake_runs=wish.flake_runs, watch=seen)
-    rows = with_quarantine(tried, [entry for entry in entries if entry not in over])
+    tried = try_goals(inner, able, wish.seed, jobs=jobs, flake_runs=wish.flake_runs, watch=seen)
+    every = with_skipped(picked, tried, lacking)
+    rows = with_quarantine(every, [entry for entry in entries if entry not in over])
     late = None
     if before is not None:
         rows, late = _remeasured(inner, rows, before, wish)
@@ -269,6 +274,17 @@ def _message(outcome: Outcome) -> str:
     return step.violations[0].message if step.violations else outcome.reason
 
 
+def with_skipped(
+    goals: Sequence[Goal], rows: Sequence[Row], lacking: Mapping[str, str]
+) -> list[Row]:
+    """All goals in their order; those that this machine cannot try say what it lacks."""
+    known = {row.goal.id: row for row in rows}
+    return [
+        known.get(goal.id) or Row(goal, (), skipped=f"this machine lacks {lacking[goal.id]}")
+        for goal in goals
+    ]
+
+
 def with_quarantine(rows: Sequence[Row], entries: Sequence[Quarantine]) -> list[Row]:
     """Rows whose failures are excused for now say so."""
     reasons = {one.goal: one for one in entries}
@@ -315,7 +331,7 @@ def gates(
     selected: bool = False,
 ) -> list[Gate]:
     """Every gate with what stands in its way; `selected`: only those that the chosen goals are about."""
-    counted = [row for row in rows if not row.quarantined]
+    counted = [row for row in rows if not row.quarantined and not (row.skipped and row.goal.tier)]
     safety = [row for row in counted if row.goal.tier == 0]
     core = [row for row in counted if row.goal.tier == 1]
     found = [
@@ -333,6 +349,8 @@ def gates(
     others = [row for row in counted if row.goal.tier == 2]
     if selected and others and not found:
         found.append(_all_green("chosen goals", others))
+    if rows and all(row.skipped for row in rows):
+        found.append(Gate("chosen goals", False, f"none could be tried: {rows[0].skipped}"))
     if slower is not None:
         late = [f"{name} ({ratio:.2f} times)" for name, ratio in slower.items()]
         text = (

@@ -20,12 +20,13 @@ def cells(row: Row) -> tuple[str, ...]:
     goal = row.goal
     asked = max((one.evaluated for one in row.runs), default=0)
     risk = f"{row.failures} of {len(row.runs)} failed, below {row.flake_bound:.1%}"
-    status = f"{row.status} (quarantined: {row.quarantined})" if row.quarantined else row.status
+    why = row.skipped or (row.quarantined and f"quarantined: {row.quarantined}")
+    status = f"{row.status} ({why})" if why else row.status
     return (
         goal.id,
         str(goal.tier),
         goal.statement,
-        row.skipped or status,
+        status,
         f"{asked} of {len(goal.assertions)}",
         risk,
         goal.job,
@@ -90,6 +91,7 @@ def as_json(rows: Sequence[Row], gates: Sequence[Gate]) -> dict[str, Any]:
                 "flake_bound": round(row.flake_bound, 4),
                 "rules": sorted({one.rule for one in row.runs if one.rule}),
                 "quarantined": row.quarantined,
+                "skipped": row.skipped,
                 "seconds": round(min((one.seconds for one in row.runs), default=0.0), 3),
             }
             for row in rows

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from mutiny.contracts.batch import generate, invariants, operations, outcomes
+from mutiny.contracts.batch import container_rules, generate, invariants, operations, outcomes
 from mutiny.contracts.batch.judge import BatchJudge
 from mutiny.contracts.batch.model import BatchModel
 from mutiny.contracts.batch.observation import BatchSeen
@@ -73,7 +73,7 @@ class BatchContract(ContractBase[BatchModel, BatchSeen]):
 
     def state_rules(self, check: Check[BatchModel, BatchSeen]) -> Iterator[StateRule]:
         """All of them, in the order in which they tell most."""
-        for rule in invariants.RULES:
+        for rule in (*container_rules.RULES, *invariants.RULES):
             certain = rule not in invariants.OF_BELIEFS
             yield StateRule(
                 rule.__name__,

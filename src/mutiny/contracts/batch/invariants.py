@@ -365,13 +365,14 @@ def nothing_left(check: BatchCheck) -> Iterator[Violation]:
 
 def processes_end(check: BatchCheck) -> Iterator[Violation]:
     """What a command has started ends with it."""
-    if not check.seen.processes or not (ended_by_itself(check) or _was_stopped(check)):
+    if not check.seen.processes or not (ended_by_itself(check) or was_stopped(check)):
         return
     text = f"{check.operation.short()} has ended, but {check.seen.processes[0]} still runs."
     yield found("processes_end", text)
 
 
-def _was_stopped(check: BatchCheck) -> bool:
+def was_stopped(check: BatchCheck) -> bool:
+    """Was a run asked to stop, and nothing worse?"""
     return check.gave(InterruptOrchestrator) and not check.gave(KillOrchestrator)
 
 

@@ -13,14 +13,14 @@ from mutiny.kit.answer import Answer
 from mutiny.kit.beliefs import distinct
 from mutiny.kit.judging import Judge, Judged, Moment
 from mutiny.kit.moments import EndsCommand
-from mutiny.kit.operations import KillDuring, LibraryFault, SweepPoint
+from mutiny.kit.operations import KillDuring, LibraryFault, Settle, SweepPoint
 from mutiny.kit.outcome import Outcome
 from mutiny.kit.questions import Heard, after_step
 from mutiny.model.operation import Operation, walk
 from mutiny.model.result import OperationResult
 from mutiny.model.violation import Violation
 
-BREAKS = (EndsCommand, SweepPoint, KillDuring, LibraryFault)
+BREAKS = (EndsCommand, SweepPoint, KillDuring, LibraryFault, op.EngineOutage)
 """What may keep a command from hearing its agents."""
 
 
@@ -63,7 +63,7 @@ class BatchJudge(Judge[BatchModel, BatchSeen]):
 
     def excuses(self, fault: Operation) -> frozenset[str] | None:
         """Somebody else's commit, or a dead agent, is no reason to fail."""
-        if isinstance(fault, op.MoveMain | op.KillWorker):
+        if isinstance(fault, op.MoveMain | op.KillWorker | op.StopContainer | op.RemoveContainer):
             return frozenset()
         return super().excuses(fault)
 
@@ -77,7 +77,11 @@ class BatchJudge(Judge[BatchModel, BatchSeen]):
             return (replace(model, gates={**model.gates, operation.gate: operation.verdict}),)
         if isinstance(operation, op.EditSource):
             return (replace(model, edited=not operation.undo),)
-        if isinstance(operation, op.KillWorker):
+        if isinstance(operation, op.EngineOutage):
+            return (replace(model.fault(str(operation)), engine_out=not operation.back),)
+        if isinstance(operation, Settle):  # no fault is on while it waits
+            return (replace(after_step(model, operation), engine_out=False),)
+        if isinstance(operation, op.KillWorker | op.StopContainer | op.RemoveContainer):
             return (replace(model.fault(str(operation)), lost=model.lost | {operation.task}),)
         if isinstance(operation, op.TruncateState):
             return (replace(model.fault(str(operation)), doubted=not operation.back),)

@@ -34,6 +34,14 @@ class Knobs:
     failure_policy: str = "continue"
     cleanup: str = "on_success"
     gate_timeout_s: float = 20.0
+    workers: str = "local"
+    """Agents are processes of the box, or each has a container of its own."""
+    network: str = "none"
+    """That of a container."""
+    memory_mb: int = 0
+    """What a container may use; 0: no limit."""
+    pids: int = 0
+    """How many processes a container may have; 0: no limit."""
 
     def set(self, name: str, value: str) -> Knobs:
         """The same with another value; it has been checked."""
@@ -55,6 +63,8 @@ _WORDS = {
     "rescope": _SWITCH,
     "failure_policy": ("continue", "stop"),
     "cleanup": ("on_success", "never"),
+    "workers": ("local", "container"),
+    "network": ("none", "host"),
 }
 NAMES = tuple(item.name for item in fields(Knobs))
 

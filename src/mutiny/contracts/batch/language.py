@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from mutiny.contracts.batch.observation import BatchSeen
+from mutiny.contracts.batch.observation import BatchSeen, ContainerSeen
 from mutiny.contracts.batch.operations import Init, Plan, Run, Status
 from mutiny.kit.language import Language
 from mutiny.kit.operations import Settle
@@ -105,10 +105,63 @@ def _log_whole(record: Record, values: Mapping[str, Value]) -> Finding:
     return told(not seen.bad_events, "; ".join(seen.bad_events) or f"{seen.events} lines")
 
 
+def _no_container(record: Record, values: Mapping[str, Value]) -> Finding:
+    left = _seen(record).containers
+    if left is None:
+        return unknown("no container engine answers")
+    return told(not left, f"there is {left[0].name}" if left else "there is none")
+
+
+def _neighbour(record: Record, values: Mapping[str, Value]) -> Finding:
+    if _seen(record).containers is None:
+        return unknown("no container engine answers")
+    return told(_seen(record).neighbour, "as the engine tells")
+
+
+def _of_container(says: Callable[[ContainerSeen, Mapping[str, Value]], tuple[bool, str]]) -> Check:
+    """A sentence about all containers that a task ever had."""
+
+    def check(record: Record, values: Mapping[str, Value]) -> Finding:
+        known = _seen(record).contained.values()
+        mine = [one for one in known if one.task == values["task"]]
+        if not mine:
+            return unknown(f"no container of {values['task']} was seen")
+        heard = [says(one, values) for one in mine]
+        wrong = [text for right, text in heard if not right]
+        return told(not wrong, wrong[0] if wrong else heard[0][1])
+
+    return check
+
+
+def _labelled(one: ContainerSeen, values: Mapping[str, Value]) -> tuple[bool, str]:
+    return bool(one.run), f"it is one of task {one.task} and run {one.run!r}"
+
+
+def _network(one: ContainerSeen, values: Mapping[str, Value]) -> tuple[bool, str]:
+    return one.network == values["network"], f"its network is {one.network}"
+
+
+def _memory(one: ContainerSeen, values: Mapping[str, Value]) -> tuple[bool, str]:
+    return one.memory == int(values["number"]) << 20, f"it has {one.memory >> 20} MB"
+
+
+def _processes(one: ContainerSeen, values: Mapping[str, Value]) -> tuple[bool, str]:
+    return one.pids == values["number"], f"it may have {one.pids} processes"
+
+
+def _mounts(one: ContainerSeen, values: Mapping[str, Value]) -> tuple[bool, str]:
+    return not one.writes, f"it may change {one.writes[0]}" if one.writes else "nothing else"
+
+
+def _user(one: ContainerSeen, values: Mapping[str, Value]) -> tuple[bool, str]:
+    return not one.stranger, f"it works as {one.stranger or 'the one who started the run'}"
+
+
 def _now(text: str, check: Check, meaning: str) -> Sentence:
     return Sentence(text, check, meaning, momentary=True)
 
 
+_INSPECTED = "Of each that was seen, as the engine tells."
 LANGUAGE = Language(
     "batch",
     (
@@ -123,6 +176,19 @@ LANGUAGE = Language(
         _now("[The] branch has not moved", _not_moved, "By the target."),
         _now("Nothing is left running", _nothing_runs, "In the box."),
         _now("Nothing is left behind", _nothing_left, "Workspaces, references, half merges."),
+        _now("No container is left", _no_container, "As the engine tells."),
+        _now("Somebody else's container is still there", _neighbour, "As the engine tells."),
+        *(
+            _now(f"[The] container of {{task:word}} {text}", _of_container(says), _INSPECTED)
+            for text, says in (
+                ("is labelled", _labelled),
+                ("has network {network:word}", _network),
+                ("has {number:number} MB of memory", _memory),
+                ("may have {number:number} processes", _processes),
+                ("changes its workspace alone", _mounts),
+                ("works as its user", _user),
+            )
+        ),
         _now("No secret is written down", _no_secret, "In any file of the home."),
         _now("[The] log is well-formed", _log_whole, "Every line, with its fields."),
     ),

@@ -85,8 +85,15 @@ class BatchModel(ModelBase):
     """Attempts that may have told nobody what they used: the command was broken off."""
     run_resumes: bool = False
     """`run` goes on with a run that there is."""
+    engine_out: bool = False
+    """The container engine is away."""
     lost: frozenset[str] = frozenset()
     """Tasks whose agent was killed, so that an attempt more has failed."""
+
+    @property
+    def contained(self) -> bool:
+        """Do agents work in containers?"""
+        return self.knobs.workers == "container"
 
     def gate(self, name: str) -> str:
         """What a gate says."""

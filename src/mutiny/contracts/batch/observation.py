@@ -92,6 +92,24 @@ class GitSeen:
     """References, remotes, worktrees and half merges that are not the user's."""
 
 
+@dataclass(frozen=True)
+class ContainerSeen:
+    """A container of the target, as the engine tells it."""
+
+    name: str
+    run: str = ""
+    task: str = ""
+    """What its labels say."""
+    running: bool = False
+    network: str = ""
+    memory: int = 0
+    pids: int = 0
+    stranger: str = ""
+    """As whom it works, where that is not the one who started the run."""
+    writes: tuple[str, ...] = ()
+    """Directories of the box that it may change, beside its workspace and the desk of the doubles."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class BatchSeen(SeenBase):
     """Everything that one look tells."""
@@ -115,6 +133,12 @@ class BatchSeen(SeenBase):
     """What runs in the box and was not asked for."""
     workspaces: tuple[str, ...] = ()
     """Directories in which tasks were worked on, or batches put together."""
+    containers: tuple[ContainerSeen, ...] | None = None
+    """Those that there are now; None: there is no engine, or it does not answer."""
+    contained: Mapping[str, ContainerSeen] = field(default_factory=dict)
+    """All that were ever seen."""
+    neighbour: bool = True
+    """A container that is none of the target's is still there, as far as the engine tells."""
     told: tuple[str, ...] = ()
     """Files in which the secret stands."""
     outside: tuple[str, ...] = ()
@@ -164,6 +188,7 @@ class BatchSeen(SeenBase):
             "asked": len(self.asked),
             "bad_events": list(self.bad_events),
             "processes": list(self.processes),
+            "containers": None if self.containers is None else [c.name for c in self.containers],
             "workspaces": list(self.workspaces[:MOST_SHOWN]),
             "told": list(self.told),
             "outside": list(self.outside),

@@ -19,6 +19,9 @@ VERDICTS = ("pass", "fail", "crash", "garbage", "hang", "blind", "apart", "leave
 the canary; passes each task but not two of them together; leaves a process running.
 """
 
+ENGINE = "containers: private engine"
+"""What the catalogue of faults calls an engine of our own."""
+
 # --- commands -------------------------------------------------------------------------------------------
 
 
@@ -107,6 +110,11 @@ class Configure(Operation):
     def __post_init__(self) -> None:
         check_knob(self.name, self.value)
 
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Containers need an engine."""
+        return (ENGINE,) if (self.name, self.value) == ("workers", "container") else ()
+
 
 @dataclass(frozen=True)
 class GateSays(Operation):
@@ -157,6 +165,32 @@ class KillWorker(Operation):
 
 
 @dataclass(frozen=True)
+class StopContainer(Operation):
+    """Somebody stops the container of a task: its agent ends before its work has."""
+
+    task: str
+    kind: ClassVar[Kind] = Kind.FAULT
+    positional: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class RemoveContainer(Operation):
+    """Somebody takes the container of a task away, with its agent in it."""
+
+    task: str
+    kind: ClassVar[Kind] = Kind.FAULT
+    positional: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class EngineOutage(Operation):
+    """The container engine dies, and its containers live on; `back`: and it answers again."""
+
+    back: bool = False
+    kind: ClassVar[Kind] = Kind.FAULT
+
+
+@dataclass(frozen=True)
 class MoveMain(Operation):
     """Somebody else commits to the branch that work lands on."""
 
@@ -173,10 +207,13 @@ class TruncateState(Operation):
 
 
 __all__ = ["At"]
+OF_CONTAINERS = (StopContainer, RemoveContainer, EngineOutage)
+"""What can only happen to agents in containers."""
 LONG = (Run, Resume)
 """Commands that have moments."""
 OPERATIONS = registry(
     *(Init, Plan, Run, Resume, Status, LogsQuery, LogsTimeline, Clean, SetTaskStatus),
     *(Configure, GateSays, UseFixture, EditSource, KillWorker, MoveMain, TruncateState),
+    *OF_CONTAINERS,
     *MOMENT_OPERATIONS,
 )

@@ -157,6 +157,10 @@ def _driven(model: BatchModel, moment: Moment[BatchSeen]) -> list[BatchOutcome]:
     assert run is not None
     end = forecast(model, moment.before)
     merges = any("complete" in may and not run.sure(name, *DONE) for name, may in end.tasks.items())
+    if model.engine_out and model.contained:
+        stopped = model.broken_off(end.tasks, end.run)
+        told = "the container engine is away"
+        return [no(stopped, told, "engine", "paused", "failed"), *_ends(model, end)]
     if model.edited and merges:
         stopped = model.broken_off(end.tasks, end.run)
         told = "the user is in the middle of something in the checkout"
@@ -226,4 +230,6 @@ def _clean(model: BatchModel, operation: op.Clean) -> tuple[BatchOutcome, ...]:
     found = [ok(gone, "it is thrown away")]
     if model.faults:
         found.append(no(model, "somebody may still work on it", "at_work"))
+    if model.engine_out and model.contained:
+        found = [no(model, "nobody knows what is left of its containers", "engine")]
     return tuple(found)

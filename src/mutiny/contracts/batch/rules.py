@@ -42,11 +42,22 @@ TIER_1 = (
     ("looks_only", _TRUTH, "Status and logs change no byte."),
     ("exit_agrees", _TRUTH, "Exit code and status agree."),
     ("resume_repeats", _FLOW, "To resume a complete run changes nothing."),
+    ("ended_work_only", _LOST, "What an agent has left half done is not merged."),
+    (
+        "reattached",
+        _FLOW,
+        "Resume waits for a container that is at work, and takes what it has done.",
+    ),
 )
 TIER_2 = (
     ("stop_costs_nothing", _FLOW, "An attempt that was broken off from outside is not counted."),
     ("nothing_left", _LEFT, "No workspace, branch, remote or half merge outlives its use."),
     ("processes_end", _LEFT, "Nothing that a command has started outlives it."),
+    ("containers_end", _LEFT, "No container outlives the run that it was made for."),
+    ("others_containers_stay", _LOST, "A container of somebody else is left alone."),
+    ("container_labelled", _FLOW, "A container's labels say for which run and task it is."),
+    ("container_walled", _SAFE, "A container has the network and the limits that were set."),
+    ("container_mounts", _SAFE, "A container changes its workspace alone, and as its user."),
     ("failure_has_text", _TRUTH, "What failed, or waits for somebody, says why."),
     ("events_whole", _STATE, "Every line of the log parses, and says when, what and in which run."),
     ("no_secret", _SAFE, "No secret stands in any file that is kept."),

@@ -6,6 +6,7 @@ from mutiny.contracts.batch.operations import (
     Clean,
     Configure,
     EditSource,
+    EngineOutage,
     GateSays,
     Init,
     KillWorker,
@@ -13,10 +14,12 @@ from mutiny.contracts.batch.operations import (
     LogsTimeline,
     MoveMain,
     Plan,
+    RemoveContainer,
     Resume,
     Run,
     SetTaskStatus,
     Status,
+    StopContainer,
     TruncateState,
     UseFixture,
 )
@@ -328,10 +331,48 @@ CHAOS: dict[str, Steps] = {
         *_END,
     ),
 }
+
+
+def _contained(*steps: Operation, knobs: dict[str, str] | None = None) -> Steps:
+    """A plan of one task whose agent works in a container."""
+    settings = tuple(Configure(name, value) for name, value in (knobs or {}).items())
+    return (*_planned("a"), Configure("workers", "container"), *settings, *steps, *_END)
+
+
+CONTAINERS: dict[str, Steps] = {
+    "container": _contained(
+        At("worker", Run(), Status()),
+        LogsQuery(),
+        knobs={"memory_mb": "64", "pids": "50"},
+    ),
+    "container_stopped": _contained(At("work_half_done", Run(), StopContainer("a"))),
+    "container_removed": _contained(At("worker", Run(), RemoveContainer("a"))),
+    "container_killed": _contained(
+        At("worker", Run(), KillWorker("a")), knobs={"max_retries": "0"}
+    ),
+    "container_outlives_run": _contained(
+        At("worker", Run(), KillOrchestrator()), Status(), Resume(), Resume()
+    ),
+    "container_interrupted": _contained(
+        At("worker", Run(), InterruptOrchestrator("SIGTERM")), Status(), Resume()
+    ),
+    "container_cleaned": _contained(
+        At("worker", Run(), KillOrchestrator()), Clean(force=True), Status()
+    ),
+    "engine_outage": _contained(
+        At("worker", Run(), EngineOutage()),
+        Status(),
+        Resume(),
+        ExpectError(Clean(force=True)),
+        EngineOutage(back=True),
+        Resume(),
+    ),
+}
 SCENARIOS: dict[str, Steps] = {
     **FLOW,
     **BLOCKED,
     **CHAOS,
+    **CONTAINERS,
     "said_wrongly": (
         *_planned(*TWO),
         *said_wrongly(Status(), Plan(("c",)), LogsQuery(), Run()),

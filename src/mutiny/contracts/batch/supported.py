@@ -20,6 +20,8 @@ def has_words(profile: BatchProfile, part: Operation) -> bool:
         return False
     if isinstance(part, op.Configure):
         return profile.settable is None or part.name in profile.settable
+    if isinstance(part, op.OF_CONTAINERS):
+        return profile.settable is None or "workers" in profile.settable
     return not isinstance(part, op.At) or not profile.moments or part.moment in profile.moments
 
 

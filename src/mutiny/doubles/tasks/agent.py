@@ -40,6 +40,7 @@ def attempt(desk: Desk, prompt: str) -> tuple[int, int]:
     desk.hold(f"agent-{task}")
     behaviour = does[min(number, len(does)) - 1]
     code = act(task, number, behaviour, desk.script().get("secret", ""))
+    desk.hold("agent-half")
     desk.write("agent_end", task, tokens=tokens, code=code, attempt=number)
     return code, tokens
 

@@ -8,9 +8,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+from mutiny.box.engine import EngineUnavailable
 from mutiny.contracts.batch import operations as op
 from mutiny.contracts.batch.fixtures import commit_of
 from mutiny.contracts.batch.observation import BatchSeen
+from mutiny.doubles import speech
 from mutiny.faults import content
 from mutiny.faults import files as file_faults
 from mutiny.faults import process as process_faults
@@ -19,13 +21,16 @@ from mutiny.kit.views import ProcessView
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.system.files import BoxPath
+from mutiny.targets.batch.containers import Containers
 from mutiny.targets.batch.desk import SECRET, Desk
 from mutiny.targets.batch.observer import Observer
 from mutiny.targets.batch.spec import BatchSpec
+from mutiny.targets.kit.combinations import unable
 from mutiny.targets.kit.commands import DaemonlessTarget
 from mutiny.targets.kit.live import Handler
 from mutiny.targets.kit.moments import at_moment, matching, ready_for_moments
 from mutiny.targets.kit.options import LiveOptions
+from mutiny.targets.kit.starting import trees_of
 
 PATIENCE_S = 10.0
 FIXTURE_S = 30.0
@@ -42,6 +47,7 @@ class BatchLive(DaemonlessTarget):
         self._kept_state: tuple[BoxPath, bytes] | None = None
         self.values["desk"] = shlex.quote(f"{self.box.inside_root}/desk")  # in command lines only
         self.desk = Desk(self.box.files / "desk")
+        self.containers: Containers | None = None
         self.observer = Observer(self)
 
     @property
@@ -56,8 +62,23 @@ class BatchLive(DaemonlessTarget):
 
     def environment(self, worker: str | None = None) -> dict[str, str]:
         """What the target's commands get: its settings, and a secret."""
-        set_to = {self.spec.knobs[name]: value for name, value in self.desk.knobs.items()}
-        return {self.spec.secret: SECRET, **super().environment(worker), **set_to}
+        known = self.spec.knobs
+        set_to = {known[name]: value for name, value in self.desk.knobs.items() if name in known}
+        return {
+            self.spec.secret: SECRET,
+            **super().environment(worker),
+            **set_to,
+            **self._contained(),
+        }
+
+    def _contained(self) -> dict[str, str]:
+        """What the target must know to put its agents into containers, where that is wanted."""
+        if self.containers is None or self.desk.knobs.get("workers") != "container":
+            return {}
+        words = self.spec.containers
+        assert words is not None
+        values = {**self.values, **self.containers.values(self.box.inside(self.desk.place))}
+        return {key: speech.fill(text, values) for key, text in words.environment.items()}
 
     def logs(self) -> list[BoxPath]:
         """The event logs that there are."""
@@ -70,6 +91,44 @@ class BatchLive(DaemonlessTarget):
         """Make what must be there from the beginning, for what is planned."""
         super().prepare(operations)
         ready_for_moments(self, operations)
+
+    def carry_out(self, operation: Operation, context: StepContext) -> OperationResult:
+        """Whatever is done at a moment: the containers of that moment are seen before it."""
+        if self.containers is not None and not isinstance(operation, op.LONG):
+            self.containers.look()
+        return super().carry_out(operation, context)
+
+    def healed(self) -> OperationResult:
+        """No fault is on any more, and the engine answers."""
+        if self.containers is not None:
+            self.containers.back()
+        return super().healed()
+
+    def close(self) -> None:
+        """Kill everything in the box and beside it."""
+        self._end_containers()
+        super().close()
+
+    def reopen(self) -> None:
+        """The world has ended, and its containers with it."""
+        had = self.containers is not None
+        self._end_containers()
+        super().reopen()
+        if had:
+            self._begin_containers()
+
+    def _end_containers(self) -> None:
+        if self.containers is not None:
+            self.containers.close()
+            self.containers = None
+
+    def _begin_containers(self) -> None:
+        words = self.spec.containers
+        assert words is not None
+        own = [f"{self.filled(one).partition('*')[0]}" for one in self.spec.workspaces]
+        desk = f"{self.box.inside(self.desk.place)}/"
+        trees = trees_of(self.options.program, self.spec.mounts)
+        self.containers = Containers(self.box, words, trees, (*own, desk))
 
     def observe(self) -> BatchSeen:
         """One complete look."""
@@ -130,6 +189,8 @@ class BatchLive(DaemonlessTarget):
     # --- the user's side, and faults ---------------------------------------------------------------
 
     def _configure(self, operation: Any, context: StepContext) -> OperationResult:
+        if operation.name == "workers":
+            return self._put_into_containers(operation)
         if operation.name not in self.spec.knobs:
             return self.lacking(operation)
         value = {"on": "true", "off": "false"}.get(operation.value, operation.value)
@@ -137,6 +198,34 @@ class BatchLive(DaemonlessTarget):
             operation.name, value if operation.name == "rescope" else operation.value
         )
         return OperationResult()
+
+    def _put_into_containers(self, operation: Any) -> OperationResult:
+        """From now on agents work in containers, or no longer; the first time an engine is started."""
+        if self.spec.containers is None:
+            return self.lacking(operation)
+        if operation.value == "container" and self.containers is None:
+            try:
+                self._begin_containers()
+            except EngineUnavailable as error:
+                return unable(f"no container engine can run here: {error}")
+        self.desk.configure(operation.name, operation.value)
+        return OperationResult()
+
+    def _stop_container(self, operation: Any, context: StepContext) -> OperationResult:
+        return self._of_container(operation, "stop", "-t", "0")
+
+    def _remove_container(self, operation: Any, context: StepContext) -> OperationResult:
+        return self._of_container(operation, "rm", "-f")
+
+    def _of_container(self, operation: Any, *words: str) -> OperationResult:
+        if self.containers is None:
+            return OperationResult(1, stderr="nobody works in a container", fired=False)
+        return self.containers.end(operation.task, *words)
+
+    def _engine_outage(self, operation: Any, context: StepContext) -> OperationResult:
+        if self.containers is None:
+            return OperationResult(1, stderr="there is no container engine", fired=False)
+        return self.containers.back() if operation.back else self.containers.outage()
 
     def _gate_says(self, operation: Any, context: StepContext) -> OperationResult:
         self.desk.gate_says(operation.gate, operation.verdict)
@@ -165,6 +254,8 @@ class BatchLive(DaemonlessTarget):
         return file_faults.dirty_source(self.box.files / "source")[0]
 
     def _kill_worker(self, operation: Any, context: StepContext) -> OperationResult:
+        if self._contained():
+            return self._of_container(operation, "kill", "-s", "KILL")
         found = self.awaited(lambda: self._agents_of(operation.task))
         return process_faults.kill(self.box, found, f"agent of {operation.task}")
 
@@ -197,6 +288,9 @@ class BatchLive(DaemonlessTarget):
         op.UseFixture: _use_fixture,
         op.EditSource: _edit_source,
         op.KillWorker: _kill_worker,
+        op.StopContainer: _stop_container,
+        op.RemoveContainer: _remove_container,
+        op.EngineOutage: _engine_outage,
         op.MoveMain: _move_main,
         op.TruncateState: _truncate_state,
     }

@@ -12,6 +12,7 @@ from fnmatch import fnmatch
 from typing import Any, Protocol
 
 from mutiny.box.box import Box
+from mutiny.box.engine import PLACE as ENGINE_PLACE
 from mutiny.box.results import Command, CommandResult
 from mutiny.contracts.batch.observation import (
     Asked,
@@ -27,6 +28,7 @@ from mutiny.faults.files import EDIT_MARKER, EDITED_FILE
 from mutiny.probes import git
 from mutiny.probes.sources import json_file, settled
 from mutiny.system.files import BoxPath
+from mutiny.targets.batch.containers import NEIGHBOUR, Containers
 from mutiny.targets.batch.desk import SECRET, Desk
 from mutiny.targets.batch.spec import BatchSpec, EventFields
 from mutiny.targets.kit.moments import matching
@@ -44,6 +46,7 @@ class Looked(Protocol):
     spec: BatchSpec
     desk: Desk
     pacing: Pacing
+    containers: Containers | None
     values: dict[str, Any]
 
     def outside(self, inside: str) -> BoxPath: ...
@@ -73,6 +76,8 @@ class Observer:
         bad, events, kinds, reasons = self._events()
         runs, error = self._runs(reasons)
         digest, told = self._home()
+        kept = self._live.containers
+        there = None if kept is None else kept.look()
         return BatchSeen(
             at=time.time(),
             error=error,
@@ -93,6 +98,11 @@ class Observer:
             no_events=frozenset(self._spec.event_fields.lacks),
             processes=self._processes(),
             workspaces=self._workspaces(),
+            containers=None
+            if there is None
+            else tuple(one for one in there.values() if one.name != NEIGHBOUR),
+            contained={} if kept is None else kept.known,
+            neighbour=there is None or NEIGHBOUR in there,
             told=told,
             outside=self._outside(),
             digest=digest,
@@ -228,7 +238,7 @@ class Observer:
             if not (word == "{home}" and (name == own or name.startswith("."))) and word != "{tmp}"
         )
         if self._at_home is None:
-            self._at_home = known | {"{box}/bin", "{box}/doubles"}
+            self._at_home = known | {"{box}/bin", "{box}/doubles", f"{{box}}/{ENGINE_PLACE}"}
         return tuple(sorted(known - self._at_home))
 
     # --- what the doubles wrote down -----------------------------------------------------------------

@@ -15,6 +15,7 @@ from mutiny.contracts.batch.refusals import REFUSALS
 from mutiny.contracts.batch.rules import RULES, TIER_0
 from mutiny.kit.answer import Words as AnswerWords
 from mutiny.kit.rules import binding
+from mutiny.targets.batch.containers import ContainerWords
 from mutiny.targets.kit.files import TargetFile, Vocabulary, unknown_names
 from mutiny.targets.kit.marks import Inside
 from mutiny.targets.kit.moments import MomentSpec
@@ -89,6 +90,8 @@ class BatchSpec(TargetFile):
     moments: Mapping[str, MomentSpec] = field(default_factory=dict)
     secret: str = "AGENT_API_KEY"
     """The variable that holds a secret which nobody may write down."""
+    containers: ContainerWords | None = None
+    """How agents are put into containers; without it they cannot be."""
     references: str = ""
     """Where the target keeps references of its own while it works."""
     profile: BatchProfile = field(default_factory=BatchProfile)
@@ -97,7 +100,17 @@ class BatchSpec(TargetFile):
         contract="batch",
         commands=COMMANDS,
         required=("plan", "run", "resume", "status"),
-        placeholders=("desk", "plan", "run", "task", "status", "force"),
+        placeholders=(
+            "desk",
+            "plan",
+            "run",
+            "task",
+            "status",
+            "force",
+            "engine",
+            "image",
+            "options",
+        ),
         statuses=(*TASK_STATUSES, *RUN_STATUSES),
         refusals=REFUSALS,
         operations=OPERATIONS,
@@ -114,7 +127,7 @@ class BatchSpec(TargetFile):
 
     def make_profile(self) -> BatchProfile:
         """With the knobs and moments that the rest of the file names."""
-        settable = tuple(self.knobs)
+        settable = (*self.knobs, *(() if self.containers is None else ("workers",)))
         moments = tuple(self.moments)
         made: BatchProfile = super().make_profile()
         return replace(made, settable=settable, moments=moments)

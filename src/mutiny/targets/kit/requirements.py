@@ -21,6 +21,7 @@ def needs(operations: Iterable[Operation]) -> tuple[str, ...]:
 
 
 def _needs_one(operation: Operation) -> Iterator[str]:
+    yield from operation.needs
     calls = common.SweepPoint | common.Trace | common.Interleave
     if isinstance(operation, calls):
         yield "calls: crash before a call"

@@ -1,0 +1,130 @@
+"""The containers of one box: an engine of its own, what is seen of them, and what is done to them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mutiny.box.box import Box
+from mutiny.box.engine import IMAGE, Engine
+from mutiny.contracts.batch.observation import ContainerSeen
+from mutiny.model.result import OperationResult
+from mutiny.targets.kit.marks import Words
+
+NEIGHBOUR = "somebody-elses"
+"""A container beside those of the target, which it has no business with."""
+TECHNIQUE = "private container engine"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContainerWords:
+    """How the target is told to use containers, and how it marks its own."""
+
+    environment: Mapping[str, Words] = field(default_factory=dict)
+    """`{engine}`: the command line of the client, `{image}`, `{options}`: more words for `create`."""
+    run_label: str = ""
+    task_label: str = ""
+
+
+class Containers:
+    """A running engine beside a box; it ends with it."""
+
+    def __init__(
+        self, box: Box, words: ContainerWords, read_only: Sequence[Path], writable: Sequence[str]
+    ) -> None:
+        self._words = words
+        self._writable = tuple(writable)
+        self._inside = box.inside_root
+        self._known: dict[str, ContainerSeen] = {}
+        self._engine = Engine(box, read_only)
+        self._engine.ask(
+            *("create", "--name", NEIGHBOUR, "--network", "none", *self._engine.options),
+            *(IMAGE, "true"),
+        )
+
+    def values(self, desk: str) -> dict[str, str]:
+        """The placeholders of the target's environment; whoever is in a container sees the desk."""
+        seen = ("-v", f"{desk}:{desk}")
+        return {
+            "engine": shlex.join(self._engine.client),
+            "image": IMAGE,
+            "options": shlex.join((*self._engine.options, *seen)),
+        }
+
+    # --- looking ---------------------------------------------------------------------------------------
+
+    @property
+    def known(self) -> Mapping[str, ContainerSeen]:
+        """All that were ever seen, as they were when they were seen last."""
+        return dict(self._known)
+
+    def look(self) -> dict[str, ContainerSeen] | None:
+        """All that there are, the neighbour too; None when the engine does not answer."""
+        if self._engine.out:
+            return None
+        listed = self._engine.ask("ps", "-aq", "--no-trunc")
+        names = listed.stdout.split()
+        told = self._engine.ask("inspect", *names) if names else listed
+        if listed.exit_code != 0 or told.exit_code != 0:
+            return None  # one went away between the two questions
+        rows = json.loads(told.stdout) if names else []
+        found = {one.name: one for one in map(self._seen, rows)}
+        self._known |= {name: one for name, one in found.items() if name != NEIGHBOUR}
+        return found
+
+    def _seen(self, row: Mapping[str, Any]) -> ContainerSeen:
+        labels, host = row["Config"].get("Labels") or {}, row["HostConfig"]
+        user = row["Config"].get("User") or ""
+        return ContainerSeen(
+            row["Name"].removeprefix("/"),
+            labels.get(self._words.run_label, ""),
+            labels.get(self._words.task_label, ""),
+            bool(row["State"]["Running"]),
+            host["NetworkMode"],
+            host.get("Memory") or 0,
+            host.get("PidsLimit") or 0,
+            "" if user == f"{os.getuid()}:{os.getgid()}" else user or "nobody named",
+            tuple(self._foreign(row.get("Mounts") or ())),
+        )
+
+    def _foreign(self, mounts: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+        """Where it may write, and should not."""
+        for one in mounts:
+            place = os.path.normpath(str(one.get("Source", "")))
+            own = any(f"{place}/".startswith(known) for known in self._writable)
+            if one.get("RW") and not own:
+                yield place.removeprefix(f"{self._inside}/")
+
+    # --- faults ----------------------------------------------------------------------------------------
+
+    def end(self, task: str, *words: str) -> OperationResult:
+        """Say words about the container of a task."""
+        known = (self.look() or {}).values()
+        mine = [one.name for one in known if one.task == task and one.running]
+        if not mine:
+            why = f"no container of {task} runs"
+            return OperationResult(1, stderr=why, fired=False, technique=TECHNIQUE)
+        done = self._engine.ask(*words, mine[0])
+        hit = done.exit_code == 0
+        return OperationResult(0 if hit else 1, stderr=done.stderr, fired=hit, technique=TECHNIQUE)
+
+    def outage(self) -> OperationResult:
+        """The engine dies."""
+        if not self._engine.kill():
+            return OperationResult(1, stderr="the engine is away already", fired=False)
+        return OperationResult(fired=True, technique=TECHNIQUE)
+
+    def back(self) -> OperationResult:
+        """The engine answers again; one that was never away does."""
+        if self._engine.out:
+            self._engine.start()
+        return OperationResult(fired=True, technique=TECHNIQUE)
+
+    def close(self) -> None:
+        """End the engine and all of its containers."""
+        self._engine.close()
