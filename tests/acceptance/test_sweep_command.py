@@ -135,3 +135,42 @@ def test_what_cannot_be_swept_is_refused(
     assert ran.code == 2
     assert complaint in ran.stderr
     assert not (tmp_path / "chaos_runs").exists() or complaint
+
+
+KNOWN = """
+[[known]]
+rule = "{rule}"
+reason = "being mended"
+expires = "2999-01-01"
+"""
+ADD = ("--target", "longboat-board", "--scenario", "cycles", "--at", "AddTask", "--json")
+
+
+def known(tmp_path: Path, rule: str) -> tuple[str, str]:
+    (tmp_path / "known.toml").write_text(KNOWN.format(rule=rule))
+    return "--known", "known.toml"
+
+
+def test_a_known_finding_is_shown_and_fails_no_sweep(tmp_path: Path) -> None:
+    words = ("crash", *ADD, "--plant", "board-in-place")
+    told = document(sweep(tmp_path, *words))
+    (cause,) = told["causes"]
+    assert (cause["rule"], cause["operation"]) == ("board.state_readable", "CrashAt(AddTask)")
+    assert json.loads((tmp_path / cause["replay"]).read_text())["expect"] == cause["rule"]
+    ran = sweep(tmp_path, *words, *known(tmp_path, "board.state_readable"))
+    assert ran.code == 0, ran.stdout + ran.stderr
+    told = document(ran)
+    assert [one["rule"] for one in told["points"] if one["known"]] == ["board.state_readable"]
+    assert [(one["reason"], one["count"]) for one in told["known"]] == [("being mended", 1)]
+    assert told["causes"] == []
+
+
+@pytest.mark.slow
+def test_orders_behind_a_known_finding_are_tried(tmp_path: Path) -> None:
+    words = ("preempt", *ADD, "--plant", "board-without-lock", "--points", "8")
+    ran = sweep(tmp_path, *words, *known(tmp_path, "board.rejects_illegal"))
+    assert ran.code == 0, ran.stdout + ran.stderr
+    points = document(ran)["points"]
+    first = next(place for place, one in enumerate(points) if one["known"])
+    assert len(points) == 8
+    assert first < 7

@@ -6,6 +6,7 @@ import json
 import random
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,10 @@ from mutiny.engine.campaigns import (
     read_standing,
     write_plan,
 )
+from mutiny.engine.causes import Cause
+from mutiny.engine.known import Known
 from mutiny.engine.rundir import RunDirectory
+from mutiny.engine.signature import Failure, clauses_of
 from mutiny.engine.sweeping import Point, Sweep
 from mutiny.errors import FormatError, UsageError
 from mutiny.kit.operations import Sleep
@@ -318,10 +322,33 @@ def test_a_cause_that_was_minimised_keeps_its_shortest_replay() -> None:
     assert group.as_json()["minimised"] is True
 
 
+def test_what_is_known_is_counted_over_all_runs() -> None:
+    two = jobs(2)
+    standing = Standing({job.key: job for job in two})
+    for number, job in enumerate(two):
+        id_ = f"{number}.1"
+        standing.take({"event": "started", "id": id_, "key": job.key}, "x")
+        met = {"rule": "toy.a", "reason": "being mended", "link": "#1", "count": number + 2}
+        line = {"id": id_, "key": job.key, "verdict": "success", "seconds": 1, "at_s": 2.0}
+        standing.take({"event": "finished", **line, "known": [met]}, "x")
+    told = {"rule": "toy.a", "reason": "being mended", "link": "#1", "count": 5}
+    assert standing.as_json()["known"] == [told]
+    assert "being mended" in render(standing, "title", Path("campaign.html"))
+
+
+def test_a_file_of_known_findings_is_read_before_anything_runs(tmp_path: Path) -> None:
+    path = tmp_path / "known.toml"
+    path.write_text('[[known]]\nrule = "toy.a"\nreason = "old"\nexpires = "2001-01-01"\n')
+    with pytest.raises(FormatError, match=r"line 1: toy\.a: it expired on 2001-01-01"):
+        jobs_of(Matrix(seeds=1, known=str(path)))
+
+
 def test_points_of_a_sweep_that_say_the_same_are_one_cause() -> None:
     def point(index: int, rule: str | None, message: str) -> Point:
-        verdict = Verdict.BUG if rule else Verdict.SUCCESS
-        return Point(Sleep(1.0), index, "call", "p", verdict, rule, message)
+        if rule is None:
+            return Point(Sleep(1.0), index, "call", "p", Verdict.SUCCESS)
+        cause = Cause(Failure(rule, said=clauses_of(message)), "CrashAt(Sleep)")
+        return Point(Sleep(1.0), index, "call", "p", Verdict.BUG, rule, message, cause=cause)
 
     sweep = Sweep("crash", "toy", Sleep(1.0))
     said = ((None, ""), ("toy.a", "3 tasks lost"), ("toy.b", "x"), ("toy.a", "5 tasks lost"))
@@ -329,3 +356,22 @@ def test_points_of_a_sweep_that_say_the_same_are_one_cause() -> None:
     found = [(one["rule"], one["count"], one["first"]) for one in sweep.causes()]
     assert found == [("toy.a", 2, "point 1"), ("toy.b", 1, "point 2")]
     assert sweep.causes()[0]["said"] == ["# tasks lost"]
+
+
+def test_known_points_of_a_sweep_are_counted_and_are_no_verdict() -> None:
+    entry = Known(rule="toy.a", reason="being mended", expires="2999-01-01")
+    cause = Cause(Failure("toy.a"), "CrashAt(Sleep)")
+    fine = Point(Sleep(1.0), 0, "call", "p", Verdict.SUCCESS)
+    known = Point(
+        *(Sleep(1.0), 1, "call", "p", Verdict.BUG, "toy.a"),
+        cause=cause,
+        met=(entry, entry),
+        known=entry.reason,
+    )
+    sweep = Sweep("crash", "toy", Sleep(1.0), points=[fine, known])
+    assert (sweep.verdict, sweep.causes()) == (Verdict.SUCCESS, [])
+    assert sweep.known == {entry: 2}
+    assert Sweep("crash", "toy", Sleep(1.0), points=[known]).verdict is Verdict.SUCCESS
+    assert Sweep("crash", "toy", Sleep(1.0)).verdict is Verdict.INCONCLUSIVE
+    new = replace(known, known="", met=())
+    assert Sweep("crash", "toy", Sleep(1.0), points=[known, new]).verdict is Verdict.BUG

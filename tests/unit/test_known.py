@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,22 @@ def test_an_entry_is_read_as_it_was_written(tmp_path: Path) -> None:
     odd = Known(rule="workers.recovers", reason='say "no"\n', expires="2027-01-31", link="#1")
     path.write_text(written(ENTRY) + "\n" + written(odd))
     assert load_known(path, TODAY).entries == (ENTRY, odd)
+
+
+def test_steps_that_have_to_stay_are_no_trigger() -> None:
+    planned = (common.Reset(), op.Add("a"), op.Accept("a"), op.Nuke("a"), common.Settle())
+    outcome = failed(op.Accept("a"), "it crashed")
+    steps = tuple(replace(outcome.steps[-1], operation=one) for one in planned[:3])
+    stopped = replace(outcome, steps=steps)
+    assert without_trigger(stopped, planned) == (*planned[:2], *planned[3:])
+    assert without_trigger(stopped, planned, first=3) is None
+
+
+def test_a_place_with_the_same_right_may_be_named() -> None:
+    cause = cause_of(failed(op.Nuke("a"), "it crashed"))
+    assert cause is not None
+    assert not ENTRY.covers(cause)
+    assert ENTRY.covers(cause, also="Accept")
 
 
 def test_it_covers_what_it_names_and_nothing_else() -> None:

@@ -14,6 +14,7 @@ from mutiny.cli.options import (
     Shrinking,
     json_option,
     junit_option,
+    known_option,
     minimise_options,
     runs_option,
 )
@@ -63,6 +64,7 @@ FOLDER = "campaigns"
 @click.option(
     "--plant", "plants", type=values.PLANT, multiple=True, help="For longboat; may be repeated."
 )
+@known_option
 @click.option(
     "--slots",
     type=values.JOBS,
@@ -189,6 +191,8 @@ def _matrix(file: Path | None, said: dict[str, Any]) -> Matrix:
 
     from mutiny.modes.campaign_plan import Matrix, read_matrix
 
+    if said["known"] is not None:
+        said = {**said, "known": str(said["known"])}
     matrix = Matrix() if file is None else read_matrix(file)
     return replace(
         matrix, **{name: value for name, value in said.items() if value not in (None, ())}
@@ -284,11 +288,16 @@ def _case(job: Job, done: Finished | None) -> Case:
     verdict = Verdict(done.verdict)
     rule = done.causes[0].rule if done.causes else ""
     where = f"runs: {done.directory}\n" if verdict.stops_run else ""
-    return Case(job.key, job.target, verdict, done.seconds, done.reason, rule, where)
+    known = "" if verdict.stops_run else "; ".join(one.reason for one in done.known)
+    return Case(job.key, job.target, verdict, done.seconds, done.reason, rule, where, known)
 
 
 def _print(standing: Standing, directory: RunDirectory, page: Path, gone: str | None) -> None:
-    """Causes, losses, what did not pass without one, and the sum."""
+    """What is known, causes, losses, what did not pass without one, and the sum."""
+    from mutiny.engine.known import known_told
+
+    for line in known_told(standing.known):
+        echo(line)
     for group in standing.ordered_causes():
         times = "once" if group.count == 1 else f"{group.count} times"
         echo(f"{times}, first {group.first} after {group.at_s:.0f} s: {group.shortest.text}")

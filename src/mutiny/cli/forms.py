@@ -65,6 +65,7 @@ class SweepOutput(TypedDict):
     at: Row
     points: list[Row]
     causes: list[Row]
+    known: list[Row]
     page: str
     left_out: Count
     trace_s: float
@@ -77,6 +78,7 @@ class RaceOutput(TypedDict):
 
     confidence: float
     parts: list[Row]
+    known: list[Row]
     not_applicable: dict[str, str]
 
 
@@ -193,6 +195,7 @@ class CampaignOutput(TypedDict):
     first_bug_s: float | None
     cells: Count
     causes: list[Row]
+    known: list[Row]
     lost: list[Row]
     failures: list[Row]
 

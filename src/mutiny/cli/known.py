@@ -19,8 +19,8 @@ LONGEST_DAYS = 366
 def command() -> None:
     """Known findings of a target: counted and shown, and the run goes on behind them.
 
-    They stand in a file of [[known]] entries that `mutiny run` and `mutiny explore` take with --known, or
-    find beside your target file (my.toml: my.known.toml).
+    They stand in a file of [[known]] entries that `mutiny run`, `explore`, `sweep`, `race` and `campaign`
+    take with --known, or find beside your target file (my.toml: my.known.toml).
 
     \b
     Examples:

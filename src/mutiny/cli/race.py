@@ -9,7 +9,15 @@ import click
 
 from mutiny.cli import values
 from mutiny.cli.cases import tell_cases
-from mutiny.cli.options import Chosen, bench_options, json_option, junit_option, target_for
+from mutiny.cli.options import (
+    Chosen,
+    bench_options,
+    json_option,
+    junit_option,
+    known_option,
+    target_for,
+    with_known,
+)
 from mutiny.cli.output import echo
 
 if TYPE_CHECKING:
@@ -42,6 +50,7 @@ KINDS = ("claims", "update", "lock", "toctou")
 @click.option(
     "--schedules", type=values.COUNT, help="At most so many orders of each. Default: all."
 )
+@known_option
 @junit_option
 @json_option
 def command(
@@ -50,6 +59,7 @@ def command(
     rounds: int,
     workers: int,
     schedules: int | None,
+    known: Path | None,
     junit: Path | None,
     as_json: bool,
 ) -> int:
@@ -62,8 +72,8 @@ def command(
       toctou   cancel against claim, restore against complete
 
     First every order of the commands' file operations with at most two preemptions, orders that are
-    the same left out; then rounds, with the rate of a bug that they leave possible. The first bug
-    ends the race; it has a report and a replay.
+    the same left out; then rounds, with the rate of a bug that they leave possible. The first bug that
+    is not known ends the race; it has a report and a replay.
 
     \b
     Examples:
@@ -76,7 +86,7 @@ def command(
     from mutiny.modes.race import Racer
     from mutiny.modes.series import series, word_of
 
-    bench = chosen.bench()
+    bench = with_known(chosen.bench(), known)
     if not as_json:
         echo(f"Race on {chosen.target}" + (f" (planted: {chosen.plant})" if chosen.plant else ""))
     with (
@@ -100,7 +110,8 @@ def command(
         RunDirectory(progress.directory).write_json(
             progress.directory / "race.json", race.as_json()
         )
-        note = f"{len(race.parts)} parts, {sum(one.verdict.stops_run for one in race.parts)} not passed"
+        failed = sum(one.verdict.stops_run and not one.known for one in race.parts)
+        note = f"{len(race.parts)} parts, {failed} not passed"
         progress.tell(len(race.parts), len(race.parts), note, verdict=word_of(race.verdict))
     tell_cases("mutiny race", _cases(race), junit)
     if as_json:
@@ -126,6 +137,7 @@ def _cases(race: Race) -> list[Case]:
             part.message or part.verdict.value,
             part.rule or "",
             read_on(RunDirectory(Path(part.directory))) if part.directory else "",
+            part.known,
         )
         for part in race.parts
     ]
@@ -139,12 +151,17 @@ def _show(part: Tried) -> None:
 
 
 def _print(race: Race) -> None:
-    """What could not be tried, and where the first trouble is written down."""
+    """What could not be tried, what is known, and where the first trouble is written down."""
+    from mutiny.engine.known import known_told
+
     for part, why in race.not_applicable.items():
         echo(f"  Not tried ({part}): {why}.")
     from mutiny.model.verdict import first_of_worst
 
-    bad = first_of_worst(race.parts, lambda part: part.verdict)
+    for line in known_told(race.known):
+        echo(line)
+    new = [part for part in race.parts if not part.known]
+    bad = first_of_worst(new, lambda part: part.verdict)
     if bad is not None and bad.directory:
         echo(f"Report: {bad.directory}/error_report.md")
         if bad.verdict.is_bug:
@@ -153,6 +170,10 @@ def _print(race: Race) -> None:
 
 def _outcome(part: Tried) -> str:
     word = part.verdict.value if part.verdict.stops_run else "clean"
+    if part.known:
+        word = f"known ({part.known})"
+    elif part.met and word == "clean":
+        word = f"{len(part.met)} known, otherwise clean"
     if part.how == "exhaustive":
         if part.verdict.is_bug:
             return f"{word} at schedule {part.count}"

@@ -12,7 +12,14 @@ import click
 
 from mutiny.cli import values
 from mutiny.cli.cases import tell_cases
-from mutiny.cli.options import Chosen, json_option, junit_option, target_options
+from mutiny.cli.options import (
+    Chosen,
+    json_option,
+    junit_option,
+    known_option,
+    target_options,
+    with_known,
+)
 from mutiny.cli.output import echo
 
 if TYPE_CHECKING:
@@ -47,6 +54,7 @@ if TYPE_CHECKING:
     "--until-bug", is_flag=True, help="Stop at the first bug instead of judging all points."
 )
 @click.option("--jobs", type=values.JOBS, help="Points side by side; default: one a core.")
+@known_option
 @junit_option
 @json_option
 def command(
@@ -59,6 +67,7 @@ def command(
     points: int | None,
     until_bug: bool,
     jobs: int | None,
+    known: Path | None,
     junit: Path | None,
     as_json: bool,
 ) -> int:
@@ -75,8 +84,8 @@ def command(
       preempt two commands at once, every order of their file operations (at most 2 preemptions)
 
     The scenario runs up to the operation; after the point the target recovers by its own means and
-    is judged with all rules and the ledger. The first bug gets a report and a replay that names the
-    exact point.
+    is judged with all rules and the ledger. The first point of each distinct cause gets a report and a
+    replay that names the exact point. Behind a known finding the sweep goes on.
 
     \b
     Examples:
@@ -88,11 +97,11 @@ def command(
     from mutiny.modes.sweep import Sweeper, check_choices, rival, split
 
     check_choices(kind, only)
-    bench = chosen.bench()
+    bench = with_known(chosen.bench(), known)
     operations = next(iter(chosen_scenarios(bench, [scenario], everything=False).values()))
     prefix, operation = split(operations, at)
-    known = bench.target.contract().operations
-    other = rival(operations, against, known) if against else None
+    words = bench.target.contract().operations
+    other = rival(operations, against, words) if against else None
     count = jobs or os.cpu_count() or 1
     sweeper = Sweeper(bench, prefix, operation, jobs=count, against=other, until_bug=until_bug)
     title = f"{operation.short()} in {scenario}"
@@ -128,9 +137,9 @@ def _swept(
 
         def watch(done: int, total: int, found: Sequence[Point]) -> None:
             line.total = total
-            bugs = sum(1 for point in found if point.verdict.is_bug)
+            bugs = sum(point.is_news for point in found)
             line.update(done, f"{bugs} bugs")
-            counts = Counter(point.verdict.value for point in found)
+            counts = Counter(map(_word, found))
             progress.tell(done, None if line.is_open else total, f"{bugs} bugs", counts)
 
         return sweeper.run(kind, only, points, watch)
@@ -149,17 +158,17 @@ def _write(sweep: Sweep, progress: Progress) -> Path:
     found = sweep.first_bug
     links = {} if found is None else links_to(found.directory.path, page)
     directory.write_text(page, render(sweep, links))
-    counts = Counter(point.verdict.value for point in sweep.points)
+    counts = Counter(map(_word, sweep.points))
     tried = len(sweep.points)
     progress.tell(tried, tried + sweep.left_out, "", counts, verdict=word_of(sweep.verdict))
     return page
 
 
 def _cases(sweep: Sweep) -> list[Case]:
-    """A case a point; the first bug's has its report."""
+    """A case a point; a bug's names the report of its cause."""
     from mutiny.report.junit import Case, read_on
 
-    place = None if sweep.first_bug is None else sweep.first_bug.directory
+    places = {cause: read_on(found.directory) for cause, found in sweep.shown.items()}
     group = f"{sweep.target}: {sweep.kind} sweep of {sweep.at.short()}"
     return [
         Case(
@@ -169,19 +178,28 @@ def _cases(sweep: Sweep) -> list[Case]:
             point.seconds,
             point.message or point.verdict.value,
             point.rule or "",
-            read_on(place) if place is not None and point.verdict.is_bug else "",
+            "" if point.cause is None else places.get(point.cause, ""),
+            point.known,
         )
         for point in sweep.points
     ]
 
 
+def _word(point: Point) -> str:
+    """What came of a point, in a word."""
+    return "known" if point.known else point.verdict.value
+
+
 def _print(sweep: Sweep) -> None:
     """The points and their outcomes, then what it comes to."""
+    from mutiny.engine.known import known_told
+
     width = max([len(point.label) for point in sweep.points] + [20])
     for point in sweep.points:
-        what = f"{point.verdict.value:<13} {point.rule or ''} {point.message}".rstrip()
+        said = f"{point.known}: {point.message}" if point.known else point.message
+        what = f"{_word(point):<13} {point.rule or ''} {said}".rstrip()
         echo(f"{point.index:4d}  {point.label:<{min(width, 80)}.80} {what}")
-    counts = Counter(point.verdict.value for point in sweep.points)
+    counts = Counter(map(_word, sweep.points))
     shown = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
     rate = len(sweep.points) / sweep.judge_s if sweep.judge_s else 0.0
     noun = "schedules" if sweep.kind == "preempt" else "points"
@@ -191,10 +209,14 @@ def _print(sweep: Sweep) -> None:
         f"{len(sweep.points)} {noun}: {shown} ({rate:.1f} {noun}/s)"
         + (f"; {sweep.left_out} more were not tried" if sweep.left_out else "")
     )
-    causes = sweep.causes()
-    for cause in causes if len(causes) > 1 else ():
-        told = f"{cause['rule']}: {'; '.join(cause['said'])}"
-        echo(f"{cause['count']} points, first {cause['first']}: {told}")
+    for line in known_told(sweep.known):
+        echo(line)
+    for cause, points in sweep.by_cause().items():
+        many = "1 point" if len(points) == 1 else f"{len(points)} points"
+        echo(f"{many}, first {points[0].index}: {cause.text}")
+        replay = sweep.replay_of(cause)
+        if replay["replay"]:
+            echo(f"    {replay['operations']} operations: {replay['replay']}")
     if sweep.first_bug is None:
         return
     place = sweep.first_bug.directory.path

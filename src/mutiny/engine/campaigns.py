@@ -64,6 +64,16 @@ class CauseSeen:
 
 
 @dataclass(frozen=True)
+class KnownMet:
+    """A known finding, and how often a run met it."""
+
+    rule: str
+    reason: str
+    link: str = ""
+    count: int = 1
+
+
+@dataclass(frozen=True)
 class Finished:
     """A run that came to its end."""
 
@@ -79,6 +89,8 @@ class Finished:
     causes: tuple[CauseSeen, ...] = ()
     cells: tuple[str, ...] = ()
     """What it covered: status, operation, fault and outcome."""
+    known: tuple[KnownMet, ...] = ()
+    """What it met that is no news."""
 
 
 @dataclass(frozen=True)
@@ -135,6 +147,8 @@ class Standing:
     tries: Counter[str] = field(default_factory=Counter)
     causes: dict[tuple[str, str, tuple[str, ...]], CauseGroup] = field(default_factory=dict)
     cells: set[str] = field(default_factory=set)
+    known: Counter[KnownMet] = field(default_factory=Counter)
+    """Known findings, each as if met once, and how often they were."""
     legs: int = 0
     elapsed_s: float = 0.0
 
@@ -173,10 +187,12 @@ class Standing:
         self.finished[done.key] = done
         self.elapsed_s = max(self.elapsed_s, done.at_s)
         self.cells.update(done.cells)
+        for met in done.known:
+            self.known[replace(met, count=1)] += met.count
         for cause in done.causes:
             group = self.causes.setdefault(cause.same, CauseGroup(done.key, done.at_s, cause))
             group.count += 1
-            if 0 < cause.operations < group.shortest.operations:
+            if 0 < cause.operations < (group.shortest.operations or cause.operations + 1):
                 group.shortest = cause
 
     @property
@@ -219,6 +235,7 @@ class Standing:
             "first_bug_s": None if first is None else round(first, 1),
             "cells": len(self.cells),
             "causes": [one.as_json() for one in self.ordered_causes()],
+            "known": [{**asdict(one), "count": count} for one, count in self.known.most_common()],
             "lost": [asdict(one) for one in self.lost],
             "failures": [
                 {

@@ -8,7 +8,7 @@ program that fail alike are one cause here, and whoever mends one of them will s
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from mutiny.engine.loop import Outcome
@@ -61,15 +61,16 @@ class Group:
         }
 
 
-def cause_of(outcome: Outcome) -> Cause | None:
-    """Why a run failed; None when no rule was broken."""
-    failure = failure_of(outcome)
+def cause_of(outcome: Outcome, names: Iterable[str] = ()) -> Cause | None:
+    """Why a run failed; None when no rule was broken. `names`: those of the steps before its first one."""
+    failure = failure_of(outcome, names)
     step = outcome.failed_step
-    return None if failure is None or step is None else Cause(failure, _kind(step.operation))
+    return None if failure is None or step is None else Cause(failure, kind_of(step.operation))
 
 
-def _kind(operation: Operation) -> str:
-    inside = ", ".join(_kind(part) for part in operation.children())
+def kind_of(operation: Operation) -> str:
+    """The kind of a step, with what was done around it: `CrashAt(Accept)`."""
+    inside = ", ".join(kind_of(part) for part in operation.children())
     return f"{operation.type}({inside})" if inside else operation.type
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from mutiny import documents
 from mutiny.codec import decode
@@ -40,11 +41,11 @@ class Known:
     """The kind of step that shows it, such as `CrashAt(Accept)`; empty: any."""
     link: str = ""
 
-    def covers(self, cause: Cause) -> bool:
-        """Is this the finding?"""
+    def covers(self, cause: Cause, also: str = "") -> bool:
+        """Is this the finding? `also`: another kind of step that has the same right to be its place."""
         return (
             canonical(self.rule) == cause.failure.rule
-            and self.operation in ("", cause.operation)
+            and self.operation in ("", cause.operation, also)
             and set(self.said) <= cause.failure.said
         )
 
@@ -65,10 +66,15 @@ class KnownFindings:
 
     entries: tuple[Known, ...] = ()
 
-    def entry_for(self, outcome: Outcome) -> Known | None:
-        """The entry that explains why a run failed; None: it is news."""
-        cause = cause_of(outcome)
-        found = (one for one in self.entries if cause is not None and one.covers(cause))
+    def entry_for(
+        self, outcome: Outcome, names: Iterable[str] = (), also: str = ""
+    ) -> Known | None:
+        """The entry that explains why a run failed; None: it is news.
+
+        `names`: as for `cause_of`; `also`: as for `covers`.
+        """
+        cause = cause_of(outcome, names)
+        found = (one for one in self.entries if cause is not None and one.covers(cause, also))
         return next(found, None)
 
 
@@ -119,13 +125,16 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def without_trigger(outcome: Outcome, planned: Sequence[Operation]) -> tuple[Operation, ...] | None:
+def without_trigger(
+    outcome: Outcome, planned: Sequence[Operation], first: int = 1
+) -> tuple[Operation, ...] | None:
     """The sequence without the step that showed a finding; None: nothing comes behind it.
 
-    What the sequence itself had expected of the steps behind it is not asked any more.
+    What the sequence itself had expected of the steps behind it is not asked any more. The steps before
+    `first` have to stay: the beginning, or what a run is about.
     """
     place = len(outcome.steps) - 1
-    if place <= 0 or place >= len(planned) - 1:
+    if place < first or place >= len(planned) - 1:
         return None
     settle = next((one for one in planned if one.type == Settle.__name__), Settle())
     behind = (undemanding(settle, one) for one in planned[place + 1 :])
@@ -140,9 +149,9 @@ def known_as_json(met: Counter[Known]) -> list[dict[str, object]]:
     ]
 
 
-def known_told(met: Counter[Known]) -> list[str]:
-    """The same for people: a line a finding."""
+def known_told(met: Mapping[Any, int]) -> list[str]:
+    """The same for people: a line a finding, the commonest first; whatever has a rule and a reason."""
     return [
         f"known, {'once' if count == 1 else f'{count} times'}: {one.rule}: {one.reason}"
-        for one, count in met.most_common()
+        for one, count in sorted(met.items(), key=lambda item: -item[1])
     ]

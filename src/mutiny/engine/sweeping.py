@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+from mutiny.engine.causes import Cause
+from mutiny.engine.known import Known, known_as_json
 from mutiny.engine.loop import Outcome
-from mutiny.engine.signature import clauses_of, names_in
 from mutiny.model.operation import Operation
 from mutiny.model.verdict import Verdict, worst
 
@@ -23,6 +25,19 @@ class Point:
     rule: str | None = None
     message: str = ""
     seconds: float = 0.0
+    cause: Cause | None = None
+    """Why it failed, when a rule was broken."""
+    met: tuple[Known, ...] = ()
+    """The known findings on its way."""
+    known: str = ""
+    """It ended with one of them: why that is no news."""
+    sequence: tuple[Operation, ...] = ()
+    """The whole run through it, without the steps that had shown what is known."""
+
+    @property
+    def is_news(self) -> bool:
+        """Was a promise broken of which nobody knew?"""
+        return self.verdict.is_bug and not self.known
 
 
 @dataclass
@@ -35,6 +50,10 @@ class Sweep:
     calls: list[dict[str, Any]] = field(default_factory=list)
     points: list[Point] = field(default_factory=list)
     first_bug: Outcome | None = None
+    shown: dict[Cause, Outcome] = field(default_factory=dict)
+    """For each cause the first point that has it, run as an ordinary sequence."""
+    passed_by: Counter[Known] = field(default_factory=Counter)
+    """Known findings before the operation, which is reached without the steps that showed them."""
     left_out: int = 0
     """Points that are known but were not tried, because of a limit or a bug."""
     trace_s: float = 0.0
@@ -42,32 +61,41 @@ class Sweep:
 
     @property
     def verdict(self) -> Verdict:
-        """The worst of all points; a sweep without points has tested nothing."""
-        return worst(point.verdict for point in self.points)
+        """The worst of all points but the known ones; a sweep without points has tested nothing."""
+        news = [point.verdict for point in self.points if not point.known]
+        return Verdict.SUCCESS if self.points and not news else worst(news)
+
+    @property
+    def known(self) -> Counter[Known]:
+        """How often each known finding was met."""
+        return self.passed_by + Counter(entry for point in self.points for entry in point.met)
+
+    def by_cause(self) -> dict[Cause, list[Point]]:
+        """Points that broke a promise, by what they have in common, the commonest first."""
+        groups: dict[Cause, list[Point]] = {}
+        for point in self.points:
+            if point.cause is not None and not point.known:
+                groups.setdefault(point.cause, []).append(point)
+        return dict(sorted(groups.items(), key=lambda one: -len(one[1])))
 
     def causes(self) -> list[dict[str, Any]]:
-        """Bugs by what they have in common, the commonest first: the rule, and what was said about it."""
-        groups: dict[tuple[str, frozenset[str]], list[Point]] = {}
-        for point in self.points:
-            if point.verdict.is_bug and point.rule:
-                said = clauses_of(point.message, names_in((point.operation, self.at)))
-                groups.setdefault((point.rule, said), []).append(point)
+        """The same for programs, each with the replay of its first point."""
         return [
             {
-                "rule": rule,
-                "operation": f"{points[0].operation.type}({self.at.type})",
-                "said": sorted(said),
+                "rule": cause.failure.rule,
+                "operation": cause.operation,
+                "said": sorted(cause.failure.said),
                 "count": len(points),
                 "first": f"point {points[0].index}",
-                **self._replay_of(rule),
+                **self.replay_of(cause),
             }
-            for (rule, said), points in sorted(groups.items(), key=lambda one: -len(one[1]))
+            for cause, points in self.by_cause().items()
         ]
 
-    def _replay_of(self, rule: str) -> dict[str, Any]:
-        """The sequence that shows a rule broken; only the first bug was run as one."""
-        found = self.first_bug
-        if found is None or found.rule != rule:
+    def replay_of(self, cause: Cause) -> dict[str, Any]:
+        """The sequence that shows a cause, where it has shown the same rule again."""
+        found = self.shown.get(cause)
+        if found is None or found.rule != cause.failure.rule:
             return {"operations": 0, "replay": ""}
         return {"operations": len(found.steps), "replay": str(found.directory.replay_path)}
 
@@ -87,10 +115,12 @@ class Sweep:
                     "verdict": point.verdict.value,
                     "rule": point.rule,
                     "message": point.message,
+                    "known": point.known or None,
                 }
                 for point in self.points
             ],
             "causes": self.causes(),
+            "known": known_as_json(self.known),
             "left_out": self.left_out,
             "trace_s": round(self.trace_s, 3),
             "judge_s": round(self.judge_s, 3),

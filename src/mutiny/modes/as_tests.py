@@ -119,8 +119,6 @@ class Suite:
         case = case_of(title, bench.target.name, tried.outcome, tried.excuse)
         if case.failed and bench.causes is not None:
             bench.causes.add(title, tried.outcome)
-        if tried.met and not case.failed and not case.skip:
-            case = replace(case, known="; ".join(dict.fromkeys(one.reason for one, _ in tried.met)))
         return replace(case, details=f"{_place(tried.outcome)}{case.details}")
 
     def _kept(self, folder: Path) -> Iterator[Test]:

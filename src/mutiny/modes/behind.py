@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from mutiny import stopping
 from mutiny.engine.known import Known, without_trigger
 from mutiny.engine.loop import Outcome
+from mutiny.model.operation import Operation
 from mutiny.modes.bench import Assignment, Bench
 
 BEHIND = "Behind a known finding"
@@ -24,29 +25,40 @@ class Tried:
     """The known findings on the way, each with its run."""
     only_known: bool = False
     """It ended with one of them, too."""
+    operations: tuple[Operation, ...] = ()
+    """What was run in the end: without the steps that had shown what is known."""
 
     @property
     def excuse(self) -> str:
-        """Why its failure is no news; empty when it is, or when there is none."""
-        return self.met[-1][0].reason if self.only_known else ""
+        """Which known findings kept it from being whole; empty when none did, or when there is news."""
+        if self.outcome.verdict.stops_run and not self.only_known:
+            return ""
+        return "; ".join(dict.fromkeys(entry.reason for entry, _ in self.met))
 
 
 def run_behind(
-    bench: Bench, assignment: Assignment, run: Callable[[Assignment, str], Outcome] | None = None
+    bench: Bench,
+    assignment: Assignment,
+    run: Callable[[Assignment, str], Outcome] | None = None,
+    *,
+    first: int = 1,
+    entry_for: Callable[[Outcome], Known | None] | None = None,
 ) -> Tried:
     """Run; behind each known finding run once more without the step that showed it.
 
-    `run` is also told what kind of run it is: nothing special, or `BEHIND`.
+    `run` is also told what kind of run it is: nothing special, or `BEHIND`. Steps before `first` have to
+    stay. `entry_for` knows the findings, unless told the bench's.
     """
+    entry_for = bench.known.entry_for if entry_for is None else entry_for
     met: list[tuple[Known, Outcome]] = []
     while True:
         kind = BEHIND if met else ""
         outcome = bench.run(assignment) if run is None else run(assignment, kind)
-        entry = bench.known.entry_for(outcome)
+        entry = entry_for(outcome)
         if entry is None:
-            return Tried(outcome, tuple(met))
+            return Tried(outcome, tuple(met), operations=assignment.operations)
         met.append((entry, outcome))
-        rest = without_trigger(outcome, assignment.operations)
+        rest = without_trigger(outcome, assignment.operations, first)
         if rest is None or len(met) >= MOST or stopping.asked():
-            return Tried(outcome, tuple(met), only_known=True)
+            return Tried(outcome, tuple(met), True, assignment.operations)
         assignment = replace(assignment, operations=rest)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +11,7 @@ from mutiny import documents
 from mutiny.codec import decode
 from mutiny.contracts.catalogue import default_for
 from mutiny.engine.campaigns import Job
+from mutiny.engine.known import load_known
 from mutiny.errors import FormatError, UsageError, nearest
 from mutiny.model.operation import Operation
 from mutiny.modes.sweep import KINDS, split
@@ -62,6 +64,8 @@ def read_matrix(path: Path) -> Matrix:
 
 def jobs_of(matrix: Matrix) -> tuple[Job, ...]:
     """All runs of a matrix, those of different targets by turns; `UsageError` for what cannot be run."""
+    if matrix.known:
+        load_known(Path(matrix.known), datetime.datetime.now(datetime.UTC).date())
     targets = matrix.targets or (default_for("run").default_target,)
     for name in matrix.programs:
         if name not in targets:
@@ -98,7 +102,7 @@ def _of_target(matrix: Matrix, target: str, plant: str) -> Iterator[Job]:
         kind, scenario, at = _swept(sweep, known)
         limit = ["--points", str(matrix.points)] if matrix.points else []
         words = ["sweep", kind, *common, "--scenario", scenario, "--at", at, "--jobs", "1", *limit]
-        yield Job(f"{head} {kind} of {at} in {scenario}", target, tuple(words))
+        yield Job(f"{head} {kind} of {at} in {scenario}", target, (*words, *told))
     for scenario in _chosen(matrix.scenarios, known):
         words = ["run", *common, "--scenario", scenario, "--seed", str(matrix.first_seed)]
         yield Job(f"{head} {scenario}", target, (*words, "--no-minimise", *told))

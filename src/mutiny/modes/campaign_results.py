@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from mutiny.engine.campaigns import CauseSeen, Finished, Job
+from mutiny.engine.campaigns import CauseSeen, Finished, Job, KnownMet
 from mutiny.engine.record import all_lines, table
 from mutiny.model.verdict import Verdict
 from mutiny.modes.own_command import Answer
@@ -39,6 +39,10 @@ def finished_of(
         _directory(document) or str(runs),
         causes,
         tuple(sorted(set(_cells(document, runs)))),
+        tuple(
+            KnownMet(row["rule"], row["reason"], row["link"], int(row["count"]))
+            for row in document.get("known") or ()
+        ),
     )
 
 
@@ -54,7 +58,7 @@ def _reason(document: Mapping[str, Any], verdict: object) -> str:
     if verdict == Verdict.SUCCESS.value:
         return ""
     for row in document.get("points") or ():
-        if row["verdict"] == verdict:
+        if row["verdict"] == verdict and not row.get("known"):
             return f"{row['rule'] or ''} {row['message']}".strip()
     for row in document.get("causes") or ():
         return f"{row['rule']} at {row['operation']}"

@@ -8,16 +8,20 @@ scheduled from outside, and only rounds are left; n rounds without a bug bound i
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from mutiny import stopping
+from mutiny.engine.known import Known, known_as_json
+from mutiny.engine.loop import Event
 from mutiny.engine.sweeping import Sweep
 from mutiny.errors import UsageError
 from mutiny.kit.abilities import Contest, Races
 from mutiny.kit.operations import MOST_AT_ONCE, Parallel
 from mutiny.model.operation import Operation
 from mutiny.model.verdict import Verdict, first_of_worst, worst
+from mutiny.modes.behind import run_behind
 from mutiny.modes.bench import Assignment, Bench
 from mutiny.modes.subject import ability
 from mutiny.modes.sweep import Sweeper
@@ -51,6 +55,10 @@ class Tried:
     message: str = ""
     directory: str = ""
     seconds: float = 0.0
+    known: str = ""
+    """It ended with a known finding: why that is no news."""
+    met: tuple[Known, ...] = ()
+    """The known findings on its way."""
 
     @property
     def rate_at_most(self) -> float | None:
@@ -71,6 +79,7 @@ class Tried:
             "message": self.message,
             "rate_at_most": self.rate_at_most,
             "directory": self.directory or None,
+            "known": self.known or None,
             "seconds": round(self.seconds, 2),
         }
 
@@ -86,8 +95,14 @@ class Race:
 
     @property
     def verdict(self) -> Verdict:
-        """The worst of all parts; no part at all has tested nothing."""
-        return worst(part.verdict for part in self.parts)
+        """The worst of all parts but the known ones; no part at all has tested nothing."""
+        news = [part.verdict for part in self.parts if not part.known]
+        return Verdict.SUCCESS if self.parts and not news else worst(news)
+
+    @property
+    def known(self) -> Counter[Known]:
+        """How often each known finding was met."""
+        return Counter(entry for part in self.parts for entry in part.met)
 
     def as_json(self) -> dict[str, object]:
         """For programs."""
@@ -96,6 +111,7 @@ class Race:
             "verdict": self.verdict.value,
             "confidence": CONFIDENCE,
             "parts": [part.as_json() for part in self.parts],
+            "known": known_as_json(self.known),
             "not_applicable": dict(self.not_applicable),
         }
 
@@ -126,7 +142,7 @@ class Racer:
     """Hears of every part when it is over."""
 
     def run(self, kinds: Sequence[str]) -> Race:
-        """Exhaustive parts first; the first bug ends the race."""
+        """Exhaustive parts first; the first bug that nobody knew of ends the race."""
         races: Races = ability(self.bench.target, "race")
         if not 2 <= self.workers <= MOST_AT_ONCE:
             raise UsageError(f"--workers must be between 2 and {MOST_AT_ONCE}, got {self.workers}")
@@ -135,7 +151,7 @@ class Racer:
             for part in self._parts(kinds, races, race):
                 race.parts.append(part)
                 self.told(part)
-                if part.verdict.is_bug or stopping.asked():
+                if (part.verdict.is_bug and not part.known) or stopping.asked():
                     break
         return race
 
@@ -169,7 +185,8 @@ class Racer:
             self.watch(title, done, total, "schedules")
 
         sweep: Sweep = sweeper.run("preempt", (), self.schedules, watch)
-        bad = first_of_worst(sweep.points, lambda point: point.verdict)
+        new = [point for point in sweep.points if not point.known]
+        bad = first_of_worst(new, lambda point: point.verdict)
         directory = "" if sweep.first_bug is None else str(sweep.first_bug.directory.path)
         return Tried(
             kind,
@@ -182,6 +199,7 @@ class Racer:
             bad.message if bad else "",
             directory,
             sweep.judge_s,
+            met=tuple(sweep.known.elements()),
         )
 
     def _plain(
@@ -189,10 +207,16 @@ class Racer:
     ) -> Tried:
         """One ordinary run; a bug has its report and its replay like any other."""
         total = len(operations)
-        outcome = self.bench.run(
+
+        def tell(event: Event) -> None:
+            self.watch(f"{what}, {how}", event.sequence_id, total, "steps")
+
+        tried = run_behind(
+            self.bench,
             Assignment(operations, f"race {kind}: {what}", 1, "race"),
-            (lambda event: self.watch(f"{what}, {how}", event.sequence_id, total, "steps"),),
+            lambda assignment, _kind: self.bench.run(assignment, (tell,)),
         )
+        outcome = tried.outcome
         if outcome.verdict is Verdict.SUCCESS:
             outcome.directory.discard()
         return Tried(
@@ -206,4 +230,6 @@ class Racer:
             outcome.reason,
             str(outcome.directory.path) if outcome.verdict.stops_run else "",
             outcome.duration_s,
+            tried.excuse,
+            tuple(entry for entry, _ in tried.met),
         )

@@ -3,9 +3,9 @@
 The scenario runs up to the operation. Then, for a crash sweep, the operation runs once under the
 system-call engine and the box's files are kept before each of its state-changing calls: one pass
 gives every crash state, and each of them is recovered by the target's own means in a box of its own
-and judged with all rules and the ledger. Errors and torn writes need a run a point. The first bug
-is run once more as an ordinary sequence with its exact point, so it has a report, a replay and a
-journal like any other.
+and judged with all rules and the ledger. Errors and torn writes need a run a point. The first point
+of each cause is run once more as an ordinary sequence with its exact point, so it has a report, a
+replay and a journal like any other. Behind a known finding the sweep goes on.
 """
 
 from __future__ import annotations
@@ -13,26 +13,35 @@ from __future__ import annotations
 import heapq
 import itertools
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, replace
 from functools import partial
 from typing import Any
 
 from mutiny import stopping
+from mutiny.engine.causes import Cause, cause_of, kind_of
+from mutiny.engine.journal import Step
+from mutiny.engine.known import Known, without_trigger
 from mutiny.engine.loop import Outcome
 from mutiny.engine.rundir import RunDirectory
+from mutiny.engine.signature import names_in
 from mutiny.engine.sweeping import Point, Sweep
 from mutiny.errors import UsageError, nearest
 from mutiny.kit import operations as op
 from mutiny.model.operation import Kind, Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict, first_of_worst
+from mutiny.modes.behind import Tried, run_behind
 from mutiny.modes.bench import Assignment, Bench
 from mutiny.report.story import stops_of, turns_of
 from mutiny.targets.kit.crash_states import KeptStates
 
 TRIES = 4
+MOST_KNOWN = 8
+"""So many known findings before the operation are passed by."""
+MOST_SHOWN = 12
+"""So many causes are run again for their replays."""
 KINDS = ("crash", "errno", "torn", "fsync", "preempt")
 
 
@@ -92,7 +101,7 @@ class Sweeper:
         self._recovery = bench.target.contract().recovery
 
     def run(self, kind: str, choices: Sequence[str], limit: int | None, watch: Watch) -> Sweep:
-        """Trace once, judge every point, and run the first bug again as an ordinary sequence."""
+        """Trace once, judge every point, and run one of each cause again as an ordinary sequence."""
         sweep = Sweep(kind, self._bench.target.name, self.at)
         check_choices(kind, choices)
         if kind != "preempt" and isinstance(self.at, op.Parallel):
@@ -103,14 +112,44 @@ class Sweeper:
             self._one_pass(sweep, "files" if kind == "crash" else "synced", limit, watch)
         else:
             self._point_by_point(sweep, kind, choices, limit, watch)
-        bug = first_of_worst(sweep.points, lambda point: point.verdict)
-        if bug is not None and bug.rule is not None and not stopping.asked():
-            sweep.first_bug = self._bench.run(
-                Assignment(
-                    self.sequence(bug.operation), f"sweep {kind} at {self.at.type}", 1, "sweep"
-                )
-            )
+        self._show(sweep)
         return sweep
+
+    def _show(self, sweep: Sweep) -> None:
+        """One ordinary run for each cause, the first bug's last: it is the one that is looked at."""
+        new = [point for point in sweep.points if not point.known]
+        bug = first_of_worst(new, lambda point: point.verdict)
+        firsts = [points[0] for points in sweep.by_cause().values()]
+        others = [point for point in firsts if bug is None or point.cause != bug.cause]
+        chosen = [*others[: MOST_SHOWN - 1], *([] if bug is None else [bug])]
+        title = f"sweep {sweep.kind} at {self.at.type}"
+        for point in stopping.unless_asked(chosen):
+            if point.cause is None:
+                continue
+            outcome = self._bench.run(Assignment(point.sequence, title, 1, "sweep"))
+            is_known = self._relabel(sweep, point.cause, outcome)
+            if point is bug and not is_known:
+                sweep.first_bug = outcome
+
+    def _relabel(self, sweep: Sweep, cause: Cause, outcome: Outcome) -> bool:
+        """Give points the cause that the ordinary run of one of them has: it is the one that others see.
+
+        Tells whether that one is known.
+        """
+        found = cause_of(outcome)
+        changes: dict[str, Any] = {}
+        if found is None or found.failure.rule != cause.failure.rule:
+            found = cause  # it did not show again
+        elif entry := self._bench.known.entry_for(outcome):
+            changes = {"known": entry.reason, "met": (entry,)}
+        sweep.shown.setdefault(found, outcome)
+        sweep.points = [
+            replace(point, cause=found, **changes)
+            if point.cause == cause and not point.known
+            else point
+            for point in sweep.points
+        ]
+        return bool(changes)
 
     def sequence(self, point: Operation) -> tuple[Operation, ...]:
         """The whole run that goes through one point."""
@@ -118,17 +157,34 @@ class Sweeper:
         lied = isinstance(point, op.TearAt) and point.mode == "lie"
         return (*self._prefix, point, *self._recovery(self.at, world_ended=world, damaged=lied))
 
+    def _traced(self, sweep: Sweep, trace: op.Trace) -> Outcome | None:
+        """The unbroken run up to the operation, which is watched; None when it did not pass.
+
+        A known finding before the operation is passed by: the scenario is swept without its step.
+        """
+        while True:
+            directory = RunDirectory.create(self._bench.root, latest=False)
+            started = time.monotonic()
+            outcome = self._bench.engine(directory, 1).run((*self._prefix, trace))
+            sweep.trace_s = time.monotonic() - started
+            if outcome.verdict is Verdict.SUCCESS:
+                return outcome
+            directory.discard()  # a bug is run again, with a report
+            known = self._bench.known.entry_for(outcome)
+            rest = None if known is None else without_trigger(outcome, (*self._prefix, trace))
+            if known is not None:
+                sweep.passed_by[known] += 1
+            if rest is None or sweep.passed_by.total() >= MOST_KNOWN or stopping.asked():
+                sequence = self.sequence(self.at)
+                sweep.points.append(_failed_trace(self.at, outcome, known, sequence))
+                return None
+            self._prefix = rest[:-1]
+
     # --- one pass ------------------------------------------------------------------------------
 
     def _one_pass(self, sweep: Sweep, keep: str, limit: int | None, watch: Watch) -> None:
-        directory = RunDirectory.create(self._bench.root, latest=False)
-        started = time.monotonic()
-        engine = self._bench.engine(directory, 1)
-        outcome = engine.run((*self._prefix, op.Trace(self.at, keep)))
-        sweep.trace_s = time.monotonic() - started
-        if outcome.verdict is not Verdict.SUCCESS:
-            directory.discard()  # a bug is run again, with a report
-            sweep.points.append(_failed_trace(self.at, outcome))
+        outcome = self._traced(sweep, op.Trace(self.at, keep))
+        if outcome is None:
             return
         result = outcome.steps[-1].result
         sweep.calls = list(result.details["calls"])  # type: ignore[call-overload]
@@ -146,7 +202,7 @@ class Sweeper:
             [partial(self._judge_state, states, point, outcome, sweep.calls) for point in points],
             watch,
         )
-        directory.discard()
+        outcome.directory.discard()
 
     def _judge_all(
         self, sweep: Sweep, judgements: Sequence[Callable[[], Point]], watch: Watch
@@ -164,7 +220,7 @@ class Sweeper:
                     for each in jobs[done:]:
                         each.cancel()
                     continue
-                if self._until_bug and sweep.points[-1].verdict.is_bug:
+                if self._until_bug and sweep.points[-1].is_news:
                     sweep.left_out += sum(1 for each in jobs[done:] if each.cancel())
                     break
         sweep.judge_s = time.monotonic() - started
@@ -188,43 +244,51 @@ class Sweeper:
         """Recover one kept state in a box of its own."""
         started = time.monotonic()
         index = point.call
-        directory = RunDirectory.create(self._bench.root / "points", latest=False)
         lost = isinstance(point, op.PowerLossAt) and point.names == "lost"
-        states.write(index, directory.box_path, names_lost=lost)
-        engine = self._bench.engine(directory, 1)
         whole = traced.steps[-1].result
         cut_off = OperationResult(None, signal=9, tokens=whole.tokens)
         # After its last call the command has answered, and its word counts.
         inner = cut_off if index < len(calls) else whole.inner[0]
         broken = OperationResult(0, fired=True, inner=(inner,), tokens=whole.tokens)
-        try:
-            world = next((one for one in self._prefix if isinstance(one, op.Reset)), op.USUAL_WORLD)
-            recovery = self._recovery(self.at, world_ended=True)
-            outcome = engine.resume(traced.before_last, point, broken, recovery, world)
-        finally:
-            directory.discard()
+        world = next((one for one in self._prefix if isinstance(one, op.Reset)), op.USUAL_WORLD)
+
+        def recovered(assignment: Assignment, _kind: str) -> Outcome:
+            directory = RunDirectory.create(self._bench.root / "points", latest=False)
+            try:
+                states.write(index, directory.box_path, names_lost=lost)
+                engine = self._bench.engine(directory, 1)
+                return engine.resume(
+                    traced.before_last, point, broken, assignment.operations, world
+                )
+            finally:
+                directory.discard()
+
+        recovery = Assignment(self._recovery(self.at, world_ended=True), "recovery", 1)
+        names = names_in((*self._prefix, point))
+
+        def entry_for(outcome: Outcome) -> Known | None:
+            # What the first look of the recovery shows an ordinary run would have shown at the point.
+            also = kind_of(point) if len(outcome.steps) == 1 else ""
+            return self._bench.known.entry_for(outcome, names, also)
+
+        tried = run_behind(self._bench, recovery, recovered, entry_for=entry_for)
+        tried = replace(tried, operations=(*self._prefix, point, *tried.operations))
         label = str(calls[index]["text"]) if index < len(calls) else "(after the last call)"
         label += " (names lost)" if lost else ""
         process = str(calls[index]["process"]) if index < len(calls) else ""
-        return _point(point, index, label, process, outcome, time.monotonic() - started)
+        seconds = time.monotonic() - started
+        return _point(point, index, label, process, tried, seconds, names)
 
     # --- a run a point -------------------------------------------------------------------------
 
     def _point_by_point(
         self, sweep: Sweep, kind: str, choices: Sequence[str], limit: int | None, watch: Watch
     ) -> None:
-        directory = RunDirectory.create(self._bench.root, latest=False)
-        started = time.monotonic()
-        outcome = self._bench.engine(directory, 1).run(
-            (*self._prefix, op.Trace(self.at, reads=kind == "errno"))
-        )
-        sweep.trace_s = time.monotonic() - started
-        if outcome.verdict is not Verdict.SUCCESS:
-            directory.discard()  # a bug is run again, with a report
-            sweep.points.append(_failed_trace(self.at, outcome))
+        outcome = self._traced(sweep, op.Trace(self.at, reads=kind == "errno"))
+        if outcome is None:
             return
         sweep.calls = list(outcome.steps[-1].result.details["calls"])  # type: ignore[call-overload]
-        directory.discard()
+        outcome.directory.discard()
         if kind == "torn" and not choices and not self._bench.target.contract().notices_damage:
             choices = [mode for mode in op.TEARS if mode != "lie"]
         candidates = list(_points(kind, self.at, sweep.calls, choices))
@@ -239,12 +303,8 @@ class Sweeper:
         refreshes an index that is too young to be trusted), so a point that was missed is tried again.
         """
         started = time.monotonic()
-        for _ in range(TRIES):
-            directory = RunDirectory.create(self._bench.root / "points", latest=False)
-            outcome = self._bench.try_once(self.sequence(point), 1, directory)
-            directory.discard()
-            if not _missed(outcome, len(self._prefix)):
-                break
+        place = len(self._prefix)
+        tried = self._through(point, lambda outcome: not _missed(outcome, place))
         reads = isinstance(point, op.FailReadAt)
         place, call = next(
             (place, call)
@@ -252,7 +312,22 @@ class Sweeper:
             if (call["reads"], call["index"]) == (reads, point.call)
         )
         seconds = time.monotonic() - started
-        return _point(point, place, str(call["text"]), str(call["process"]), outcome, seconds)
+        return _point(point, place, str(call["text"]), str(call["process"]), tried, seconds)
+
+    def _through(self, point: Operation, counts: Callable[[Outcome], bool]) -> Tried:
+        """An ordinary run through a point, again until it counts; behind known findings of its recovery."""
+
+        def run(assignment: Assignment, _kind: str) -> Outcome:
+            for _ in range(TRIES):
+                directory = RunDirectory.create(self._bench.root / "points", latest=False)
+                outcome = self._bench.try_once(assignment.operations, 1, directory)
+                directory.discard()
+                if counts(outcome):
+                    break
+            return outcome
+
+        assignment = Assignment(self.sequence(point), "point", 1, repeats=True)
+        return run_behind(self._bench, assignment, run, first=len(self._prefix) + 1)
 
     # --- schedules -----------------------------------------------------------------------------
 
@@ -286,7 +361,7 @@ class Sweeper:
                     for cost, other in details.get("alternatives", ()):
                         pushed += 1
                         heapq.heappush(waiting, (int(cost), pushed, tuple(other)))
-                if any(point.verdict.is_bug for point in sweep.points[place:]):
+                if any(point.is_news for point in sweep.points[place:]):
                     break
                 if stopping.asked():
                     break
@@ -302,20 +377,21 @@ class Sweeper:
         started = time.monotonic()
         point = op.Interleave(self._together, _runs(schedule))
         place = len(self._prefix)
-        for _ in range(TRIES):
-            directory = RunDirectory.create(self._bench.root / "points", latest=False)
-            outcome = self._bench.try_once(self.sequence(point), 1, directory)
-            directory.discard()
-            step = outcome.steps[place] if place < len(outcome.steps) else outcome.steps[-1]
-            if step.result.harness_error is None:
-                break
+
+        def at_point(outcome: Outcome) -> Step:
+            return outcome.steps[place] if place < len(outcome.steps) else outcome.steps[-1]
+
+        tried = self._through(point, lambda done: at_point(done).result.harness_error is None)
+        step = at_point(tried.outcome)
         details = dict(step.result.details)
         whole = tuple(details.get("schedule", ())) or schedule  # type: ignore[arg-type]
         exact = op.Interleave(self._together, _runs(whole))
         many = f"{preemptions} preemption" + ("" if preemptions == 1 else "s")
         stops = "; ".join(stops_of(exact, turns_of(step.result)))
         label = f"{many}: {stops or 'one after the other'} ({_runs(whole)})"
-        return _point(exact, number, label, "", outcome, time.monotonic() - started), details
+        steps = (*tried.operations[:place], exact, *tried.operations[place + 1 :])
+        exactly = replace(tried, operations=steps)
+        return _point(exact, number, label, "", exactly, time.monotonic() - started), details
 
 
 def check_choices(kind: str, choices: Sequence[str]) -> None:
@@ -400,11 +476,39 @@ def _spread(count: int, limit: int | None) -> list[int]:
 
 
 def _point(
-    operation: Operation, index: int, label: str, process: str, outcome: Outcome, seconds: float
+    operation: Operation,
+    index: int,
+    label: str,
+    process: str,
+    tried: Tried,
+    seconds: float,
+    names: Iterable[str] = (),
 ) -> Point:
-    said = outcome.reason
-    return Point(operation, index, label, process, outcome.verdict, outcome.rule, said, seconds)
+    outcome = tried.outcome
+    return Point(
+        operation,
+        index,
+        label,
+        process,
+        outcome.verdict,
+        outcome.rule,
+        outcome.reason,
+        seconds,
+        cause_of(outcome, names),
+        tuple(entry for entry, _ in tried.met),
+        tried.excuse,
+        tried.operations,
+    )
 
 
-def _failed_trace(at: Operation, outcome: Outcome) -> Point:
-    return _point(at, -1, "the unbroken run did not pass", "", outcome, outcome.duration_s)
+def _failed_trace(
+    at: Operation, outcome: Outcome, known: Known | None, sequence: tuple[Operation, ...]
+) -> Point:
+    """The unbroken run did not pass. Where that is known, nothing was broken: the sweep shows nothing."""
+    label = "the unbroken run did not pass"
+    tried = Tried(outcome, operations=sequence)
+    point = _point(at, -1, label, "", tried, outcome.duration_s)
+    if known is None:
+        return point
+    why = f"it ends with a known finding ({known.reason}): {outcome.reason}"
+    return replace(point, verdict=Verdict.INCONCLUSIVE, rule=None, message=why, cause=None)

@@ -26,6 +26,7 @@ def render(standing: Standing, title: str, page: Path) -> str:
         "Runs": f"{len(done)} of {len(standing.jobs)}",
         **dict(sorted(standing.counts.items())),
         "Distinct causes": len(standing.causes),
+        "Known findings met": standing.known.total(),
         "Time": f"{standing.elapsed_s:.0f} s",
         "Time of the runs": f"{sum(one.seconds for one in done):.0f} s",
         "Lost and run again": len(standing.lost),
@@ -41,6 +42,7 @@ def render(standing: Standing, title: str, page: Path) -> str:
         covered=_curve(_covered(done), "cells covered"),
         first=min((one.at_s for one in standing.causes.values()), default=None),
         causes=[_cause(one, page) for one in standing.ordered_causes()],
+        known=standing.known.most_common(),
         lost=standing.lost,
         runs=[_run(one, page) for one in done],
     )

@@ -30,10 +30,11 @@ COLOURS = {
     Verdict.TIMEOUT: "var(--bad-soft)",
     Verdict.INCONCLUSIVE: "var(--unsure)",
 }
-UNTRIED = "var(--untried)"
+UNTRIED, KNOWN = "var(--untried)", "var(--bad-soft)"
 LEGEND = {
     "kept its promises": COLOURS[Verdict.SUCCESS],
     "bug": COLOURS[Verdict.BUG],
+    "known": KNOWN,
     "inconclusive": COLOURS[Verdict.INCONCLUSIVE],
     "not tried": UNTRIED,
 }
@@ -43,7 +44,7 @@ def render(sweep: Sweep, links: Mapping[str, str] | None = None) -> str:
     """The whole page; `links`: where the run of the first bug is."""
     schedules = sweep.kind == "preempt"
     noun = "schedules" if schedules else "points"
-    counts = Counter(point.verdict.value for point in sweep.points)
+    counts = Counter("known" if point.known else point.verdict.value for point in sweep.points)
     told = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
     facts: dict[str, object] = {
         "Target": sweep.target,
@@ -100,13 +101,16 @@ def calls(sweep: Sweep) -> dict[str, Any]:
 def _outcome(call: Mapping[str, Any], point: Point | None) -> dict[str, str]:
     if point is None:
         return {"colour": UNTRIED, "said": f"{call['text']}\nnot tried"}
-    said = f"{point.verdict.value} {point.rule or ''} {point.message}"
-    return {"colour": COLOURS[point.verdict], "said": f"{call['text']}\n{said}"}
+    word = f"known ({point.known})" if point.known else point.verdict.value
+    said = f"{word} {point.rule or ''} {point.message}"
+    colour = KNOWN if point.known else COLOURS[point.verdict]
+    return {"colour": colour, "said": f"{call['text']}\n{said}"}
 
 
 def _worst_by_call(points: Sequence[Point]) -> dict[int, Point]:
     found: dict[int, Point] = {}
     for point in points:
         same = [found[point.index], point] if point.index in found else [point]
-        found[point.index] = first_of_worst(same, lambda one: one.verdict) or point
+        news = [one for one in same if not one.known] or same
+        found[point.index] = first_of_worst(news, lambda one: one.verdict) or point
     return found
