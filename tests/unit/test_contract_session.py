@@ -510,6 +510,16 @@ CASES: list[tuple[str, SessionSeen, dict[str, Any]]] = [
         seen(calls=(*CALLS, call("begin", 11.0, "t", name="run_tests"), call("end", 50.0, "t"))),
         {"test_time_s": "5"},
     ),
+    (
+        "limits_have_reason",
+        seen(more=(event("budget.alert", 3.0, used=10, limit=5000),)),
+        {"total_tokens": "5000"},
+    ),
+    (
+        "limits_have_reason",
+        seen(more=(event("limit.reached", 3.0, limit="idle", agent="ada", action="reassign"),)),
+        {"idle_s": "600"},
+    ),
     ("metrics_add_up", seen(calls=(*CALLS, used(500))), {}),
     ("metrics_add_up", seen(points=(point(0), point(1, tokens=500))), {}),
     ("metrics_regular", seen(metrics=lines({}, {}, {"number": 2})), {}),

@@ -305,6 +305,20 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "total_tokens",
     ),
     _row(
+        "alert-early",
+        "It warns of its budget when most of it is left.",
+        _LIMIT,
+        "cost_overrun",
+        "limits_have_reason",
+    ),
+    _row(
+        "idle-early",
+        "An agent that works loses its task as if it were idle.",
+        _LIMIT,
+        "short_silence",
+        "limits_have_reason",
+    ),
+    _row(
         "too-many-agents",
         "More agents run than were asked for.",
         _LIMIT,

@@ -219,7 +219,8 @@ class Work:
             desk.held = lambda: self._ask(desk)
             self._captain.critical("budget", f"{used} of {config.total_tokens} tokens are used")
             return True
-        if used > config.total_tokens * _ALERT_FROM and not self._alerted:
+        alert_from = 0.1 if planted("session-alert-early") else _ALERT_FROM
+        if used > config.total_tokens * alert_from and not self._alerted:
             self._alerted = True
             self.site.say("budget.alert", used=used, limit=config.total_tokens)
             for one in self.site.state["agent_states"]:
@@ -543,6 +544,8 @@ class Work:
                 continue
             # Who has not come up yet is slow, not idle.
             patience_s = limit_s if desk.hand.ready else max(limit_s, _STARTING_S)
+            if planted("session-idle-early"):
+                patience_s = 0.0
             if desk.hand.silent_s() <= patience_s:
                 continue
             self._reached("idle", desk, "reassign", int(desk.hand.silent_s()), int(limit_s))

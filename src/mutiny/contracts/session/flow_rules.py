@@ -12,6 +12,7 @@ from mutiny.contracts.session.looking import (
     BOOK,
     SessionCheck,
     ends,
+    failed,
     lives,
     session_of,
     slack_s,
@@ -28,6 +29,8 @@ ALERT = 0.8
 MEASURED = 1.1
 """A limit is kept that is exceeded by less: tokens are counted before an answer is known."""
 STRAYING = 2.0
+EARLY = 0.5
+"""Below this share of a limit nobody is near it: some warn early, and count more than can be seen."""
 
 
 @BOOK.rule(eventual=False)
@@ -266,6 +269,63 @@ def tests_bounded(check: SessionCheck) -> Iterator[Found]:
             if one.status == "running" and now - at_of(row) > STRAYING * limit + slack_s(check):
                 yield one.name, f"Tests run for more than {limit:.0f} s, and nobody ends them."
                 return
+
+
+@BOOK.rule(eventual=False)
+def limits_have_reason(check: SessionCheck) -> Iterator[Found]:
+    """By what the calls show: a limit that acts has nearly been reached, and who lost a task was silent."""
+    one = session_of(check)
+    if one is None or check.model.jumped:
+        return
+    untold = any(map(failed, check.seen.api))
+    calls = dict(lives(one.calls))
+    for life, events in lives(one.events):
+        for row in events:
+            limit = _acted(row)
+            least = check.model.least(limit) if limit else 0.0
+            if (
+                not least
+                or (limit == "total_tokens" and life != 1)
+                or (untold and limit != "idle_s")
+            ):
+                continue  # what former lives and failed requests have used is its own count
+            used = _used(limit, str(row.get("agent")), calls.get(life, []), at_of(row))
+            if used + slack_s(check) * (limit == "idle_s") < least * EARLY:
+                text = f"{row['type']} at {used:.0f} of {least:.0f} ({limit})"
+                yield one.name, f"{text}: nobody was near that limit."
+                return
+
+
+_LIMITS = {
+    "agent_tokens_hour": "agent_tokens_hour",
+    "agent_calls_hour": "agent_calls_hour",
+    "idle": "idle_s",
+}
+_HOLD_UP = ("throttle", "wait", "reassign")
+
+
+def _acted(row: Row) -> str:
+    """The knob whose limit has acted in an event; empty: none that can be counted from outside."""
+    if row["type"] == "budget.alert":
+        return "total_tokens"
+    held_up = row["type"] == "limit.reached" and row.get("action") in _HOLD_UP
+    return _LIMITS.get(str(row.get("limit")), "") if held_up else ""
+
+
+def _used(limit: str, agent: str, calls: Sequence[Row], now: float) -> float:
+    """How much of it was used by then, and what was under way may have added as much as any before."""
+    past = [row for row in calls if at_of(row) <= now]
+    if limit == "total_tokens":
+        rows = ends(past, "model")
+        return sum(map(tokens, rows)) + max(map(tokens, rows), default=0)
+    mine = [row for row in past if row.get("agent") == agent]
+    if limit == "idle_s":
+        return now - max(map(at_of, mine), default=0.0)
+    recent = [row for row in mine if at_of(row) > now - HOUR_S]
+    if limit == "agent_calls_hour":
+        return len(ends(recent, "tool")) + 1
+    rows = ends(recent, "model")
+    return sum(map(tokens, rows)) + max(map(tokens, rows), default=0)
 
 
 # --- ends -------------------------------------------------------------------------------------------------

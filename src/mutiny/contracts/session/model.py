@@ -67,6 +67,11 @@ class SessionModel(ModelBase):
         values = [float(getattr(one, name)) for one in self.settings]
         return 0.0 if 0.0 in values else max(values)
 
+    def least(self, name: str) -> float:
+        """The smallest value that a limit has had; 0 means that there was none."""
+        values = [float(getattr(one, name)) for one in self.settings]
+        return min((value for value in values if value), default=0.0)
+
     def begun(self, name: str, project: str, agents: int) -> SessionModel:
         """With a new session."""
         return replace(

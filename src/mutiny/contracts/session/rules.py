@@ -60,6 +60,7 @@ TIER_1 = (
     ("agents_bounded", _LIMIT, "No more agents run than were asked for."),
     ("disk_bounded", _LIMIT, "A session does not use more room than it may."),
     ("tests_bounded", _LIMIT, "Tests that do not end are ended."),
+    ("limits_have_reason", _LIMIT, "Who is far from a limit is not held up by it."),
 )
 TIER_2 = (
     ("metrics_add_up", _TRUTH, "Metrics are what the agents and the model's API wrote down."),

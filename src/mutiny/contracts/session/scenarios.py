@@ -288,6 +288,13 @@ RECOVERY: dict[str, Steps] = {
     ),
     "agent_killed": _through(KillAgent()),
     "agent_frozen": (*_begun(0.006, idle_s="2"), FreezeAgent(), *_AFTER, Settle()),
+    "short_silence": (
+        *_begun(0.006, idle_s="60"),
+        FreezeAgent(),
+        LetRun(2),
+        Status(),
+        Stop(),
+    ),
 }
 RISKS: dict[str, Steps] = {
     "model_is_down": _through(ModelError("overload", 1000, model="claude-sonnet-4-5")),
