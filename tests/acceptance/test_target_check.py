@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from mutiny.engine.loop import Outcome
 from mutiny.engine.rundir import RunDirectory
 from mutiny.model.verdict import Verdict
 from mutiny.modes.bench import Bench
@@ -90,6 +91,74 @@ already_exists = ["already"]
 def test_agents_are_started_as_a_configuration_says(way: str, tmp_path: Path) -> None:
     tried = checked(tmp_path, TINY_FILE.replace("WAY", WAYS[way]), TINY)
     assert tried.exit_code == 0, tried
+
+
+ASKING = TINY_FILE.replace('"{worker}"] }', '"{worker}", "--ask={prompt}"] }', 1).replace(
+    'start = { argv = ["{program}", "tell", "{worker}", "{prompt}"] }',
+    'message = { argv = ["{program}", "tell", "{worker}", "{message}"] }\n'
+    'nuke = { argv = ["{program}", "rm", "{worker}"] }',
+)
+"""The command that makes a room also says what its agent is to do."""
+MERGING = f"""\
+{ASKING.replace('level = "sessions"', 'level = "review"')}\
+not_needs_review = ["nothing is ready"]
+source_dirty = ["has changes"]
+[commands.accept]
+argv = ["{{program}}", "merge", "{{worker}}"]
+[[state.rules]]
+status = "offline"
+where = {{ "@session" = "gone" }}
+[[state.rules]]
+status = "offline"
+where = {{ "@agent" = "none" }}
+[[state.rules]]
+status = "working"
+where = {{ "@agent" = "busy" }}
+[[state.rules]]
+status = "needs_review"
+where = {{ "@head" = "other" }}
+[[state.rules]]
+status = "idle"
+[profile]
+accept_removes = true
+start_is_immediate = false
+[profile.not_applicable]
+"workers.working_has_prompt" = "nobody shows prompts"
+"workers.review_has_commit" = "nobody shows commits"
+"""
+"""The same, whose `merge` takes the work over and removes the room."""
+
+
+def ran(tmp_path: Path, text: str, program: Path, scenario: str) -> Outcome:
+    target = find_target(str(_written(tmp_path, text)), program=str(program))
+    trial = RunDirectory.create(tmp_path, latest=False)
+    steps = target.contract().scenarios[scenario]
+    return Bench(target, tmp_path).try_once(steps, 1, trial)
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("text", [ASKING, MERGING], ids=["asking", "merging"])
+def test_a_prompt_given_with_the_worker_and_a_merge_that_removes_it(
+    text: str, tmp_path: Path
+) -> None:
+    text = text.replace("WAY", "")
+    tried = checked(tmp_path, text, TINY)
+    assert tried.exit_code == 0, tried
+    outcome = ran(tmp_path, text, TINY, "basic_lifecycle")
+    assert outcome.verdict is Verdict.SUCCESS, outcome.steps[-1]
+
+
+@pytest.mark.timeout(120)
+def test_a_prompt_that_the_agent_never_hears_is_lost(tmp_path: Path) -> None:
+    deaf = tmp_path / "deaf"
+    saying = 'f"{agent} -- {shlex.quote(text)}"'
+    whole = TINY.read_text("utf-8")
+    assert saying in whole
+    deaf.write_text(whole.replace(saying, "agent"), "utf-8")
+    deaf.chmod(0o755)
+    text = f"{ASKING.replace('WAY', '')}[profile.limits]\ncomplete_s = 1.0\nrecover_s = 1.0\n"
+    outcome = ran(tmp_path, text, deaf, "basic_lifecycle")
+    assert outcome.rule == "workers.nothing_lost", outcome.steps[-1]
 
 
 @pytest.mark.timeout(120)

@@ -5,6 +5,7 @@ import argparse
 import fcntl
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -48,7 +49,7 @@ def clear(room: dict[str, str]) -> None:
     call("git", "branch", "-D", room["git_branch"], check=False)
 
 
-def add(name: str) -> None:
+def add(name: str, text: str | None) -> None:
     room = {
         "path": str(HOME / "trees" / name),
         "git_branch": f"tiny/{name}",
@@ -60,7 +61,8 @@ def add(name: str) -> None:
     clear(room)  # what a broken-off `new` has left
     call("git", "worktree", "add", "-b", room["git_branch"], room["path"])
     agent = (HOME / "agent").read_text() if (HOME / "agent").exists() else "claude"
-    call("tmux", "new-session", "-d", "-s", room["tmux_name"], "-c", room["path"], agent)
+    asked = agent if text is None else f"{agent} -- {shlex.quote(text)}"
+    call("tmux", "new-session", "-d", "-s", room["tmux_name"], "-c", room["path"], asked)
     save({**found, name: room})
 
 
@@ -80,6 +82,19 @@ def known(name: str) -> dict[str, str]:
     return rooms()[name]
 
 
+def merge(name: str) -> None:
+    """The work of a room comes home, and the room goes."""
+    room = known(name)
+    if not call("git", "log", "--format=%H", f"HEAD..{room['git_branch']}").stdout:
+        sys.exit(f"Error: nothing is ready in {name!r}")
+    if call("git", "status", "--porcelain", "--untracked-files=no").stdout:
+        sys.exit("Error: your own checkout has changes")
+    if call("git", "merge", "--no-edit", room["git_branch"], check=False).returncode:
+        call("git", "merge", "--abort", check=False)
+        sys.exit(f"Error: {name!r} is in conflict with the branch")
+    remove(name)
+
+
 def remove(name: str) -> None:
     clear(known(name))
     save({one: room for one, room in rooms().items() if one != name})
@@ -90,22 +105,27 @@ def main() -> None:
     commands = parser.add_subparsers(
         dest="command", required=True, metavar="COMMAND", title="commands"
     )
-    commands.add_parser("new", help="make a room").add_argument("name", metavar="NAME")
+    made = commands.add_parser("new", help="make a room")
+    made.add_argument("name", metavar="NAME")
+    made.add_argument("--ask", metavar="TEXT", help="what its agent is told")
     told = commands.add_parser("tell", help="say something in a room")
     told.add_argument("name", metavar="NAME")
     told.add_argument("text", metavar="TEXT")
     commands.add_parser("rm", help="remove a room").add_argument("name", metavar="NAME")
+    commands.add_parser("merge").add_argument("name", metavar="NAME")
     commands.add_parser("ls", help="list the rooms")
     given = parser.parse_args()
     HOME.mkdir(exist_ok=True)
     with (HOME / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if given.command == "new":
-            add(given.name)
+            add(given.name, given.ask)
         elif given.command == "tell":
             tell(given.name, given.text)
         elif given.command == "rm":
             remove(given.name)
+        elif given.command == "merge":
+            merge(given.name)
         else:
             print("\n".join(rooms()))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,9 +26,9 @@ from mutiny.contracts.workers.levels import LEVELS, at_level
 from mutiny.contracts.workers.model import ADDED, Work, WorkersModel
 from mutiny.contracts.workers.observation import Observation
 from mutiny.contracts.workers.profile import Profile
-from mutiny.contracts.workers.supported import supported
+from mutiny.contracts.workers.supported import SOME_PROMPT, supported
 from mutiny.errors import FormatError
-from mutiny.kit.operations import ExpectError, Settle
+from mutiny.kit.operations import ExpectError, KillDuring, Settle
 from mutiny.model.operation import walk
 from mutiny.model.result import OperationResult
 from mutiny.targets.registry import find_spec
@@ -164,3 +165,65 @@ def test_where_accept_removes_the_worker_it_is_gone_and_its_work_is_merged() -> 
         start = replace(before, profile=contract.profile)
         check = contract.check_of(start, op.Accept("alpha"), True, seen, seen)
         assert check.touched == touched
+
+
+ASKING = replace(ALONE, prompt_with_add=True, lacks=(*ALONE.lacks, "Start"))
+
+
+def test_where_the_prompt_comes_with_the_worker_it_begins_at_once() -> None:
+    before = replace(model(), profile=ASKING)
+    after = advance(before, op.Add("alpha", prompt="Create a.txt"), OK, tokens=(TOKEN,))
+    assert after.workers["alpha"].tokens == (TOKEN,)
+    assert after.work[TOKEN].said == "Create a.txt"
+    plain = advance(replace(model(), profile=ALONE), op.Add("alpha"), OK)
+    assert plain.workers["alpha"].tokens == ()
+
+
+def test_a_start_is_said_as_the_command_that_makes_the_worker() -> None:
+    assert not supported(ASKING, op.Add("alpha"))
+    assert not supported(ALONE, op.Add("alpha", prompt="Create a.txt"))
+    start = op.Start("alpha", "Create a.txt")
+    told = (op.Add("alpha"), op.WaitForIdle("alpha"), start, op.Add("beta"), start)
+    asked = op.Add("alpha", prompt=start.prompt)
+    fitted = WorkersContract(ASKING).fit(told)
+    beta = op.Add("beta", prompt=SOME_PROMPT)
+    assert fitted.operations == (asked, Settle(), None, beta, asked)
+    assert not fitted.nothing_left
+
+
+def test_a_start_that_is_broken_makes_the_worker() -> None:
+    broken = KillDuring(op.Start("alpha", "Create a.txt"), 0.1)
+    fitted = WorkersContract(ASKING).fit((op.Add("alpha"), broken))
+    assert fitted.operations == (None, KillDuring(op.Add("alpha", prompt="Create a.txt"), 0.1))
+
+
+def test_an_exploration_gives_every_new_worker_its_prompt() -> None:
+    steps = [part for one in WorkersContract(ASKING).generate(3, 30) for part in walk(one)]
+    added = [one for one in steps if isinstance(one, op.Add)]
+    assert added
+    assert all(one.prompt for one in added)
+    assert not any(isinstance(one, op.Start) for one in steps)
+
+
+ADD = 'add = { argv = ["{program}", "new", "{worker}"WITH] }\n'
+START = 'start = { argv = ["{program}", "tell", "{worker}", "{prompt}"] }\n'
+
+
+@pytest.mark.parametrize(
+    ("commands", "told"),
+    [
+        (ADD.replace("WITH", ""), "commands.start: is missing; or `add` takes the {prompt}"),
+        (ADD.replace("WITH", ', "{prompt}"') + START, "`add` takes the {prompt} already"),
+        (ADD.replace("WITH", ', "{prompt}"'), ""),
+    ],
+)
+def test_a_prompt_is_given_by_one_of_two_commands(commands: str, told: str, tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    head = 'format = 1\nname = "m"\ncontract = "workers"\nlevel = "sessions"\n'
+    head += 'program = "m"\nsessions = "^m-"\n'
+    path.write_text(f'{head}[commands]\n{commands}[state]\nfile = "{{home}}/m.json"\n')
+    if not told:
+        assert TargetSpec.load(path).make_profile().prompt_with_add
+        return
+    with pytest.raises(FormatError, match=re.escape(told)):
+        TargetSpec.load(path)

@@ -157,7 +157,8 @@ class WorkersContract(ContractBase[WorkersModel, Observation]):
         if isinstance(broken, _TRIED_AGAIN):
             again = (broken, common.Settle())
         if isinstance(broken, operations.Add | operations.Nuke):
-            again += (operations.Add("afterwards"),)
+            prompt = "Create afterwards.txt" if self.profile.prompt_with_add else ""
+            again += (operations.Add("afterwards", prompt=prompt),)
         recovering: tuple[Operation, ...] = (
             common.Settle(),
             *again,

@@ -37,7 +37,11 @@ def explored(profile: Profile, refusals: Collection[str] = REJECTIONS) -> Explor
     return Explored(
         opening=lambda scene: _opening(scene, early="not_initialised" in known),
         refusable=lambda scene, command: bool(scene.walk.refusals(command) & known),
-        moves=(*_commands(names), *_progress(), *_faults(profile)),
+        moves=(
+            *_commands(names, prompt_with_add=profile.prompt_with_add),
+            *_progress(),
+            *_faults(profile),
+        ),
         around=(
             *hazards.broken(profile.sure_calls),
             *hazards.disks(_place),
@@ -56,18 +60,24 @@ def explored(profile: Profile, refusals: Collection[str] = REJECTIONS) -> Explor
 
 def _opening(scene: Scene, *, early: bool) -> Iterator[Operation]:
     """Sometimes a command comes too early: before there is a workspace, or before the daemon runs."""
-    name = scene.names["worker"][0]
+    name, profile = scene.names["worker"][0], _model(scene).profile
     start = op.Start(name, "Create a.txt")
+    add = op.Add(name, prompt=start.prompt if profile.prompt_with_add else "")
     draw = scene.chance.random()
     if draw < 0.3 and early:
         others = (op.Accept, op.Nuke, op.Review, op.Rebase, op.ResetWorker, op.Attach)
-        given = (start, op.Message(name, "x"), op.Reject("x"), *(make(name) for make in others))
+        given = (
+            add if profile.prompt_with_add else start,
+            op.Message(name, "x"),
+            op.Reject("x"),
+            *(make(name) for make in others),
+        )
         yield common.ExpectError(scene.pick(given))
     yield op.Init()
-    if draw > 0.85 and not _model(scene).profile.daemonless:
-        yield from (op.Add(name), common.ExpectError(start), op.Up())
+    if draw > 0.85 and not profile.daemonless:
+        yield from (add, common.ExpectError(start), op.Up())
     else:
-        yield from (op.Up(), op.Add(name))
+        yield from (op.Up(), add)
 
 
 # --- what a declaration may ask ---------------------------------------------------------------------
@@ -170,7 +180,7 @@ def _somebody_waits(scene: Scene, _operation: Operation) -> bool:
 # --- commands ---------------------------------------------------------------------------------------
 
 
-def _commands(names: str) -> tuple[Move, ...]:
+def _commands(names: str, *, prompt_with_add: bool) -> tuple[Move, ...]:
     strange = strange_names(names)
 
     def wrong(scene: Scene) -> tuple[str, ...]:
@@ -189,12 +199,15 @@ def _commands(names: str) -> tuple[Move, ...]:
 
     worker = Each(_known, wrong)
     prompt, message = drawn(*PROMPTS), drawn(*MESSAGES)
+    added: dict[str, Each | Some] = {"worker": Each(new_and_strange, _known)}
+    if prompt_with_add:
+        added["prompt"] = prompt
     reviewed = _review_is("needs_review")
     return (
         Move(op.Init, weight=0, writes=False, settled=False),
         Move(op.Up, weight=12, when=lambda s, _o: not _running(s), settled=False),
         Move(op.Down, weight=0.5, when=_running, writes=False, settled=False),  # its daemon writes
-        Move(op.Add, {"worker": Each(new_and_strange, _known)}, add_weight, addable, settled=False),
+        Move(op.Add, added, add_weight, addable, settled=False),
         Move(op.Nuke, {"worker": worker}, 0.35, _resettable, settled=False),
         Move(op.Start, {"worker": worker, "prompt": prompt}, _start_weight, _startable),
         Move(

@@ -224,7 +224,9 @@ def refusal_changes_nothing(check: Check) -> Iterator[Found]:
     for view in check.settled_workers():
         belief = check.model.workers[view.name]
         resting = view.status in _RESTING and before.status_of(view.name) == view.status
-        if not resting or belief.stale_base:
+        unseen = bool(belief.tokens) and not check.model.profile.shows_ends
+        may_work = "working" in belief.statuses or unseen  # between the two looks
+        if not resting or may_work or belief.stale_base:
             continue
         old, new = _worktree(before, view.name), _worktree(seen, view.name)
         if old.head != new.head:

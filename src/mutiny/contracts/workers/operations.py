@@ -52,10 +52,11 @@ class Down(Operation):
 
 @dataclass(frozen=True)
 class Add(OfWorker):
-    """Create a worker."""
+    """Create a worker; where a target takes the prompt with it, the worker begins at once."""
 
     model: str = "haiku"
-    quiet_arguments: ClassVar[frozenset[str]] = frozenset({"model"})
+    prompt: str = ""
+    quiet_arguments: ClassVar[frozenset[str]] = frozenset({"model", "prompt"})
 
 
 class Nuke(OfWorker):

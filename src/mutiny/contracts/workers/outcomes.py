@@ -346,7 +346,8 @@ def _down(model: WorkersModel, operation: Operation, moment: When) -> WorkersMod
 def _add(model: WorkersModel, operation: op.Add, moment: When) -> WorkersModel:
     behaviours = model.scripts.get(operation.worker, ("obey",))
     new = WorkerBelief(operation.worker, frozenset({"idle"}), behaviours=behaviours)
-    return model.with_worker(new.away(ADDED, moment.now))
+    added = model.with_worker(new.away(ADDED, moment.now))
+    return _start(added, operation, moment) if operation.prompt else added
 
 
 def _discard(model: WorkersModel, name: str) -> WorkersModel:
@@ -376,7 +377,7 @@ def _reset_worker(model: WorkersModel, operation: op.ResetWorker, moment: When) 
     return _discard(model, operation.worker).with_worker(fresh.away("ResetWorker", moment.now))
 
 
-def _start(model: WorkersModel, operation: op.Start, moment: When) -> WorkersModel:
+def _start(model: WorkersModel, operation: op.Start | op.Add, moment: When) -> WorkersModel:
     belief = model.workers[operation.worker]
     before = frozenset({"idle"}) if not model.profile.start_is_immediate else frozenset()
     for token in moment.tokens:

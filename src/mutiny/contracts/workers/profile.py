@@ -67,6 +67,8 @@ class Profile(TargetProfile):
     """What accept does when the user's checkout is dirty: `refuse`, or `either`."""
     picks_review: str = "oldest"
     """Whose change a review without a name shows: the `oldest`, or `any`."""
+    prompt_with_add: bool = False
+    """The command that makes a worker gives it its prompt, too; there is none that only starts it."""
     accept_removes: bool = False
     """Accept merges the work and removes the worker."""
     keeps_discarded: bool = False

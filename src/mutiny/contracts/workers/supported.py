@@ -10,7 +10,7 @@ from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.profile import Profile
 from mutiny.kit import operations as common
 from mutiny.kit.faults import DamageFile, HoldLock, SilentClient
-from mutiny.kit.supported import Fitted, TargetWords, fitted
+from mutiny.kit.supported import Fitted, TargetWords, fitted, undemanding
 from mutiny.model.operation import Kind, Operation, walk
 
 HARMLESS = (
@@ -18,6 +18,8 @@ HARMLESS = (
     *("Review", "Nuke", "VerifySentence", "AssertState"),
 )
 
+SOME_PROMPT = "Create note.txt"
+"""What a worker is told that has to be told something."""
 _OF_REVIEW = ("Accept", "Reject", "Rebase")
 """What else a sequence can do without where nothing is reviewed: prompts arrive all the same."""
 
@@ -34,6 +36,8 @@ def _has_words(profile: Profile, part: Operation) -> bool:
         return False
     if isinstance(part, op.AssertState) and profile.accept_removes:
         return False  # who was accepted has no status any more
+    if isinstance(part, op.Add):
+        return bool(part.prompt) == profile.prompt_with_add
     if isinstance(part, HoldLock):
         return profile.has_lock
     if isinstance(part, SilentClient):
@@ -55,12 +59,12 @@ def fit(profile: Profile, sequence: Sequence[Operation]) -> Fitted:
     """A sequence as this target can be told it."""
     words = TargetWords(
         partial(_has_words, profile),
-        instead=_instead,
+        instead=partial(_instead, profile),
         harmless=HARMLESS if profile.shows_ends else (*HARMLESS, *_OF_REVIEW),
         needless=lambda operation: profile.daemonless and operation.type in ("Up", "Down"),
         settle=common.Settle(),
     )
-    found = fitted(words, sequence)
+    found = (_fitted_with_prompts if profile.prompt_with_add else fitted)(words, sequence)
     parts = [part for one in found.sequence for part in walk(one)]
     asked = any(part.asks and not isinstance(part, op.Init) for part in parts)
     if profile.daemonless and not found.nothing_left and not asked:
@@ -68,6 +72,60 @@ def fit(profile: Profile, sequence: Sequence[Operation]) -> Fitted:
     return found
 
 
-def _instead(operation: Operation) -> Operation | None:
-    """Who shows no statuses is waited for until nothing is due any more."""
+def _fitted_with_prompts(words: TargetWords, sequence: Sequence[Operation]) -> Fitted:
+    """The same where a worker is made with its prompt: it works earlier than the sequence had thought."""
+    planned = _with_prompts(sequence)
+    found = fitted(words, [one for one in planned if one is not None])
+    other = [old != new for old, new in zip(sequence, planned, strict=True)]
+    first = other.index(True) if True in other else len(other)
+    said = iter(found.operations)
+    made = [None if one is None else next(said) for one in planned]
+    behind = [
+        undemanding(words.settle, one) if one is not None and place > first else one
+        for place, one in enumerate(made)
+    ]
+    changes = [
+        f"{old.short()}: {'left out' if new is None else 'said with its prompt'}"
+        for old, new in zip(sequence, planned, strict=True)
+        if old != new
+    ]
+    return replace(found, operations=tuple(behind), changes=(*changes, *found.changes))
+
+
+def _with_prompts(sequence: Sequence[Operation]) -> list[Operation | None]:
+    """A worker is made with the prompt that it is given next; one that is given none has one all the same.
+
+    A start that is broken, or that others compete with, is what makes the worker.
+    """
+    made: list[Operation | None] = list(sequence)
+    for place, operation in enumerate(sequence):
+        if not isinstance(operation, op.Add):
+            continue
+        later = (
+            (index, one)
+            for index, one in enumerate(sequence[place + 1 :], place + 1)
+            if any(_starts(part, operation.worker) for part in walk(one))
+        )
+        index, start = next(later, (place, None))
+        if start is None:
+            made[place] = replace(operation, prompt=SOME_PROMPT)
+        elif isinstance(start, op.Start):
+            made[place], made[index] = replace(operation, prompt=start.prompt), None
+        else:
+            made[place] = None
+    return made
+
+
+def _starts(part: Operation, worker: str) -> bool:
+    return isinstance(part, op.Start) and part.worker == worker
+
+
+def _instead(profile: Profile, operation: Operation) -> Operation | None:
+    """Who shows no statuses is waited for until nothing is due any more; who takes the prompt when a
+    worker is made is told it then.
+    """
+    if profile.prompt_with_add and isinstance(operation, op.Start):
+        return op.Add(operation.worker, prompt=operation.prompt)
+    if profile.prompt_with_add and isinstance(operation, op.Add):
+        return replace(operation, prompt=SOME_PROMPT)
     return common.Settle() if operation.kind is Kind.WAIT else None

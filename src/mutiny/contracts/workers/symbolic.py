@@ -109,7 +109,9 @@ class Walk:
         """One operation by itself."""
         if isinstance(operation, op.Add) and not plain_name(operation.worker):
             return model  # whether a target takes such a name, nobody knows
-        said = hasattr(operation, "prompt") or hasattr(operation, "message")
+        said = hasattr(operation, "message") or (
+            hasattr(operation, "prompt") and (operation.prompt or not isinstance(operation, op.Add))
+        )
         after = outcome_taken(model, operation, (f"t{len(model.work)}",) if said else ())
         expectation = expect(model, operation)
         if expectation.success and (expectation.rejections or model.lasting):

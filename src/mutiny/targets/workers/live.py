@@ -166,7 +166,7 @@ class WorkersLive(LiveTarget):
         tokens: tuple[str, ...] = ()
         for argument in ("prompt", "message"):
             text = getattr(operation, argument, None)
-            if isinstance(text, str):
+            if isinstance(text, str) and (text or not isinstance(operation, op.Add)):
                 tokens = (context.token(),)
                 values[argument] = _referenced(text, tokens[0])
         if isinstance(operation, op.Add):

@@ -41,7 +41,7 @@ VOCABULARY = Vocabulary(
         "repair": "Doctor",
         "status": "Status",
     },
-    required=("add", "start"),
+    required=("add",),
     placeholders=("worker", "prompt", "message", "model"),
     statuses=STATUSES,
     refusals=REJECTIONS,
@@ -169,8 +169,15 @@ class TargetSpec(TargetFile):
             makes_workspace="init" in self.commands,
             needs_daemon=self.profile.needs_daemon if "up" in self.commands else (),
             repairs="repair" in self.commands,
+            prompt_with_add=self._prompt_with_add,
         )
         return at_level(own, self.level)
+
+    @property
+    def _prompt_with_add(self) -> bool:
+        """Does the command that makes a worker take its prompt?"""
+        add = self.commands.get("add")
+        return add is not None and any("{prompt}" in word for word in (*add.argv, add.stdin))
 
     @property
     def status_rules(self) -> tuple[StatusRule, ...]:
@@ -184,6 +191,10 @@ class TargetSpec(TargetFile):
             stop = command.stop_daemon
             if stop and f"SIG{stop}" not in signal.Signals.__members__:
                 yield f"commands.{name}.stop_daemon: {stop!r} is no signal; write INT or TERM"
+        if self._prompt_with_add and "start" in self.commands:
+            yield "commands.start: `add` takes the {prompt} already; say the rest with `message`"
+        elif not self._prompt_with_add and "start" not in self.commands:
+            yield "commands.start: is missing; or `add` takes the {prompt}"
         profile = self.profile
         for name in self.agents:
             if not re.fullmatch(r"[A-Za-z0-9][\w.-]*", name):
