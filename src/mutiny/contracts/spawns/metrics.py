@@ -179,7 +179,7 @@ class _Account:
         rows = (
             ("Time to first @human complete", _span(self.completion_s)),
             ("Total spawns triggered", str(figures["spawns_triggered"])),
-            ("Expected spawns", str(figures["spawns_expected"])),
+            ("Expected spawns (asked for by people)", str(figures["spawns_expected"])),
             ("Refused, with a reason", str(figures["spawns_refused"])),
             *((f"Completed by {name}", str(count)) for name, count in completed.items()),
             *((f"Failed by {name}", str(count)) for name, count in failed.items()),
