@@ -60,8 +60,10 @@ HOUR_S = 3600.0
 @click.option(
     "--resume",
     "run",
-    metavar="RUN",
-    help="Go on with a soak whose Mutiny was killed: its directory.",
+    metavar="[RUN]",
+    is_flag=False,
+    flag_value=str(DEFAULT_ROOT / "latest"),
+    help="Go on with a soak whose Mutiny was killed: its directory; without a word the latest run.",
 )
 @junit_option
 @json_option
@@ -86,7 +88,7 @@ def command(
     Examples:
       mutiny soak --project task_queue --hours 6 --rate 60
       mutiny soak --schedule mini --seed 7
-      mutiny soak --resume chaos_runs/latest
+      mutiny soak --resume
     """
     from mutiny.cli.progress import ProgressLine
     from mutiny.kit.soaking import SoakAsk
