@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +17,16 @@ import pytest
 
 from longboat.plants import BATCH_PLANTS
 from mutiny.box.box import Box
-from mutiny.box.engine import DOCKER, IMAGE, KINDS, Engine, EngineUnavailable, Kind, trial
+from mutiny.box.engine import (
+    DOCKER,
+    IMAGE,
+    KINDS,
+    Engine,
+    EngineUnavailable,
+    Kind,
+    remove_stale_groups,
+    trial,
+)
 from mutiny.box.startup import create_box
 from mutiny.contracts.batch.scenarios import CONTAINERS
 from mutiny_command import run_mutiny
@@ -37,10 +49,10 @@ def any_engine(tmp_path_factory: pytest.TempPathFactory) -> None:
         pytest.skip(f"no container engine can run here: {why}")
 
 
-def left_of(engine: Engine) -> list[str]:
+def left_of(group: str) -> list[str]:
     """What an engine has left on the machine."""
     groups = Path("/sys/fs/cgroup")
-    found = [str(one) for one in (*groups.glob(f"*{engine.group}"), *groups.glob(engine.group[1:]))]
+    found = [str(one) for one in (*groups.glob(f"*{group}"), *groups.glob(group[1:]))]
     mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
     return found + [line for line in mounts if "/run/exec" in line or "/run/data" in line]
 
@@ -58,7 +70,7 @@ def test_an_engine_dies_comes_back_and_leaves_nothing(box: Box, kind: Kind) -> N
     try:
         words = ("run", "-d", "--name", "sleeper", "--network", "none", *engine.options, IMAGE)
         assert engine.ask(*words, "sleep", "600").exit_code == 0
-        assert left_of(engine) != [], "this test sees the groups of a container that lives"
+        assert left_of(engine.group) != [], "this test sees the groups of a container that lives"
         assert engine.kill()
         away = box.run([*engine.client, "ps"], timeout_s=30)
         assert away.exit_code != 0
@@ -68,7 +80,34 @@ def test_an_engine_dies_comes_back_and_leaves_nothing(box: Box, kind: Kind) -> N
         engine.kill()
     finally:
         engine.close()
-    assert left_of(engine) == []
+    assert left_of(engine.group) == []
+
+
+KILLED = """\
+import sys
+from pathlib import Path
+from mutiny.box.engine import IMAGE, Engine
+from mutiny.box.startup import create_box
+engine = Engine(create_box(Path(sys.argv[1]), doubles=False))
+words = ("run", "-d", "--network", "none", *engine.options, IMAGE, "sleep", "600")
+print(engine.ask(*words).exit_code, engine.group, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.usefixtures("any_engine")
+def test_an_engine_of_a_killed_mutiny_dies_with_it(tmp_path: Path) -> None:
+    """Also its containers; their groups are taken away by whoever starts the next engine."""
+    words = [sys.executable, "-c", KILLED, str(tmp_path / "boxes" / "box")]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as one:
+        assert one.stdout is not None
+        code, group = one.stdout.readline().split()
+        assert code == "0"
+        one.kill()
+    until = time.monotonic() + 30.0
+    while left_of(group):
+        assert time.monotonic() < until, "somebody in those groups still lives"
+        remove_stale_groups()  # the kernel removes no group of the living
 
 
 def test_a_box_with_other_paths_gets_no_engine(tmp_path: Path) -> None:

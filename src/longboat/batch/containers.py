@@ -61,7 +61,8 @@ def _creation(site: Site, task: Task, name: str, place: str) -> list[str]:
         words += ["--memory", f"{config.container_memory_mb}m"]
     if config.container_pids:
         words += ["--pids-limit", str(config.container_pids)]
-    words += ["--user", f"{os.getuid()}:{os.getgid()}", "-e", f"TASK_ID={task.id}"]
+    group = os.getgid() + planted("container-in-other-group")
+    words += ["--user", f"{os.getuid()}:{group}", "-e", f"TASK_ID={task.id}"]
     if planted("container-sees-source"):
         words += ["-v", f"{site.git.source}:{site.git.source}"]
     words += ["-v", f"{place}:{place}", "-w", place, *shlex.split(config.container_options)]

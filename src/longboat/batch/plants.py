@@ -449,6 +449,14 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "batch.container_mounts",
     ),
     (
+        "container-in-other-group",
+        "What an agent writes in a container belongs to another group than its user's.",
+        _SAFE,
+        _KNOWN,
+        "container",
+        "batch.container_mounts",
+    ),
+    (
         "resume-drops-container",
         "Resume takes a container away that is at work, and begins again.",
         _FLOW,

@@ -9,6 +9,7 @@ is for targets whose containers are known.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import shutil
@@ -34,6 +35,7 @@ START_LIMIT_S = 60.0
 ASK_LIMIT_S = 30.0
 POLL_S = 0.05
 _CGROUPS = Path("/sys/fs/cgroup")
+_PREFIX = "mutiny-engine-"
 _TOP = ("bin", "sbin", "lib", "lib32", "lib64")
 
 
@@ -102,21 +104,35 @@ class EngineWalls(Bubblewrap):
 
     def clean_up(self, walls: Walls) -> None:
         """Groups of processes are the only thing that does not go with the walls."""
-        for place in (_CGROUPS, *_CGROUPS.glob("*/")):
-            _remove_groups(place / _group(walls.box_id))
+        for place in _groups(_group(walls.box_id)):
+            _remove_groups(place)
 
 
 def _group(box_id: str) -> str:
-    return f"mutiny-{box_id}"
+    """Who made it stands in its name: a Mutiny that was killed takes no group away."""
+    return f"{_PREFIX}{os.getpid()}-{box_id}"
+
+
+def _groups(pattern: str) -> Iterator[Path]:
+    """The groups of this name, in every hierarchy that there is."""
+    yield from _CGROUPS.glob(pattern)
+    yield from _CGROUPS.glob(f"*/{pattern}")
 
 
 def _remove_groups(place: Path) -> None:
     """A group and those below it; they are empty, for everybody in them is dead."""
-    if not place.is_dir():
-        return
     for below in place.glob("*/"):
         _remove_groups(below)
     place.rmdir()
+
+
+def remove_stale_groups() -> None:
+    """Those that a killed Mutiny has left: the kernel removes none that is still in use."""
+    for place in _groups(f"{_PREFIX}*"):
+        owner = place.name.removeprefix(_PREFIX).partition("-")[0]
+        if owner.isdigit() and not Path("/proc", owner).exists():
+            with contextlib.suppress(OSError):
+                _remove_groups(place)
 
 
 class Engine:
@@ -128,6 +144,7 @@ class Engine:
                 f"a box of the kind {box.technique} shows an engine other paths"
             )
         self.kind = kind or _found()
+        remove_stale_groups()
         walls = Walls(
             os.urandom(6).hex(), box.directory, root=_root_of(box), read_only=tuple(read_only)
         )

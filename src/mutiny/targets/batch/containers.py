@@ -19,6 +19,8 @@ from mutiny.targets.kit.marks import Words
 NEIGHBOUR = "somebody-elses"
 """A container beside those of the target, which it has no business with."""
 TECHNIQUE = "private container engine"
+LOOKS = 3
+"""So often is asked when a container goes away while it is looked at."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +58,11 @@ class Containers:
             "options": shlex.join((*self._engine.options, *seen)),
         }
 
+    @property
+    def engine(self) -> str:
+        """Which engine it is."""
+        return self._engine.kind.name
+
     # --- looking ---------------------------------------------------------------------------------------
 
     @property
@@ -65,17 +72,28 @@ class Containers:
 
     def look(self) -> dict[str, ContainerSeen] | None:
         """All that there are, the neighbour too; None when the engine does not answer."""
+        rows = None
+        for _ in range(LOOKS):
+            rows = self._rows()
+            if rows is not None or self._engine.out:
+                break
+        if rows is None:
+            return None
+        found = {one.name: one for one in map(self._seen, rows)}
+        self._known |= {name: one for name, one in found.items() if name != NEIGHBOUR}
+        return found
+
+    def _rows(self) -> list[Mapping[str, Any]] | None:
+        """What the engine tells of each; None: one went away between two questions, or it is silent."""
         if self._engine.out:
             return None
         listed = self._engine.ask("ps", "-aq", "--no-trunc")
         names = listed.stdout.split()
         told = self._engine.ask("inspect", *names) if names else listed
         if listed.exit_code != 0 or told.exit_code != 0:
-            return None  # one went away between the two questions
-        rows = json.loads(told.stdout) if names else []
-        found = {one.name: one for one in map(self._seen, rows)}
-        self._known |= {name: one for name, one in found.items() if name != NEIGHBOUR}
-        return found
+            return None
+        rows: list[Mapping[str, Any]] = json.loads(told.stdout) if names else []
+        return rows
 
     def _seen(self, row: Mapping[str, Any]) -> ContainerSeen:
         labels, host = row["Config"].get("Labels") or {}, row["HostConfig"]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 from mutiny.box.engine import EngineUnavailable
+from mutiny.box.results import Command
 from mutiny.contracts.batch import operations as op
 from mutiny.contracts.batch.fixtures import commit_of
 from mutiny.contracts.batch.observation import BatchSeen
@@ -34,6 +36,8 @@ from mutiny.targets.kit.starting import trees_of
 
 PATIENCE_S = 10.0
 FIXTURE_S = 30.0
+CONTAINERS_SLOWER = 3.0
+"""So much longer a command may take whose agents work in containers: each is made, started and removed."""
 
 
 class BatchLive(DaemonlessTarget):
@@ -48,6 +52,12 @@ class BatchLive(DaemonlessTarget):
         self.values["desk"] = shlex.quote(f"{self.box.inside_root}/desk")  # in command lines only
         self.desk = Desk(self.box.files / "desk")
         self.containers: Containers | None = None
+        if self._wants_containers:  # the files of a box in which agents worked in containers
+            try:
+                self._begin_containers()
+            except BaseException:
+                super().close()
+                raise
         self.observer = Observer(self)
 
     @property
@@ -73,7 +83,7 @@ class BatchLive(DaemonlessTarget):
 
     def _contained(self) -> dict[str, str]:
         """What the target must know to put its agents into containers, where that is wanted."""
-        if self.containers is None or self.desk.knobs.get("workers") != "container":
+        if self.containers is None or not self._wants_containers:
             return {}
         words = self.spec.containers
         assert words is not None
@@ -111,11 +121,27 @@ class BatchLive(DaemonlessTarget):
 
     def reopen(self) -> None:
         """The world has ended, and its containers with it."""
-        had = self.containers is not None
         self._end_containers()
         super().reopen()
-        if had:
+        if self._wants_containers:
             self._begin_containers()
+
+    def limit(self, given_s: float) -> float:
+        """A limit at the pace of this run; whoever waits for containers may take longer."""
+        return super().limit(given_s) * (CONTAINERS_SLOWER if self._contained() else 1.0)
+
+    def spoken(
+        self, argv: Sequence[str], limit_s: float | None, worker: str | None = None, stdin: str = ""
+    ) -> Command:
+        """A command line, ready to be run in the user's checkout."""
+        made = super().spoken(argv, limit_s, worker, stdin)
+        slower = CONTAINERS_SLOWER if self._contained() else 1.0
+        return replace(made, timeout_s=made.timeout_s * slower)
+
+    @property
+    def _wants_containers(self) -> bool:
+        """Was the target told to put its agents into containers?"""
+        return self.desk.knobs.get("workers") == "container"
 
     def _end_containers(self) -> None:
         if self.containers is not None:
@@ -209,7 +235,8 @@ class BatchLive(DaemonlessTarget):
             except EngineUnavailable as error:
                 return unable(f"no container engine can run here: {error}")
         self.desk.configure(operation.name, operation.value)
-        return OperationResult()
+        kept = self.containers
+        return OperationResult(stdout="" if kept is None else f"containers by {kept.engine}")
 
     def _stop_container(self, operation: Any, context: StepContext) -> OperationResult:
         return self._of_container(operation, "stop", "-t", "0")
