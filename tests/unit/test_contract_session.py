@@ -638,12 +638,18 @@ def dishonest(operation: Operation, said: Mapping[str, Any], after: SessionSeen)
 
 STATUS = {"status": "running", "checkpoint": 1, "tasks": {"done": 1}, "phase": {"index": 0}}
 REPORT = {"checkpoint_history": [1, 2], "error_log": [], "agent_performance": [1]}
+SECOND = (event("phase.start", 10.5, phase="two"),)
+IN_PHASE_TWO = seen(more=SECOND)
+CUT_OFF = seen(more=SECOND, supervisors=0)
+"""A restore was cut off: its checkpoint, of the first phase, is written, and no event tells of it."""
 ANSWERS = [
     (op.Status(), STATUS, seen(), ""),
     (op.Status(), {**STATUS, "status": "complete"}, seen(), "status_true"),
     (op.Status(), {**STATUS, "tasks": {"done": 5}}, seen(), "status_true"),
     (op.Status(), {**STATUS, "checkpoint": 7}, seen(), "status_true"),
     (op.Status(), STATUS, DEAD, "status_true"),
+    (op.Status(), {**STATUS, "status": "interrupted"}, CUT_OFF, ""),
+    (op.Status(), {**STATUS, "phase": {"index": 0}}, IN_PHASE_TWO, "status_true"),
     (op.VerifyCheckpoint(), {"checkpoints": [{"checkpoint": 1, "valid": True}]}, seen(), ""),
     (
         op.VerifyCheckpoint(),

@@ -105,7 +105,7 @@ class SessionJudge(Judge[SessionModel, SessionSeen]):
         rows = (
             ("checkpoint", said.get("checkpoint"), _usable(first), _newest(one)),
             ("tasks done", _inside(said, "tasks", "done"), len(first.done), len(one.done)),
-            ("phase", _phase_told(said), _place(first), _place(one)),
+            ("phase", _phase_told(said), _earliest(first), _place(one)),
         )
         for what, told, least, most in rows:
             if isinstance(told, int) and not least <= told <= most + (one.status == "running"):
@@ -183,6 +183,12 @@ def _inside(said: Mapping[str, Any], name: str, key: str) -> Any:
 def _place(one: SessionView) -> int:
     """The place of its phase; a session that is complete is still in its last."""
     return max(0, min(one.phase, len(one.plan.phases)) - 1)
+
+
+def _earliest(one: SessionView) -> int:
+    """The same; what nothing drives is also where it would go on from: a restore may have been cut off."""
+    stands = one.last_valid if one.status == "interrupted" else None
+    return _place(one) if stands is None else min(_place(one), stands.phase)
 
 
 def _phase_told(said: Mapping[str, Any]) -> Any:
