@@ -279,7 +279,7 @@ CASES = [
     ("checkout_follows", seen(dirty=("work/a.txt",)), {}),
     ("edit_kept", seen(edit_kept=False), {"edited": True}),
     ("ended_work_only", seen(attempts=(Attempt("a", 1, frozenset()),)), {}),
-    ("containers_end", seen(containers=(BOX,)), {}),
+    ("containers_end", seen(containers=(BOX,)), {"knobs": {"workers": "container"}}),
     ("others_containers_stay", seen(neighbour=False), {}),
     ("container_labelled", seen(contained={"c": replace(BOX, task="")}), {}),
     ("container_labelled", seen(contained={"c": replace(BOX, run="r7")}), {}),
@@ -327,15 +327,18 @@ def test_clean_deletes_what_it_names() -> None:
 
 # --- containers ----------------------------------------------------------------------------------------
 
+IN_CONTAINERS = {"workers": "container"}
 AT_WORK = Attempt("a", 1, frozenset())
 DONE_IN_IT = replace(AT_WORK, ended=True, code=0)
 
 
-def resumed(first: Attempt, *more: Attempt, was: BatchSeen | None = None) -> set[str]:
+def resumed(
+    first: Attempt, *more: Attempt, was: BatchSeen | None = None, **changes: Any
+) -> set[str]:
     """What is broken when a run with a container was resumed, and these attempts are known then."""
     before = was or replace(BEFORE, attempts=(AT_WORK,), containers=(BOX,), contained={"c": BOX})
     after = seen(attempts=(first, *more), containers=(), contained={"c": BOX})
-    return broken(after, op.Resume(), before)
+    return broken(after, op.Resume(), before, **{"knobs": IN_CONTAINERS, **changes})
 
 
 def test_resume_waits_for_the_container_that_is_there() -> None:
@@ -353,24 +356,36 @@ def test_who_tries_again_for_a_reason_is_not_accused() -> None:
     assert resumed(AT_WORK, again, was=nobody) == set()
     silent = replace(nobody, containers=None)
     assert resumed(AT_WORK, again, was=silent) == set()
+    assert resumed(AT_WORK, again, set_anew=frozenset({"a"})) == set()
+    assert resumed(AT_WORK, again, knobs={"workers": "local"}) == set()
+
+
+def test_who_sets_a_task_back_does_not_wait_for_its_container() -> None:
+    model = begun("a").broken_off({"a": frozenset({"complete"})}, frozenset({"complete"}))
+    command = op.SetTaskStatus("a", "pending")
+    (done, *_) = CONTRACT.outcomes(model, command, Moment(before=BEFORE))
+    assert done.after.set_anew == {"a"}
+    assert done.after.begun("", None).set_anew == set()
 
 
 def test_a_container_may_outlive_who_was_killed_and_who_lost_the_engine() -> None:
     left = seen(containers=(BOX,), contained={"c": BOX}, runs=run_with("paused", TaskSeen("x")))
     for then in (KillOrchestrator(), op.EngineOutage()):
-        assert "containers_end" not in broken(left, At("worker", op.Run(), then))
+        at = At("worker", op.Run(), then)
+        assert "containers_end" not in broken(left, at, knobs=IN_CONTAINERS)
     stopped = At("worker", op.Run(), InterruptOrchestrator("SIGTERM"))
-    assert "containers_end" in broken(left, stopped)
+    assert "containers_end" in broken(left, stopped, knobs=IN_CONTAINERS)
 
 
 def test_clean_takes_the_containers_of_its_run_along() -> None:
     gone = seen(runs={}, containers=(BOX,), contained={"c": BOX})
     was = seen(containers=(BOX,), contained={"c": BOX})
-    assert broken(gone, op.Clean(), was, run=None) == {"containers_end"}
+    ended = {"run": None, "knobs": IN_CONTAINERS}
+    assert broken(gone, op.Clean(), was, **ended) == {"containers_end"}
     others = replace(
         gone, containers=(replace(BOX, run="r2"),), runs={"r2": RunSeen("r2", "paused", "x")}
     )
-    assert "containers_end" not in broken(others, op.Clean(), was, run=None)
+    assert "containers_end" not in broken(others, op.Clean(), was, **ended)
 
 
 def test_an_engine_that_is_away_is_a_reason_to_stop_and_one_that_answers_is_none() -> None:

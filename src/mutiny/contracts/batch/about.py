@@ -83,6 +83,7 @@ ABOUT: dict[str, str] = {
     "container_removed": "A container is taken away; its task is tried again.",
     "container_killed": "An agent dies in its container and there are no retries.",
     "container_outlives_run": "It dies, and resume waits for the container that lives on.",
+    "container_unwanted": "It dies, and its tasks are left out or set back: their containers go.",
     "container_interrupted": "SIGTERM while a container works: it goes, too.",
     "container_cleaned": "Clean takes the containers of a dead run along.",
     "engine_outage": "The container engine goes away and returns; resume finds its container.",

@@ -36,8 +36,8 @@ def ended_work_only(check: BatchCheck) -> Iterator[Violation]:
 
 def containers_end(check: BatchCheck) -> Iterator[Violation]:
     """No container outlives the run, or the command, that it was made for."""
-    left = check.seen.containers
-    if not left or check.gave(op.EngineOutage) or check.model.engine_out:
+    left, model = check.seen.containers, check.model
+    if not left or not model.contained or check.gave(op.EngineOutage) or model.engine_out:
         return
     if ended_by_itself(check) or was_stopped(check):
         text = f"{check.operation.short()} has ended, but the container {left[0].name} is there."
@@ -108,7 +108,8 @@ def reattached(check: BatchCheck) -> Iterator[Violation]:
     harmed = any(part.kind is Kind.FAULT for part in walk(check.operation))
     if run is None or not there or harmed or not check.gave(op.Resume):
         return
-    for name in {one.task for one in there} & set(run.tasks):
+    due = set(run.tasks) - check.model.set_anew if check.model.contained else set()
+    for name in sorted({one.task for one in there} & due):
         before, now = check.before.attempts_of(name), check.seen.attempts_of(name)
         if before and len(now) > len(before):
             kept = now[len(before) - 1]

@@ -85,6 +85,8 @@ class BatchModel(ModelBase):
     """Attempts that may have told nobody what they used: the command was broken off."""
     run_resumes: bool = False
     """`run` goes on with a run that there is."""
+    set_anew: frozenset[str] = frozenset()
+    """Tasks of the run that the user has set back or left out: nobody waits for what they were at."""
     engine_out: bool = False
     """The container engine is away."""
     lost: frozenset[str] = frozenset()
@@ -119,7 +121,7 @@ class BatchModel(ModelBase):
             0 if seen is None else len(seen.attempts),
         )
         older = self.older if self.run is None else (*self.older, self.run)
-        return replace(self, run=run, older=older)
+        return replace(self, run=run, older=older, set_anew=frozenset())
 
     def _landed(self, task: str, seen: BatchSeen | None) -> int:
         """How often a task came to the branch before; another command may have run since the last look."""

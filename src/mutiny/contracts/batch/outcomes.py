@@ -206,7 +206,11 @@ def _set_status(model: BatchModel, operation: op.SetTaskStatus) -> tuple[BatchOu
     if run.sure(operation.task, "complete"):
         return (no(model, "what is merged stays merged", "merged"),)
     may = {**run.may, operation.task: frozenset({operation.status})}
-    after = replace(model, run=replace(run, may=may, status=frozenset({"paused"})))
+    after = replace(
+        model,
+        run=replace(run, may=may, status=frozenset({"paused"})),
+        set_anew=model.set_anew | {operation.task},
+    )
     found = [ok(after, "it is not merged")]
     if "complete" in run.may[operation.task]:
         found.append(no(model, "it may be merged", "merged"))

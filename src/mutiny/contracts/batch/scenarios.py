@@ -333,10 +333,12 @@ CHAOS: dict[str, Steps] = {
 }
 
 
-def _contained(*steps: Operation, knobs: dict[str, str] | None = None) -> Steps:
-    """A plan of one task whose agent works in a container."""
+def _contained(
+    *steps: Operation, tasks: tuple[str, ...] = ("a",), knobs: dict[str, str] | None = None
+) -> Steps:
+    """A plan whose agents work in containers."""
     settings = tuple(Configure(name, value) for name, value in (knobs or {}).items())
-    return (*_planned("a"), Configure("workers", "container"), *settings, *steps, *_END)
+    return (*_planned(*tasks), Configure("workers", "container"), *settings, *steps, *_END)
 
 
 CONTAINERS: dict[str, Steps] = {
@@ -346,12 +348,19 @@ CONTAINERS: dict[str, Steps] = {
         knobs={"memory_mb": "64", "pids": "50"},
     ),
     "container_stopped": _contained(At("work_half_done", Run(), StopContainer("a"))),
-    "container_removed": _contained(At("worker", Run(), RemoveContainer("a"))),
+    "container_removed": _contained(At("work_half_done", Run(), RemoveContainer("a"))),
     "container_killed": _contained(
         At("worker", Run(), KillWorker("a")), knobs={"max_retries": "0"}
     ),
     "container_outlives_run": _contained(
-        At("worker", Run(), KillOrchestrator()), Status(), Resume(), Resume()
+        At("worker", Run(), KillOrchestrator()), Status(), Resume(), Resume(), tasks=("a", "b")
+    ),
+    "container_unwanted": _contained(
+        At("worker", Run(), KillOrchestrator()),
+        SetTaskStatus("a", "skipped"),
+        SetTaskStatus("b", "pending"),
+        Resume(),
+        tasks=("a", "b"),
     ),
     "container_interrupted": _contained(
         At("worker", Run(), InterruptOrchestrator("SIGTERM")), Status(), Resume()
