@@ -339,6 +339,32 @@ STATE_CASES: tuple[Case, ...] = (
         ),
         "alpha",
     ),
+    Case(
+        "workers.refusal_changes_nothing",
+        check(
+            model(belief()),
+            picture(view(), view("beta", "offline")),
+            before=picture(view()),
+            operation=common.WrongSetting(op.Add("beta")),
+            succeeded=False,
+        ),
+        (
+            check(
+                model(belief()),
+                picture(view()),
+                operation=common.WrongSetting(op.Add("beta")),
+                succeeded=False,
+            ),
+            check(
+                replace(model(belief()), faults=("CrashAt",)),
+                picture(view(), view("beta", "offline")),
+                before=picture(view()),
+                operation=common.WrongSetting(op.Add("beta")),
+                succeeded=False,
+            ),
+        ),
+        subject="beta",
+    ),
     *(
         Case(
             "workers.refusal_changes_nothing",

@@ -29,6 +29,7 @@ from mutiny.model.violation import Violation
 JUDGED_ELSEWHERE = {
     f"workers.{name}"
     for name in (
+        *("longest_wait_first", "settings_checked"),
         *("rejects_illegal", "serves_legal", "rejects_truthfully", "fails_clearly"),
         *("answers_in_time", "parallel_is_serial", "assertion", "answers_truly"),
         *("status_is_honest", "health_is_honest", "repair_is_honest", "doctor_agrees"),
@@ -135,7 +136,13 @@ def test_every_rule_that_is_evaluated_is_declared_and_the_other_way_round() -> N
 
 def test_every_rule_about_answers_is_tested_elsewhere() -> None:
     here = Path(__file__).parent
-    texts = "".join((here / name).read_text() for name in ("test_classify.py", "test_judge.py"))
+    files = (
+        "test_classify.py",
+        "test_judge.py",
+        "test_unnamed_commands.py",
+        "test_wrong_settings.py",
+    )
+    texts = "".join((here / name).read_text() for name in files)
     assert {rule for rule in JUDGED_ELSEWHERE if f'"{rule}"' not in texts} == set()
 
 

@@ -52,6 +52,7 @@ SAMPLES: tuple[Operation, ...] = (
     op.MoveSource("docs/x.md"),
     common.ExpectError(op.Start("nobody", "x")),
     op.ReviewNext(),
+    common.WrongSetting(op.Status(), "boolean", 1),
     op.AcceptReviewed(),
     common.Misuse(op.Nuke("alpha"), "too_few"),
     common.Choice((op.Up(), op.KillTmuxSession("beta"))),

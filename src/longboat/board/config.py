@@ -6,6 +6,7 @@ import os
 from typing import NamedTuple
 
 from longboat.board.values import Refused
+from longboat.planting import planted
 
 
 class Config(NamedTuple):
@@ -68,6 +69,8 @@ def load(directory: str) -> Config:
 
 def _with(config: Config, name: str, value: object, place: str) -> Config:
     if name not in Config._fields:
+        if planted("unknown-setting-ignored"):
+            return config
         known = " ".join(Config._fields)
         raise Refused("bad_input", f"{place}: unknown setting {name!r} (known: {known})")
     kind = type(Config._field_defaults[name])

@@ -430,4 +430,12 @@ ROWS: tuple[tuple[str, str, str, str, str], ...] = (
         f"{_KNOWN}, killed agents",
         "ABC",
     ),
+    (
+        "unknown-setting-ignored",
+        "A setting that there is not is passed over in silence, as a misspelt one would be. "
+        "Shortest: Init WrongSetting(unknown)",
+        _GUARDS,
+        "a mutant of longboat that nothing found",
+        "A",
+    ),
 )

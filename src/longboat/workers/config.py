@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from longboat.errors import LongboatError, UsageError
+from longboat.planting import planted
 
 
 class Config(NamedTuple):
@@ -64,6 +65,9 @@ def build(values: dict[str, object], *, where: str) -> Config:
             raise UsageError(f"{where}: unknown setting '{key}' (known: {', '.join(defaults)})")
         typed[key] = _convert(key, value, defaults[key], where)
     config = Config(**typed)  # type: ignore[arg-type]
+    for key, value in config._asdict().items():
+        if isinstance(value, (int, float)) and value < 0:
+            raise UsageError(f"{where}: '{key}' must not be negative")
     for key in ("patrol_interval_secs", "ack_timeout_secs", "max_attempts", "lock_timeout_secs"):
         if getattr(config, key) <= 0:
             raise UsageError(f"{where}: '{key}' must be above 0")
@@ -76,6 +80,8 @@ def _convert(key: str, value: object, default: object, where: str) -> object:
         return float(value)
     if type(value) is wanted:
         return value
+    if planted("settings-coerced") and isinstance(value, bool):
+        return int(value)
     raise UsageError(f"{where}: '{key}' must be a {wanted.__name__}, not {value!r}")
 
 

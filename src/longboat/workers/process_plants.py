@@ -13,6 +13,13 @@ _AT_WORK = "Init Up Add WaitForIdle Start[slow]"
 
 ROWS: tuple[tuple[str, str, str, str], ...] = (
     (
+        "settings-coerced",
+        "A setting that is no number is made one: `true` is 1. "
+        "Shortest: Init WrongSetting(Status, boolean)",
+        "wrong answers",
+        "a mutant of longboat that nothing found",
+    ),
+    (
         "worker-stuck-offline-after-tmux-server-death",
         "Workers go offline with the tmux server and are never started again. Shortest: "
         "Init Up Add WaitForIdle KillTmuxServer WaitForIdle",

@@ -21,7 +21,7 @@ Seen = TypeVar("Seen")
 
 WRAPPING = (
     common.ExpectError,
-    common.Misuse,
+    common.Wrongly,
     common.SweepPoint,
     common.Trace,
     common.LibraryFault,

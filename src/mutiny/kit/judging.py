@@ -69,6 +69,8 @@ class Judge(Questions[Model, Seen]):
             return self._broken_off(model, operation, result)
         if isinstance(operation, common.ExpectError):
             return self._refusal(model, operation, result)
+        if isinstance(operation, common.WrongSetting):
+            return self._misset(model, operation, result)
         if isinstance(operation, common.Misuse):
             return self._misused(model, operation, result)
         if operation.kind is Kind.COMMAND:
@@ -229,6 +231,26 @@ class Judge(Questions[Model, Seen]):
         if wrong is not None and wrong.rule.endswith(".serves_legal"):
             return Judged(Verdict.EXPECTED, (model,), None, "the scenario expects it")
         return judged
+
+    def _misset(
+        self, model: Model, operation: common.WrongSetting, result: OperationResult
+    ) -> Judged[Model]:
+        """A command while a setting is wrong: refused, with the setting's name, and nothing happens."""
+        answer = result.inner[0] if result.inner else result
+        trouble = self._trouble(operation, answer)
+        if trouble is not None:
+            verdict = Verdict.TIMEOUT if answer.timed_out else Verdict.BUG
+            return Judged(verdict, (model,), trouble)
+        name = str(result.details.get("due_name", ""))
+        said = (answer.stderr or answer.stdout).strip()
+        if not answer.succeeded and name in said:
+            return Judged(Verdict.EXPECTED, (model,), None, f"{name} is wrong")
+        text = f"{operation} was refused without a word about {name}: {said[:200]}"
+        models: tuple[Model, ...] = (model,)
+        if answer.succeeded:
+            text = f"{operation} was served although a setting is wrong ({name})."
+            models = self.unknown(model, operation.operation, self.moment(answer))
+        return Judged(Verdict.BUG, models, self.violation("settings_checked", text, name))
 
     def _misused(
         self, model: Model, operation: common.Misuse, result: OperationResult

@@ -16,6 +16,7 @@ ERRNOS = ("ENOSPC", "EIO", "EACCES", "EROFS", "EMFILE", "EINTR")
 READ_ERRNOS = ("EIO", "EACCES", "EMFILE")
 TEARS = ("kill", "short", "lie")
 MISUSES = ("unknown_option", "too_few", "too_many")
+WRONG_SETTINGS = ("text", "quoted", "boolean", "negative", "unknown")
 _LENGTHS = ("during", "seconds", "lasting")
 _CALM = ("healthy", "slow", "obey", "resolve", "dirty")
 """What an agent or a worker may be told to do without being a disturbance."""
@@ -354,22 +355,48 @@ class ExpectError(Operation):
 
 
 @dataclass(frozen=True)
-class Misuse(Operation):
+class Wrongly(Operation):
+    """A command with something wrong about it that the program is to refuse, without any effect."""
+
+    operation: Operation
+    kind: ClassVar[Kind] = Kind.COMBINATION
+
+    def __post_init__(self) -> None:
+        check_command("operation", self.operation)
+
+    def children(self) -> tuple[Operation, ...]:
+        return (self.operation,)
+
+
+@dataclass(frozen=True)
+class WrongSetting(Wrongly):
+    """A command while one setting of the program is wrong: a word for a number, a number in quotes, `true`,
+    a negative number, or a setting that there is not. It is refused, and the setting is named.
+    """
+
+    how: str = "text"
+    place: int = 0
+    """Which of the settings that the target's file tells of, counted from 0."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_one_of("how", self.how, WRONG_SETTINGS)
+        if self.place < 0:
+            raise ValueError("place must not be negative")
+
+
+@dataclass(frozen=True)
+class Misuse(Wrongly):
     """A command said wrongly, as people and scripts do: with an option that there is not, without its last
     argument, with a word too many. A program may take it all the same, or refuse it; it may not crash,
     and a refusal changes nothing.
     """
 
-    operation: Operation
     how: str = "unknown_option"
-    kind: ClassVar[Kind] = Kind.COMBINATION
 
     def __post_init__(self) -> None:
-        check_command("operation", self.operation)
+        super().__post_init__()
         check_one_of("how", self.how, MISUSES)
-
-    def children(self) -> tuple[Operation, ...]:
-        return (self.operation,)
 
     def said(self, argv: Sequence[str]) -> tuple[str, ...]:
         """The command line, said wrongly."""

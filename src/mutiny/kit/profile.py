@@ -41,6 +41,10 @@ class TargetProfile:
     file that came back, or a write of which the disk kept only half, is noticed and put right. Where it
     is not, nothing is known of the state after a damage that still reads as a state.
     """
+    number_settings: tuple[str, ...] = ()
+    """Its settings that are numbers, as its file tells of them; each can be made wrong."""
+    refused_settings: tuple[str, ...] = ()
+    """What may be wrong about a setting (`operations.WRONG_SETTINGS`) that it promises to refuse."""
     skips: Mapping[str, str] = field(default_factory=dict)
     """Scenarios that make no sense for this target, each with the reason."""
     not_applicable: Mapping[str, str] = field(default_factory=dict)

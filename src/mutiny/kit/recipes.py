@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mutiny.kit.operations import MISUSES, Misuse, Reset
+from mutiny.kit.operations import MISUSES, WRONG_SETTINGS, Misuse, Reset, WrongSetting
 from mutiny.kit.surroundings import SURROUNDINGS
 from mutiny.model.operation import Operation
 
@@ -13,6 +13,16 @@ def everywhere(sequence: Sequence[Operation]) -> dict[str, tuple[Operation, ...]
     """The sequence on every unusual machine: a scenario each, so that one bug does not hide the next."""
     steps = [one for one in sequence if not isinstance(one, Reset)]
     return {f"on_{name}": (Reset(surroundings=name), *steps) for name in SURROUNDINGS}
+
+
+def misset(command: Operation, places: int = 1) -> tuple[Operation, ...]:
+    """The command with every mistake in each of so many settings."""
+    return tuple(
+        WrongSetting(command, how, place)
+        for place in range(places)
+        for how in WRONG_SETTINGS
+        if how != "unknown" or place == 0  # that one is in none of them
+    )
 
 
 def said_wrongly(*commands: Operation) -> tuple[Operation, ...]:

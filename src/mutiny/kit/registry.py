@@ -10,7 +10,7 @@ COMMON: tuple[type[Operation], ...] = (
     *(common.Reset, common.Sleep, common.Settle),
     *(common.Trace, common.CrashAt, common.KillAt, common.FailAt, common.FailReadAt),
     *(common.TearAt, common.PowerLossAt, common.Interleave),
-    *(common.ExpectError, common.Misuse, common.Choice, common.Parallel),
+    *(common.ExpectError, common.Misuse, common.WrongSetting, common.Choice, common.Parallel),
     *FAULTS,
 )
 

@@ -33,6 +33,12 @@ ANSWERS = (
     ("assertion", ANSWER, "What a scenario asserts is so."),
 )
 """Name, class of failure, and promise."""
+SETTINGS = (
+    "settings_checked",
+    ANSWER,
+    "A setting of a wrong type or name is refused, and the refusal names it.",
+)
+"""For contracts whose targets tell of their settings."""
 BINDING = ("serves_legal", "no_crash", "answers_in_time", "assertion")
 """Rules that no target may be excused from: without them a program that does nothing would pass, or the
 beliefs could not follow what it does.

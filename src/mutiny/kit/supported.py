@@ -12,7 +12,16 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from mutiny.kit.experiment import EXPERIMENT_OPERATIONS, SteadyState, VerifySentence, Watch
-from mutiny.kit.operations import Choice, ExpectError, Interleave, Misuse, Parallel, disturbs
+from mutiny.kit.operations import (
+    Choice,
+    ExpectError,
+    Interleave,
+    Parallel,
+    Wrongly,
+    WrongSetting,
+    disturbs,
+)
+from mutiny.kit.profile import TargetProfile
 from mutiny.model.operation import Kind, Operation, walk
 
 
@@ -53,6 +62,13 @@ class Fitted:
         return tuple(one for one in self.operations if one is not None)
 
 
+def can_be_misset(profile: TargetProfile, operation: WrongSetting) -> bool:
+    """Has the target such a setting, and does it promise to refuse it?"""
+    return (
+        operation.place < len(profile.number_settings) and operation.how in profile.refused_settings
+    )
+
+
 def fitted(words: TargetWords, sequence: Sequence[Operation]) -> Fitted:
     """The sequence in the words of a target."""
     made: list[Operation | None] = []
@@ -64,16 +80,16 @@ def fitted(words: TargetWords, sequence: Sequence[Operation]) -> Fitted:
         if one != operation:
             told = "left out" if one is None else f"said as {one.short()}"
             changes.append(f"{operation.short()}: {told}")
-            if one is None and _subject(operation).type not in words.harmless:
+            refused = isinstance(operation, Wrongly)  # it would have changed nothing
+            if one is None and not refused and _subject(operation).type not in words.harmless:
                 lost.append(operation.short())
-            doubtful = doubtful or not (_only_looks(operation) or words.needless(operation))
+            quiet = refused or _only_looks(operation) or words.needless(operation)
+            doubtful = doubtful or not quiet
         made.append(undemanding(words.settle, one) if doubtful and one is not None else one)
     return Fitted(tuple(made), tuple(changes), _nothing_left(sequence, made, lost))
 
 
 def _subject(operation: Operation) -> Operation:
-    if isinstance(operation, Misuse):
-        return operation.operation
     return operation.inner if isinstance(operation, ExpectError) else operation
 
 
@@ -150,6 +166,9 @@ def _nothing_left(
     verified = [one for one in sequence if isinstance(one, VerifySentence)]
     if verified and not any(isinstance(part, VerifySentence) for part in left):
         return f"nothing that it verifies can be seen of the target: {verified[0].sentence}"
+    wrong = [one for one in sequence if isinstance(one, Wrongly)]
+    if wrong and not any(isinstance(part, Wrongly) for part in left):
+        return f"the target cannot be told what it is about: {wrong[0].short()}"
     if lost and not before:
         return f"the target cannot be told what it is about: {lost[0]}"
     return ""

@@ -46,7 +46,7 @@ class ModelWalk:
             self.models = (self._contract.first_model(),)
         elif operation.kind is Kind.COMMAND:
             self._command(operation)
-        elif isinstance(operation, common.ExpectError | common.Misuse | common.Choice):
+        elif isinstance(operation, common.ExpectError | common.Wrongly | common.Choice):
             return
         elif isinstance(operation, common.SweepPoint | common.KillDuring | common.LibraryFault):
             self._follow(operation)

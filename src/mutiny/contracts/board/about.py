@@ -80,5 +80,6 @@ ABOUT: dict[str, str] = {
     "crew_killed": "The orchestrator is killed while its agents work.",
     "crew_stopped": "The orchestrator is stopped while its agents work.",
     "said_wrongly": "Unknown options, too few words, too many: no crash, no harm.",
+    "wrong_settings": "Settings of a wrong type or name: refused by name, nothing is started.",
     **MACHINES,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mutiny.kit.rules import ANSWER as _ANSWER
-from mutiny.kit.rules import binding, rules_of
+from mutiny.kit.rules import SETTINGS, binding, rules_of
 from mutiny.model.violation import Rule
 
 _OWNERS = "Ownership"
@@ -50,6 +50,7 @@ _OWN = (
     ),
     ("one_server", _STATE, "A board has one server at a time."),
     ("no_growth", _STATE, "Memory, descriptors and files do not grow with the number of commands."),
+    SETTINGS,
     ("lock_respected", _OWNERS, "While somebody holds the lock no change goes on."),
     ("status_is_honest", _ANSWER, "What the board shows is what the commands have done."),
     ("linearizable", _ORDER, "Every command takes effect at one moment of its own time."),

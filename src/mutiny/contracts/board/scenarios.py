@@ -26,6 +26,7 @@ from mutiny.contracts.board.operations import (
     Claim,
     Complete,
     Configure,
+    Down,
     Elect,
     Fail,
     Heartbeat,
@@ -49,7 +50,7 @@ from mutiny.contracts.board.short_scenarios import SHORT_SCENARIOS
 from mutiny.contracts.board.supported import fit
 from mutiny.kit.faults import SkewClock
 from mutiny.kit.operations import ExpectError, Parallel, Reset, Sleep
-from mutiny.kit.recipes import everywhere, said_wrongly
+from mutiny.kit.recipes import everywhere, misset, said_wrongly
 
 
 def _stale_claim(profile: BoardProfile) -> Sequence:
@@ -252,6 +253,10 @@ _SAID_WRONGLY: Sequence = (
     *said_wrongly(Status(), List(), AddTask("c"), Heartbeat("w1"), Claim("w2")),
     *said_wrongly(Release("w1", "a"), Complete("w1", "a")),
     Settle(),
+)
+_WRONG_SETTINGS: Sequence = (
+    *(*BEGIN, AddTask("a"), Down(), *misset(Up()), *misset(List())),
+    *(*misset(AddTask("b"), 4), Up(), Claim("w1"), Settle()),
 )
 _FIXED: Mapping[str, Sequence] = {
     "ready_tasks": (
@@ -530,6 +535,7 @@ def scenarios_of(profile: BoardProfile) -> Mapping[str, Sequence]:
     timed = {} if profile.works else {name: make(profile) for name, make in _TIMED.items()}
     away = {
         "said_wrongly": _SAID_WRONGLY,
+        "wrong_settings": _WRONG_SETTINGS,
         **everywhere(_FIXED["ready_tasks"]),
     }
     given = {**_FIXED, **timed, **FAULT_SCENARIOS, **SHORT_SCENARIOS, **away}

@@ -18,9 +18,10 @@ from mutiny.kit.operations import (
     KillDuring,
     SweepPoint,
     Trace,
+    WrongSetting,
     disturbs,
 )
-from mutiny.kit.supported import Fitted, TargetWords, fitted
+from mutiny.kit.supported import Fitted, TargetWords, can_be_misset, fitted
 from mutiny.model.operation import Kind, Operation, walk
 
 HARMLESS = (
@@ -43,6 +44,9 @@ def supported(profile: BoardProfile, operation: Operation) -> bool:
 def _has_words(profile: BoardProfile, part: Operation) -> bool:
     if part.type in profile.lacks:
         return False
+    if isinstance(part, WrongSetting):  # only a server's start, or a command that is no server's
+        starts = isinstance(part.operation, op.Up)
+        return can_be_misset(profile, part) and profile.server is starts
     if isinstance(part, op.Configure):
         return profile.settable is None or part.name in profile.settable
     if isinstance(part, op.AddMany | op.Drive):

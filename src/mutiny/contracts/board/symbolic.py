@@ -47,7 +47,7 @@ class Walk:
             self.model, self.sure = BoardModel(self.model.profile), True
         elif isinstance(operation, COMMANDS):
             self._command(operation)
-        elif isinstance(operation, common.ExpectError | common.Misuse | common.Choice):
+        elif isinstance(operation, common.ExpectError | common.Wrongly | common.Choice):
             return
         elif isinstance(operation, common.Parallel | common.Interleave | common.Trace):
             for part in operation.children():

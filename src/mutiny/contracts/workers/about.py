@@ -61,6 +61,7 @@ ABOUT: dict[str, str] = {
     "killed_in_accept": "Everything dies in the middle of accept.",
     "accept_then_crash": "The daemon is killed right after accept; merged once.",
     "said_wrongly": "Unknown options, too few words, too many: no crash, no harm.",
+    "wrong_settings": "Settings of a wrong type or name: refused by name, nothing is started.",
     **MACHINES,
     "second_daemon": "A second daemon is refused, even when no worker is there.",
     "start_at_once": "A task right after the first worker was added.",

@@ -213,7 +213,7 @@ def status_follows_model(check: Check) -> Iterator[Found]:
 
 @_RULES.rule(eventual=False)
 def refusal_changes_nothing(check: Check) -> Iterator[Found]:
-    asked = isinstance(check.operation, common.ExpectError | common.Misuse)
+    asked = isinstance(check.operation, common.ExpectError | common.Wrongly)
     command = asked or check.operation.kind is Kind.COMMAND
     if check.succeeded or not command or check.model.lasting:
         return
@@ -221,6 +221,10 @@ def refusal_changes_nothing(check: Check) -> Iterator[Found]:
     if before.default_head != seen.default_head:
         moved = _moved("the source's default branch", before.default_head, seen.default_head)
         yield "source", f"{check.operation} was refused, but {moved}"
+    if not (before.state_error or seen.state_error or check.model.faults):
+        for name in sorted(set(before.workers) ^ set(seen.workers)):
+            change = "is there now" if name in seen.workers else "is gone"
+            yield name, f"{check.operation} was refused, but worker {name!r} {change}."
     for view in check.settled_workers():
         belief = check.model.workers[view.name]
         resting = view.status in _RESTING and before.status_of(view.name) == view.status

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from mutiny.kit.rules import ANSWER as _ANSWER
 from mutiny.kit.rules import CRASH as _CRASH
-from mutiny.kit.rules import binding, rules_of
+from mutiny.kit.rules import SETTINGS, binding, rules_of
 from mutiny.model.violation import Rule
 
 _CORRUPTION = "State corruption"
@@ -57,11 +57,12 @@ _OWN = (
      "each worker session has Claude running (if not offline)"),
     # Answers to commands.
     ("refusal_changes_nothing", _LOST,
-     "A command that is refused leaves branches and the source as they were."),
+     "A command that is refused leaves workers, branches and the source as they were."),
     ("review_means_done", _LOST, "A worker needs review only when its agent has ended the turn."),
     ("health_is_honest", _RECOVERY, "The health check says healthy only when nothing is wrong."),
     ("longest_wait_first", _ANSWER,
      "A review without a name shows the change that has waited longest."),
+    SETTINGS,
     ("way_out", _STUCK, "Every status with open work has a way out that destroys nothing."),
     ("doctor_agrees", _RECOVERY, "The health check's exit code agrees with what it prints."),
     ("repair_is_honest", _RECOVERY, "After a repair that claims success the problem is gone."),

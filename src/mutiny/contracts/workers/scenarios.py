@@ -34,7 +34,7 @@ from mutiny.contracts.workers.operations import (
 )
 from mutiny.contracts.workers.short_scenarios import SHORT_SCENARIOS
 from mutiny.kit.operations import Choice, ExpectError, Reset, Settle, Sleep
-from mutiny.kit.recipes import everywhere, said_wrongly
+from mutiny.kit.recipes import everywhere, misset, said_wrongly
 from mutiny.model.operation import Operation
 
 _BEGIN: tuple[Operation, ...] = (Reset(), Init(), Up())
@@ -209,6 +209,10 @@ SCENARIOS: dict[str, tuple[Operation, ...]] = {
         *said_wrongly(Status(), Doctor(), Add("beta"), Start("alpha", "More"), Nuke("alpha")),
         *said_wrongly(Message("alpha", "More"), Review("alpha"), Accept("alpha")),
         Settle(),
+    ),
+    "wrong_settings": (
+        *(Reset(), Init(), Add("alpha"), *misset(Status(), 3), *misset(Add("beta"))),
+        *(*misset(Up()), Up(), WaitForIdle("alpha"), Settle(), Down()),
     ),
     **everywhere(BASIC_LIFECYCLE),
     **SHORT_SCENARIOS,

@@ -10,7 +10,11 @@ from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.profile import Profile
 from mutiny.kit import operations as common
 from mutiny.kit.faults import DamageFile, HoldLock, SilentClient
+<<<<<<< HEAD
 from mutiny.kit.supported import Fitted, TargetWords, fitted, undemanding
+=======
+from mutiny.kit.supported import Fitted, TargetWords, can_be_misset, fitted
+>>>>>>> e7ac31d (kit: commands while a setting is wrong, for workers and boards)
 from mutiny.model.operation import Kind, Operation, walk
 
 HARMLESS = (
@@ -42,6 +46,8 @@ def _has_words(profile: Profile, part: Operation) -> bool:
         return profile.has_lock
     if isinstance(part, SilentClient):
         return profile.listens
+    if isinstance(part, common.WrongSetting):
+        return can_be_misset(profile, part)
     if isinstance(part, common.Misuse) and isinstance(part.operation, op.Up | op.Down):
         return False  # a daemon in the foreground would stay there
     if isinstance(part, DamageFile) and part.how == "stale" and part.file == "state":

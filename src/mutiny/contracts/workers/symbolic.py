@@ -93,7 +93,7 @@ class Walk:
     def _after(self, model: WorkersModel, operation: Operation) -> WorkersModel:
         if isinstance(operation, common.Reset):
             return WorkersModel(model.profile)
-        if isinstance(operation, common.ExpectError | common.Misuse):
+        if isinstance(operation, common.ExpectError | common.Wrongly):
             return model
         if isinstance(operation, common.Choice):
             return self._after(model, operation.options[0])

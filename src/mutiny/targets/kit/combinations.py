@@ -27,6 +27,7 @@ from mutiny.system.files import BoxPath
 
 if TYPE_CHECKING:
     from mutiny.targets.kit.fault_runner import FaultRunner
+    from mutiny.targets.kit.files import ConfigurationSpec
 
 
 class Combinations(ABC):
@@ -89,6 +90,10 @@ class Combinations(ABC):
     def damaged(self, word: str, left: bytes | None) -> None:  # noqa: B027  (nor remembered)
         """Mutiny itself has just made this of a file; None: it is gone."""
 
+    @abstractmethod
+    def configuration(self) -> tuple[BoxPath, ConfigurationSpec]:
+        """The file with the target's settings, and what is told of them."""
+
     def place(self, word: str) -> str:
         """A directory or file by its word; ValueError when nobody knows it."""
         return _known(self.places(), word, "place")
@@ -129,6 +134,8 @@ class Combinations(ABC):
             return replace(inner, inner=(inner,))
         if isinstance(operation, op.Misuse):
             return self._misused(operation, context)
+        if isinstance(operation, op.WrongSetting):
+            return self._misset(operation, context)
         if isinstance(operation, op.Parallel):
             return self._parallel(operation, context)
         if isinstance(operation, op.LibraryFault):
@@ -165,6 +172,18 @@ class Combinations(ABC):
         ended = self.box.run_many([replace(command, argv=argv)])[0]
         answer = replace(as_result(ended, argv), tokens=tokens)
         return replace(answer, inner=(answer,))
+
+    def _misset(self, operation: op.WrongSetting, context: StepContext) -> OperationResult:
+        """Give a command while one setting is wrong."""
+        from mutiny.faults.settings import wrong_setting
+
+        path, told = self.configuration()
+        if operation.place >= len(told.numbers):
+            return unable(f"the target's file does not tell of {operation.place + 1} settings")
+        with wrong_setting(path, told.numbers[operation.place], operation.how) as name:
+            answer = self.execute(operation.operation, context)
+        due = path.name if told.names == "file" else name
+        return replace(answer, inner=(answer,), details={**answer.details, "due_name": due})
 
     def _kill_during(self, operation: op.KillDuring, context: StepContext) -> OperationResult:
         """Run a command and kill it, or the whole box, after some time."""

@@ -19,6 +19,7 @@ from mutiny.codec import decode
 from mutiny.errors import FormatError, nearest
 from mutiny.kit.contract import AnyContract
 from mutiny.kit.descriptor import Lazy
+from mutiny.kit.operations import WRONG_SETTINGS
 from mutiny.model.operation import snake_case
 from mutiny.targets.kit.checks import (
     check_excuses,
@@ -102,6 +103,20 @@ class CommandSpec:
         }
 
 
+@dataclass(frozen=True)
+class ConfigurationSpec:
+    """Where the target's own settings stand; wrong ones are tried where the file tells of them."""
+
+    file: Inside = ""
+    """A TOML or JSON file, by its ending; it need not be there."""
+    numbers: tuple[str, ...] = ()
+    """Settings that are numbers above 0, each by its path: `defaults.patrol_interval_secs`."""
+    names: str = "setting"
+    """What a refusal names: the `setting`, or at least the `file` that it stands in."""
+    refuses: tuple[str, ...] = WRONG_SETTINGS
+    """What may be wrong about one that the target promises to refuse."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class TargetFile:
     """What the files of all contracts say; a contract's own form adds its fields."""
@@ -122,6 +137,7 @@ class TargetFile:
     """The target's word -> the contract's word, where they differ."""
     rejections: Mapping[str, tuple[Pattern, ...]] = field(default_factory=dict)
     """Class of refusals -> regular expressions of the target's texts."""
+    configuration: ConfigurationSpec = field(default_factory=ConfigurationSpec)
     places: Mapping[str, Inside] = field(default_factory=dict)
     """Files and directories that faults may name, beyond `state`, `source` and `home`."""
     parties: Mapping[str, str] = field(default_factory=dict)
@@ -153,7 +169,9 @@ class TargetFile:
             problems = list(error.problems)
         if problems:
             raise FormatError(str(path), [with_line(text, problem) for problem in problems])
-        return replace(made, profile=made.make_profile())
+        told = made.configuration
+        own = {"number_settings": told.numbers, "refused_settings": told.refuses}
+        return replace(made, profile=replace(made.make_profile(), **own))
 
     def make_profile(self) -> Any:
         """The contract's profile of this target, with what only the rest of the file tells."""
@@ -177,7 +195,8 @@ class TargetFile:
         """Operations that no command carries out; a target that needs no `init` has one all the same."""
         spoken = {self.vocabulary.commands[name] for name in self.commands}
         lacking = (one for one in self.vocabulary.commands.values() if one not in (*spoken, "Init"))
-        mute = () if self._says_it_itself() else ("Misuse",)
+        mute: tuple[str, ...] = () if self._says_it_itself() else ("Misuse",)
+        mute += () if self.configuration.numbers else ("WrongSetting",)
         return tuple(dict.fromkeys((*self.profile.lacks, *lacking, *mute)))
 
     def _says_it_itself(self) -> bool:
@@ -246,6 +265,14 @@ def _check(spec: TargetFile) -> Iterator[str]:
         yield from unknown_names("coverage", "language", (spec.coverage,), LANGUAGES)
     for path in spec.files:
         yield from check_inside("files", path)
+    yield from unknown_names(
+        "configuration.refuses", "mistake", spec.configuration.refuses, WRONG_SETTINGS
+    )
+    yield from unknown_names(
+        "configuration.names", "name", (spec.configuration.names,), ("setting", "file")
+    )
+    if spec.configuration.numbers and not spec.configuration.file.endswith((".toml", ".json")):
+        yield "configuration.file: must end in .toml or .json"
     yield from spec.state.problems(known.statuses)
     for rule in spec.state.rules:
         for name, pattern in rule.where.items():

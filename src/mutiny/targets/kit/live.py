@@ -33,7 +33,7 @@ from mutiny.system.files import KEPT_LIMIT, BoxPath
 from mutiny.system.keepsakes import Keepsake, last_words
 from mutiny.targets import drivers
 from mutiny.targets.kit.combinations import Combinations, as_result, unable
-from mutiny.targets.kit.files import CommandSpec, TargetFile
+from mutiny.targets.kit.files import CommandSpec, ConfigurationSpec, TargetFile
 from mutiny.targets.kit.options import LiveOptions
 from mutiny.targets.kit.pacing import Pacing
 from mutiny.targets.kit.profiling import profile_environment, profile_files
@@ -286,6 +286,11 @@ class LiveTarget(Combinations):
         """Directories and files by their words, as the box sees them."""
         own = {name: self.filled(text) for name, text in self._file.places.items()}
         return {"state": self.state_directory(), **super().places(), **own}
+
+    def configuration(self) -> tuple[BoxPath, ConfigurationSpec]:
+        """The file with the target's settings, and what is told of them."""
+        told = self._file.configuration
+        return self.outside(self.filled(told.file)), told
 
     def state_directory(self) -> str:
         """Where the target's own files lie, as the box sees it."""
