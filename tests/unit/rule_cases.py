@@ -67,6 +67,22 @@ def delivered(status: str, *commits: object, **changes: object) -> Observation:
     return picture(view("alpha", status), receipts=(receipt(),), commits=commits, **changes)
 
 
+def _died_at(*ticks: int) -> Check:
+    """Agents of one worker that began at these moments and died; nobody had asked for them."""
+    dead = tuple(
+        replace(agent("alpha", 300 + tick), identity=(300 + tick, tick), alive=False)
+        for tick in ticks
+    )
+    profile = Profile(restart_pause_s=0.4, most_restarts=3)
+    return check(
+        replace(model(belief()), profile=profile),
+        picture(view(), agents=(agent(), *dead)),
+        before=picture(view()),
+    )
+
+
+CHILDREN = replace(model(belief()), profile=Profile(ends_children=True))
+ORPHANING = replace(agent(), alive=False, left_running=((300, 9),))
 ONE = model(belief())
 MAY_BE_AWAY = model(belief("alpha", offline_allowed=True))
 READY = model(belief("alpha", "needs_review"))
@@ -338,6 +354,32 @@ STATE_CASES: tuple[Case, ...] = (
             check(ONE, picture(view())),
         ),
         "alpha",
+    ),
+    Case(
+        "workers.nothing_outlives",
+        check(CHILDREN, picture(view(), agents=(ORPHANING,))),
+        (
+            check(model(belief()), picture(view(), agents=(ORPHANING,))),
+            check(CHILDREN, picture(view(), agents=(replace(ORPHANING, alive=True),))),
+            check(CHILDREN, picture(view(), agents=(replace(ORPHANING, left_running=()),))),
+            check(CHILDREN, picture(view(), agents=(ORPHANING,), daemons=())),
+        ),
+        subject="alpha",
+        hide=("agents",),
+    ),
+    *(
+        Case(
+            "workers.backs_off",
+            _died_at(*ticks),
+            (
+                _died_at(0, 100, 200),
+                _died_at(0, 600, 605),
+                replace(_died_at(*ticks), operation=op.Up()),
+                replace(_died_at(*ticks), model=model(belief())),
+            ),
+            subject="alpha",
+        )
+        for ticks in ((0, 10, 20), (0, 50, 150, 350))
     ),
     Case(
         "workers.refusal_changes_nothing",

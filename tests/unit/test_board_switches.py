@@ -353,7 +353,7 @@ def test_a_switch_is_honoured_where_it_counts(switch: str, where: str) -> None:
 
 
 def test_every_switch_has_its_row() -> None:
-    tables = {"figures", "limits", "answers"}
+    tables = {"figures", "limits", "answers", "number_settings", "refused_settings"}
     assert set(SWITCHES) == {one.name for one in fields(BoardProfile)} - tables
 
 

@@ -208,6 +208,7 @@ def test_a_rule_that_crashes_is_reported_and_the_others_still_run(
 
 
 IMMEDIATE = {
+    "workers.backs_off",
     f"workers.{name}"
     for name in (
         *("idle_has_no_prompt", "working_has_prompt", "status_follows_model", "state_atomic"),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from builders import TOKEN, agent, belief, model, picture, receipt, view
+from builders import AT, TOKEN, agent, belief, model, picture, receipt, view
 from mutiny.contracts.workers.model import (
     STUBBORN_HITS,
     Work,
@@ -59,8 +61,9 @@ def test_a_worker_seen_well_is_no_longer_excused() -> None:
 
 def test_what_is_not_allowed_teaches_nothing() -> None:
     believed = model(belief())
-    assert believed.see(picture(view("alpha", "needs_review"))) == believed
-    assert believed.see(picture(view("beta"))) == believed
+    taught = replace(believed, looked_at=AT)
+    assert believed.see(picture(view("alpha", "needs_review"))) == taught
+    assert believed.see(picture(view("beta"))) == taught
 
 
 def test_the_daemon_is_what_is_seen_and_stays_when_nothing_is() -> None:

@@ -35,8 +35,14 @@ LIBRARY = sorted(
     if one.name.endswith("yaml")
 )
 Says = Callable[[Any, Operation], bool]
+EVERYTHING = Profile(
+    notices_damage=True,
+    listens=True,
+    number_settings=("a", "b", "c"),
+    refused_settings=common.WRONG_SETTINGS,
+)
 CONTRACTS: list[tuple[Callable[[Any], Any], Any, dict[str, Sequence[Operation]], Says]] = [
-    (WorkersContract, Profile(notices_damage=True, listens=True), dict(SCENARIOS), workers_say),
+    (WorkersContract, EVERYTHING, dict(SCENARIOS), workers_say),
     (BoardContract, BoardProfile(), dict(scenarios_of(BoardProfile())), board_says),
 ]
 

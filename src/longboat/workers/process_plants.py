@@ -13,6 +13,20 @@ _AT_WORK = "Init Up Add WaitForIdle Start[slow]"
 
 ROWS: tuple[tuple[str, str, str, str], ...] = (
     (
+        "only-the-session-is-ended",
+        "An agent's own session is ended, and what it has started in another one lives on. Shortest: "
+        "Init Up Add WaitForIdle Start[leave-child] WaitForNeedsReview Down",
+        "zombie processes",
+        "a mutant of longboat that nothing found; agent-orchestrator#3537",
+    ),
+    (
+        "restarted-without-pause",
+        "An agent that dies at once is started again at once, every time. Shortest: Init Up Add "
+        "WaitForIdle Start[slow, exit-at-start] WaitForPrompt KillAgent WaitForState(error)",
+        "zombie processes",
+        "a mutant of longboat that nothing found",
+    ),
+    (
         "settings-coerced",
         "A setting that is no number is made one: `true` is 1. "
         "Shortest: Init WrongSetting(Status, boolean)",

@@ -72,6 +72,8 @@ def members(session: int, spawn: str) -> list[Identity]:
     mark = b"LONGBOAT_SPAWN=" + spawn.encode()
     if planted("daemon-taken-for-agent"):
         mark = b"LONGBOAT_HOME=" + os.environ.get("LONGBOAT_HOME", "").encode()
+    if planted("only-the-session-is-ended"):
+        spawn = ""
     found = []
     for pid in all_pids():
         stat = _read_stat(pid)

@@ -327,7 +327,7 @@ def _bury(transaction: Transaction, memory: Memory, worker: Worker, now: float) 
         memory.buried[worker.name] = agent.identity
         quick = memory.quick_deaths.get(worker.name, 0) + 1 if lived < _QUICK_DEATH_S else 0
         memory.quick_deaths[worker.name] = quick
-        if quick > 1:
+        if quick > 1 and not planted("restarted-without-pause"):
             memory.not_before[worker.name] = now + min(0.1 * 2**quick, _BACKOFF_LIMIT_S)
     gives_up = planted("worker-stuck-offline-after-tmux-server-death")
     if gives_up and not processes.is_alive(agent.server):

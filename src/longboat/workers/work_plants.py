@@ -177,6 +177,13 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
         _KNOWN,
     ),
     (
+        "branch-not-looked-at",
+        "What an agent committed to another branch than its own is taken as it lies there. Shortest: "
+        "Init Up Add WaitForIdle Start[die-elsewhere, obey] WaitForNeedsReview",
+        "git corruption",
+        "a mutant of longboat that nothing found",
+    ),
+    (
         "wrong-branch-after-accept",
         f"accept leaves the worktree on a detached head. Shortest: {_IN_REVIEW} Accept",
         "git corruption",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from longboat.errors import GitFailed
+from longboat.planting import planted
 from longboat.workers.gitops import Git
 from longboat.workers.store import Home, sync_directory, sync_file, sync_files
 
@@ -73,7 +74,7 @@ def is_sound(git: Git, worktree: str, branch: str) -> bool:
 
 def settle(git: Git, worktree: str, branch: str, message: str = "Work in progress") -> str:
     """Commit whatever is not committed, on the worker's branch; returns the head."""
-    if git.checked_out(worktree) != branch:
+    if git.checked_out(worktree) != branch and not planted("branch-not-looked-at"):
         _reattach(git, worktree, branch)
     if git.is_dirty(worktree):
         git.change("add", "-A", at=worktree)

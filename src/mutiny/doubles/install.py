@@ -68,7 +68,7 @@ class Earlier:
 class Received:
     """One line of received.jsonl; fields that the event does not have are None or empty.
 
-    ``event`` is one of start, prompt, commit, turn_end, hook, clear, exit, problem; or ``torn`` for
+    ``event`` is one of start, prompt, commit, child, turn_end, hook, clear, exit, problem; or ``torn`` for
     a line that its writer did not live to finish (then only ``detail`` is set).
     """
 
@@ -99,6 +99,8 @@ class Received:
     new_session: str | None = None
     reason: str | None = None
     detail: str | None = None
+    child: int | None = None
+    child_start: int | None = None
 
 
 _FIELDS = {field.name: str(field.type) for field in fields(Received)}

@@ -75,3 +75,5 @@ class AgentView:
     """It has received a prompt whose turn has not ended."""
     left: bool = False
     """It wrote down its own exit."""
+    left_running: tuple[tuple[int, int], ...] = ()
+    """What it has started in sessions of their own, and what lives."""

@@ -88,6 +88,7 @@ def agents(records: Iterable[Received], alive: frozenset[Identity]) -> tuple[Age
     workers: dict[Identity, str] = {}
     busy: set[Identity] = set()
     left: set[Identity] = set()
+    children: dict[Identity, list[Identity]] = {}
     for record in records:
         who = identity(record)
         if record.event == "start":
@@ -98,8 +99,17 @@ def agents(records: Iterable[Received], alive: frozenset[Identity]) -> tuple[Age
             busy.discard(who)
         elif record.event == "exit":
             left.add(who)
+        elif record.event == "child" and record.child and record.child_start:
+            children.setdefault(who, []).append((record.child, record.child_start))
     return tuple(
-        AgentView(worker, who, who in alive, who in busy, who in left)
+        AgentView(
+            worker,
+            who,
+            who in alive,
+            who in busy,
+            who in left,
+            tuple(child for child in children.get(who, ()) if child in alive),
+        )
         for who, worker in workers.items()
     )
 

@@ -26,7 +26,7 @@ KEPT_BY: dict[str, KeptBy] = {
     for keeper, names in {
         KeptBy.ALWAYS: (
             *("state_readable", "state_atomic", "daemon_survives", "one_daemon", "no_crash"),
-            "no_growth",
+            *("no_growth", "nothing_outlives", "backs_off"),
             *("down_ends_all", "source_untouched", "merged_stays", "default_moves_forward"),
         ),
         KeptBy.WRITER: (

@@ -11,6 +11,7 @@ from mutiny.contracts.workers.applicability import KEPT_BY, KeptBy, is_kept
 from mutiny.contracts.workers.invariants import INVARIANTS, Check, touched_workers
 from mutiny.contracts.workers.judge import WorkersJudge
 from mutiny.contracts.workers.ledger import audit
+from mutiny.contracts.workers.levels import PROMISED
 from mutiny.contracts.workers.model import WorkersModel
 from mutiny.contracts.workers.observation import Observation
 from mutiny.contracts.workers.profile import Profile
@@ -57,7 +58,8 @@ class WorkersContract(ContractBase[WorkersModel, Observation]):
         told: dict[tuple[Operation, ...], str] = {}
         for name, sequence in SCENARIOS.items():
             one = self.fit(sequence)
-            if not one.nothing_left and name not in self.profile.skips:
+            promised = name not in PROMISED or PROMISED[name](self.profile)
+            if promised and not one.nothing_left and name not in self.profile.skips:
                 told.setdefault(one.sequence, name)
         return {name: sequence for sequence, name in told.items()}
 

@@ -44,6 +44,8 @@ INVARIANTS = _RULES.rules
 """Who has to keep each of them is said in `applicability.py`; while nobody could, it is not asked."""
 
 _RESTING = ("idle", "needs_review", "no_changes")
+TICKS_A_SECOND = 100
+"""In these Linux tells when a process began."""
 SPARE_DESCRIPTORS = 16
 _AGENTLESS = ("offline", "error")
 
@@ -377,6 +379,51 @@ def no_orphan_session(check: Check) -> Iterator[Found]:
     known = {view.session for view in check.seen.workers.values()}
     for session in sorted(_sessions(check.seen) - known):
         yield session, f"Session {session!r} belongs to no worker."
+
+
+@_RULES.rule(eventual=True)
+def nothing_outlives(check: Check) -> Iterator[Found]:
+    """Somebody must be there to end it: the daemon, or a command that has just ended the agent."""
+    ends = isinstance(check.operation, op.Down | op.Nuke | op.ResetWorker) and check.succeeded
+    if not check.model.profile.ends_children or not (ends or check.seen.daemon_alive):
+        return
+    for agent in _agents(check.seen):
+        if agent.left_running and not agent.alive:
+            pids = ", ".join(str(pid) for pid, _ in agent.left_running)
+            who = f"The agent of worker {agent.worker!r} (pid {agent.identity[0]}) is dead"
+            yield agent.worker, f"{who}, but what it has started lives on: pid {pids}."
+
+
+QUICK_S = 5.0
+"""An agent that lived shorter than this died at once."""
+
+
+@_RULES.rule(eventual=False)
+def backs_off(check: Check) -> Iterator[Found]:
+    """Only starts that nobody asked for count: those of one step that is neither a command nor a fault, of
+    agents that died before they were told anything.
+    """
+    profile = check.model.profile
+    if check.operation.kind not in (Kind.WAIT, Kind.CONTROL):
+        return
+    known = {agent.identity for agent in _agents(check.before)}
+    known |= {receipt.agent for receipt in check.seen.receipts or ()}  # those died of what they did
+    starts: dict[str, list[int]] = {}
+    for agent in _agents(check.seen):
+        if agent.identity not in known and not agent.alive:
+            starts.setdefault(agent.worker, []).append(agent.identity[1])
+    for worker, ticks in starts.items():
+        if 0 < profile.most_restarts < len(ticks):
+            yield (
+                worker,
+                f"The agent of worker {worker!r} was started {len(ticks)} times by itself.",
+            )
+        for first, second, third in zip(ticks, ticks[1:], ticks[2:], strict=False):
+            quick = (second - first) / TICKS_A_SECOND < QUICK_S
+            pause_s = (third - second) / TICKS_A_SECOND
+            if quick and pause_s < profile.restart_pause_s - 2 / TICKS_A_SECOND:
+                text = f"The agent of worker {worker!r} died at once twice, and was started again"
+                yield worker, f"{text} {pause_s:.2f}s after the last start."
 
 
 @_RULES.rule(eventual=False)

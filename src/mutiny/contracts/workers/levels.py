@@ -6,7 +6,7 @@ Everything else adapts by the profile, as it does to a single missing command.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from mutiny.contracts.workers.profile import Profile
@@ -74,6 +74,16 @@ WITHOUT_DAEMON: Mapping[str, str] = {
     "corrupt_state": "nobody puts back a state that is gone",
 }
 """Scenarios that need a daemon to show anything."""
+
+
+PROMISED: Mapping[str, Callable[[Profile], bool]] = {
+    **dict.fromkeys(
+        ("child_left_by_nuke", "child_left_by_down", "child_left_by_death"),
+        lambda profile: profile.ends_children,
+    ),
+    "dies_at_once": lambda profile: profile.most_restarts > 0,
+}
+"""Scenarios that show what not every target promises."""
 
 
 def at_level(profile: Profile, name: str) -> Profile:

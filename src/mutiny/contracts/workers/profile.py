@@ -81,6 +81,12 @@ class Profile(TargetProfile):
     """The daemon listens on a socket; others may connect to it."""
     has_lock: bool = True
     """The target has a lock that somebody else can hold."""
+    ends_children: bool = False
+    """What an agent has started ends with it, also what made a session of its own."""
+    restart_pause_s: float = 0.0
+    """An agent that died at once for the second time is started again after so long; 0: no promise."""
+    most_restarts: int = 0
+    """So often an agent that dies at once is started without anybody's asking; 0: no promise."""
     limits: Limits = field(default_factory=Limits)
 
     @property

@@ -17,12 +17,14 @@ from mutiny.contracts.workers.operations import (
     Doctor,
     Down,
     Init,
+    KillAgent,
     KillDaemon,
     KillTmuxSession,
     Message,
     MoveSource,
     Nuke,
     Reject,
+    ResetWorker,
     Review,
     ReviewNext,
     Start,
@@ -31,6 +33,7 @@ from mutiny.contracts.workers.operations import (
     WaitForIdle,
     WaitForNeedsReview,
     WaitForPrompt,
+    WaitForState,
 )
 from mutiny.kit.domains import FOREIGN
 from mutiny.kit.faults import SilentClient, SkewClock
@@ -47,6 +50,10 @@ _BOTH_READY: Sequence_ = (
     *(Start("alpha", "Create test.txt"), WaitForNeedsReview("alpha")),
 )
 """Who was added last has waited longest."""
+_WITH_CHILD: Sequence_ = (
+    *(*_IDLE, Behave("alpha", ("leave-child", "obey")), Start("alpha", "Create test.txt")),
+    WaitForNeedsReview("alpha"),
+)
 _MERGED: Sequence_ = (
     *(WaitForNeedsReview("alpha"), Review("alpha"), Accept("alpha"), Settle(), Down()),
 )
@@ -92,6 +99,27 @@ SHORT_SCENARIOS: dict[str, Sequence_] = {
     "died_with_a_dirty_tree": (
         *(*_IDLE, Behave("alpha", ("die-dirty", "obey")), Start("alpha", "Create test.txt")),
         *_MERGED,
+    ),
+    "died_elsewhere": (
+        *(*_IDLE, Behave("alpha", ("die-elsewhere", "obey")), Start("alpha", "Create test.txt")),
+        *_MERGED,
+    ),
+    "died_detached": (
+        *(*_IDLE, Behave("alpha", ("die-detached", "obey")), Start("alpha", "Create test.txt")),
+        *_MERGED,
+    ),
+    "died_with_a_lock": (
+        *(*_IDLE, Behave("alpha", ("die-locked", "obey")), Start("alpha", "Create test.txt")),
+        *_MERGED,
+    ),
+    "child_left_by_nuke": (*_WITH_CHILD, Nuke("alpha"), Settle(), Down()),
+    "child_left_by_down": (*_WITH_CHILD, Down()),
+    "child_left_by_death": (*_WITH_CHILD, KillAgent("alpha"), Settle(), Down()),
+    "dies_at_once": (
+        *(*_IDLE, Behave("alpha", ("slow:60000", "exit-at-start"))),
+        *(Start("alpha", "Create test.txt"), WaitForPrompt("alpha"), KillAgent("alpha")),
+        *(WaitForState("alpha", "error"), Behave("alpha", ("obey",)), ResetWorker("alpha")),
+        *(WaitForIdle("alpha"), Start("alpha", "Create other.txt"), *_MERGED),
     ),
     "commit_after_done": (
         *(*_IDLE, Behave("alpha", ("late-commit:500", "obey")), Start("alpha", "Create test.txt")),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from mutiny.doubles.agents import behaviours, hooks
+from mutiny.doubles.agents import behaviours, hooks, processes
 from mutiny.doubles.agents.records import SCRIPT_FILE, TEXT_LIMIT, Log, Transcript, new_session_id
 from mutiny.doubles.agents.terminal import HungUp, Interrupted, Terminal
 
@@ -197,6 +197,9 @@ class Agent:
             self._terminal.ended = False
         elif name == "garbage":
             self._terminal.show(behaviours.garbage())
+        elif name == "leave-child":
+            pid, start = processes.leave_child()
+            self.log.write("child", child=pid, child_start=start)
 
     def _perform(self, work: Work, name: str, kind: str) -> Turn:
         """Do the work of a turn."""
@@ -215,6 +218,8 @@ class Agent:
             work.crash_in_commit(paths)
         if name == "die-dirty":
             work.die()
+        if name.startswith("die-"):
+            work.die_after_commit(paths, name)
         if name == "late-commit":
             return Turn("done", f"Wrote {listed}.")
         if name == "dirty":

@@ -35,6 +35,10 @@ BEHAVIOURS: dict[str, str] = {
     "double-stop": "Obeys, and runs the Stop hook twice.",
     "late-commit": "Runs the Stop hook first, and commits its work so many milliseconds later.",
     "die-dirty": "Does half of the work, and dies by SIGKILL without committing it.",
+    "die-elsewhere": "Commits the work to a branch of its own, and dies there by SIGKILL.",
+    "die-detached": "Commits the work to no branch at all, and dies there by SIGKILL.",
+    "die-locked": "Commits the work, and dies by SIGKILL with git's `index.lock` left behind.",
+    "leave-child": "Starts a process in a session of its own that outlives it, then obeys.",
 }
 """Every behaviour with one sentence about what the agent then does."""
 

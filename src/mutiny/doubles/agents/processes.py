@@ -60,6 +60,13 @@ def rename(name: str, arguments: Sequence[str]) -> None:
             memory.write(shown.ljust(end - start, b"\0"))
 
 
+def leave_child() -> tuple[int, int]:
+    """Start a process in a session of its own that does nothing for long; its pid and start time."""
+    null = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in range(3)]
+    pid = os.posix_spawnp("sleep", ["sleep", "3600"], os.environ, file_actions=null, setsid=True)
+    return pid, int(_stat_fields(pid)[_STAT_START])
+
+
 class Finished:
     """How a child ended: exit code (negative: signal), its output, and whether time ran out."""
 

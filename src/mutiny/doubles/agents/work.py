@@ -24,6 +24,7 @@ LOCK_RETRY_S = 2.0
 
 LOCK_RETRY_PAUSE_S = 0.05
 REBASE_ROUNDS = 50
+ELSEWHERE = "an-idea-of-the-agent"
 """Commits of one rebase that may conflict before the double gives the rebase up as endless."""
 
 
@@ -99,6 +100,18 @@ class Work:
     def die(self) -> None:
         """Die by SIGKILL with whatever lies in the tree; never returns."""
         os.kill(os.getpid(), signal.SIGKILL)
+
+    def die_after_commit(self, paths: list[str], how: str) -> None:
+        """Commit where nobody looks for it, or leave git's lock; then die; never returns."""
+        if how == "die-elsewhere":
+            self._git("checkout", "--quiet", "-B", ELSEWHERE)
+        if how == "die-detached":
+            self._git("checkout", "--quiet", "--detach")
+        self.commit(paths)
+        if how == "die-locked" and self._git_dir is not None:
+            with open(os.path.join(self._git_dir, "index.lock"), "xb"):
+                pass
+        self.die()
 
     def crash_in_commit(self, paths: list[str]) -> None:
         """Die by SIGKILL while git holds the index lock; never returns."""
