@@ -208,11 +208,10 @@ def test_a_rule_that_crashes_is_reported_and_the_others_still_run(
 
 
 IMMEDIATE = {
-    "workers.backs_off",
     f"workers.{name}"
     for name in (
         *("idle_has_no_prompt", "working_has_prompt", "status_follows_model", "state_atomic"),
-        *("recovers", "completes", "refusal_changes_nothing", "daemon_survives"),
+        *("backs_off", "recovers", "completes", "refusal_changes_nothing", "daemon_survives"),
         *("live_agent_kept", "source_untouched"),
         *(
             "delivered_once",

@@ -10,11 +10,7 @@ from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.profile import Profile
 from mutiny.kit import operations as common
 from mutiny.kit.faults import DamageFile, HoldLock, SilentClient
-<<<<<<< HEAD
-from mutiny.kit.supported import Fitted, TargetWords, fitted, undemanding
-=======
-from mutiny.kit.supported import Fitted, TargetWords, can_be_misset, fitted
->>>>>>> e7ac31d (kit: commands while a setting is wrong, for workers and boards)
+from mutiny.kit.supported import Fitted, TargetWords, can_be_misset, fitted, undemanding
 from mutiny.model.operation import Kind, Operation, walk
 
 HARMLESS = (
