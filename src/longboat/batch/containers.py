@@ -64,9 +64,15 @@ def _creation(site: Site, task: Task, name: str, place: str) -> list[str]:
     group = os.getgid() + planted("container-in-other-group")
     words += ["--user", f"{os.getuid()}:{group}", "-e", f"TASK_ID={task.id}"]
     if planted("container-sees-source"):
-        words += ["-v", f"{site.git.source}:{site.git.source}"]
-    words += ["-v", f"{place}:{place}", "-w", place, *shlex.split(config.container_options)]
+        words += _bind(site.git.source)
+    words += [*_bind(place), "-w", place, *shlex.split(config.container_options)]
     return [*words, config.container_image]
+
+
+def _bind(place: str) -> list[str]:
+    """A directory at the same place inside; `-v` would take a colon in its name for an end."""
+    name = place.replace('"', '""')
+    return ["--mount", f'type=bind,"source={name}","target={name}"']
 
 
 def waiting(site: Site) -> list[Task]:

@@ -347,6 +347,10 @@ CONTAINERS: dict[str, Steps] = {
         LogsQuery(),
         knobs={"memory_mb": "64", "pids": "50"},
     ),
+    "container_in_odd_place": (
+        Reset(root='it\'s:two, "three"'),
+        *_contained(At("worker", Run(), Status()))[1:],
+    ),
     "container_stopped": _contained(At("work_half_done", Run(), StopContainer("a"))),
     "container_removed": _contained(At("work_half_done", Run(), RemoveContainer("a"))),
     "container_killed": _contained(

@@ -51,7 +51,8 @@ class Containers:
 
     def values(self, desk: str) -> dict[str, str]:
         """The placeholders of the target's environment; whoever is in a container sees the desk."""
-        seen = ("-v", f"{desk}:{desk}")
+        name = desk.replace('"', '""')  # of one row of CSV, so that any name will do
+        seen = ("--mount", f'type=bind,"source={name}","target={name}"')
         return {
             "engine": shlex.join(self._engine.client),
             "image": IMAGE,
