@@ -211,7 +211,11 @@ class Engine:
     def ask(self, *words: str, stdin: bytes = b"") -> CommandResult:
         """One command of its client."""
         return self._home.run(
-            (*self.client, *words), cwd="/run", stdin=stdin, timeout_s=ASK_LIMIT_S
+            (*self.client, *words),
+            cwd="/run",
+            env=self.kind.environment,
+            stdin=stdin,
+            timeout_s=ASK_LIMIT_S,
         )
 
     def close(self) -> None:
