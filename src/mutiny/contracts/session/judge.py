@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -111,7 +111,8 @@ class SessionJudge(Judge[SessionModel, SessionSeen]):
             if isinstance(told, int) and not least <= told <= most + (one.status == "running"):
                 text = f"It says {what} {told}; it was {least} before and is {most} now."
                 return self.violation("status_true", text, one.name)
-        return None
+        wrong = next(_contradictions(said, one), None)
+        return None if wrong is None else self.violation("status_true", wrong, one.name)
 
     def _verified(self, answer: Answer, first: SessionView, one: SessionView) -> Violation | None:
         was = {point.number: point.valid for point in first.points}
@@ -183,6 +184,26 @@ def _inside(said: Mapping[str, Any], name: str, key: str) -> Any:
 def _place(one: SessionView) -> int:
     """The place of its phase; a session that is complete is still in its last."""
     return max(0, min(one.phase, len(one.plan.phases)) - 1)
+
+
+def _contradictions(said: Mapping[str, Any], one: SessionView) -> Iterator[str]:
+    """What cannot be so at any time, by the plan of the project and by the rest of the answer."""
+    done, left, flagged = (_inside(said, "tasks", key) for key in ("done", "left", "flagged"))
+    whole = len(one.plan.tasks)
+    if whole and isinstance(done, int) and isinstance(left, int) and done + left != whole:
+        yield f"It says {done} tasks done and {left} left; the project has {whole}."
+    if isinstance(done, int) and isinstance(flagged, int) and flagged > done:
+        yield f"It says {flagged} tasks flagged of {done} that are done."
+    listed = said.get("agents")
+    rows = [row for row in listed if isinstance(row, Mapping)] if isinstance(listed, list) else []
+    names = [row.get("name") for row in rows]
+    strange = [name for name in names if one.plan.agents and name not in one.plan.agents]
+    if strange or len(names) != len(set(names)):
+        yield f"It lists the agents {', '.join(map(str, names))}; the project has others."
+    tasks = [row["task"] for row in rows if row.get("task")]
+    unknown = [task for task in tasks if whole and task not in one.plan.tasks]
+    if unknown:
+        yield f"It says that somebody works on {unknown[0]}; the project has no such task."
 
 
 def _earliest(one: SessionView) -> int:
