@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from mutiny.contracts.catalogue import contract_named, with_targets
+from mutiny.targets.board.proposal import HINTS as BOARD_HINTS
+from mutiny.targets.board.spec import BoardSpec
 from mutiny.targets.discover.help_text import Usage, commands_in, usage_in
 from mutiny.targets.discover.program import Found, Look, Source, Tried, spoken
 from mutiny.targets.discover.proposal import hints_of, pattern_of, proposed
@@ -176,7 +178,76 @@ def test_every_contract_gets_a_file_of_good_form(name: str) -> None:
     hints = hints_of(vocabulary)
     assert set(hints) <= set(vocabulary.commands)
     for hint in hints.values():
-        assert set(hint.says) <= set(vocabulary.placeholders)
+        said = {one for one in hint.says if not one.startswith("=")}
+        assert said <= set(vocabulary.placeholders)
         assert {hint.again, hint.nobody} - {""} <= set(vocabulary.refusals)
     nothing = Found("/opt/x y.py", "", {})
     assert tomllib.loads(proposed(loaded, nothing, "x.toml"))["contract"] == name
+
+
+BOARD: dict[tuple[str, ...], Usage] = {
+    ("init",): Usage(optional=("name",), options=frozenset({"--defaults"})),
+    ("create",): Usage(optional=("title",), options=frozenset({"--json"})),
+    ("update",): Usage(("id",), options=frozenset({"--claim", "--status", "--actor"})),
+    ("close",): Usage(("id",), text="--status  one of open, in_progress, closed"),
+    ("list",): Usage(options=frozenset({"--all", "--json"})),
+}
+MADE = {"id": "mu-7", "title": "Create probe.txt", "status": "open", "priority": 2, "assignee": ""}
+
+
+def board() -> Found:
+    verbs = spoken(BOARD_HINTS, BOARD)
+    source = Source("command", "list --all --json", Place("", "title", MADE))
+    added = Tried(("create",), True, "", '{\n  "id": "mu-7",\n  "title": "Create probe.txt"\n}')
+    ready: dict[tuple[str, ...], str] = {("ready", "--json"): '[{"id": "mu-7"}]'}
+    return Found(
+        "bd", "", BOARD, verbs, {"add": added}, source=source, ready=ready, nobody="mu-999999"
+    )
+
+
+def test_commands_of_a_board_are_said_with_what_they_need() -> None:
+    assert board().verbs == {
+        "init": ("init", "board", "--defaults"),
+        "add": ("create", "{description}", "--json"),
+        "claim": ("update", "{task}", "--claim", "--actor", "{worker}"),
+        "complete": ("close", "{task}"),
+        "list": ("list", "--all", "--json"),
+    }
+
+
+def test_a_board_that_only_edits_fields_is_told_so() -> None:
+    edit = Usage(("id",), options=frozenset({"--status", "--assignee"}))
+    verbs = spoken(BOARD_HINTS, {("task", "edit"): edit})
+    assert verbs["claim"][1:] == (
+        "edit",
+        "{task}",
+        "--status",
+        "{claimed}",
+        "--assignee",
+        "{worker}",
+    )
+    assert verbs["complete"][1:] == ("edit", "{task}", "--status", "{done}")
+
+
+def test_the_file_of_a_board_says_how_its_answers_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(proposed(BoardSpec, board(), "mine.toml"), encoding="utf-8")
+    spec = BoardSpec.load(path)
+    assert (spec.texts, spec.nobody) == (True, "mu-999999")
+    assert spec.statuses == {"open": "available", "in_progress": "claimed", "closed": "done"}
+    found = re.search(spec.commands["add"].answer, '  "id": "mu-31",')
+    assert found is not None
+    assert found["task"] == "mu-31"
+    assert (spec.state.fields.id, spec.state.fields.own) == ("title", "id")
+    assert spec.state.fields.owner == "assignee"
+    assert spec.profile.leases is False
+
+
+def test_usage_is_what_stands_behind_the_word_at_the_beginning_of_a_line() -> None:
+    text = "Settings for invisible usage:\n  run: bd setup <claude>\n\nUsage:\n  bd init [flags]\n"
+    assert usage_in(text, ("init",)).arguments == ()
+
+
+def test_a_refusal_is_the_line_that_refuses() -> None:
+    said = "Note: CLAW_AGENT not set\nTask #999999 does not exist"
+    assert pattern_of(said, "nobody") == r"Task \#999999 does not exist"

@@ -13,6 +13,7 @@ from mutiny.contracts.board.profile import BoardProfile
 from mutiny.contracts.board.rules import BINDING, RULES
 from mutiny.errors import nearest
 from mutiny.kit.answer import Words as AnswerWords
+from mutiny.kit.descriptor import Lazy
 from mutiny.targets.board.proposal import HINTS
 from mutiny.targets.kit.files import TargetFile, Vocabulary, by_word, unknown_words
 from mutiny.targets.kit.marks import FilledPattern, Inside, Pattern, Words
@@ -41,6 +42,7 @@ VOCABULARY = Vocabulary(
     rules=RULES,
     binding=BINDING,
     hints=HINTS,
+    own_lines=Lazy("mutiny.targets.board.proposal:own_lines"),
 )
 
 

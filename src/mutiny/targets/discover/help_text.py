@@ -15,7 +15,7 @@ _ENTRY = re.compile(
 )
 _CHOICES = re.compile(r"\{([a-z][\w-]*(?:,[a-z][\w-]*)+)\}")
 _OPTION = re.compile(r"(?<![\w-])(--[a-z][\w-]*)")
-_USAGE = re.compile(r"usage:\s*(.*?)(?:\n\s*\n|\Z)", re.IGNORECASE | re.DOTALL)
+_USAGE = re.compile(r"^\s*usage:\s*(.*?)(?:\n\s*\n|\Z)", re.IGNORECASE | re.DOTALL | re.MULTILINE)
 _NO_ARGUMENTS = ("options", "flags", "command", "args", "subcommand", "commands", "global options")
 
 
@@ -30,6 +30,8 @@ class Usage:
     options: frozenset[str] = frozenset()
     group: bool = False
     """It only holds other commands."""
+    text: str = ""
+    """The whole help."""
 
 
 def plain(text: str) -> str:
@@ -82,8 +84,8 @@ def usage_in(text: str, words: tuple[str, ...]) -> Usage:
     options = frozenset(_OPTION.findall(bare)) - {"--help", "--version"}
     group = bool(re.search(r"(?<![\w-])(?:COMMAND|[<[{](?:sub)?command[>\]}])(?![\w-])", rest))
     if group:
-        return Usage((), (), options, group)
-    return Usage(_required(rest), _optional(rest), options)
+        return Usage((), (), options, group, bare)
+    return Usage(_required(rest), _optional(rest), options, text=bare)
 
 
 def _optional(rest: str) -> tuple[str, ...]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from mutiny.probes.sources import json_file, sqlite_tables
 from mutiny.system.files import BoxPath
 from mutiny.targets.discover.help_text import Usage, commands_in, usage_in
 from mutiny.targets.discover.records import Place, places_of
-from mutiny.targets.kit.hints import NOBODY, SAMPLES, Hint
+from mutiny.targets.kit.hints import NOBODY, OPTIONS, SAMPLES, SPEAKERS, UNATTENDED, Hint
 from mutiny.targets.kit.starting import trees_of, why_not_started
 
 LIMIT_S = 30.0
@@ -60,6 +60,8 @@ class Tried:
     """As they were said, without the program."""
     succeeded: bool
     said: str
+    answer: str = ""
+    """All that it printed."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,10 @@ class Found:
     """Class of refusals -> what was said, and the name that was said in it."""
     made: Look = field(default_factory=Look)
     source: Source | None = None
+    ready: Mapping[tuple[str, ...], str] = field(default_factory=dict)
+    """What shows the work that nobody has begun, and what was printed, the likeliest first."""
+    nobody: str = NOBODY
+    """A name, in the form of its own, that nobody has."""
 
 
 class Discovery:
@@ -95,6 +101,7 @@ class Discovery:
 
     def __init__(self, program: Path, directory: Path) -> None:
         self._program = str(program)
+        self._begun: Tried | None = None
         try:
             self._box = create_box(directory, read_only=trees_of(program), doubles=True)
         except OSError as error:
@@ -108,12 +115,13 @@ class Discovery:
 
     def find(self, hints: Mapping[str, Hint]) -> Found:
         """Read its help, try what can be tried, and look at what that has made."""
+        before = self._look()
         first = self._run("--help")
         why = why_not_started(_plain_result(first))
         if why is not None:
             raise TargetMissing(f"{self._program} could not be started in the box: {why}")
         text = first.stdout or first.stderr
-        commands = self._commands(text)
+        commands = self._commands(text, hints)
         about = next(
             (
                 line.strip(" │")
@@ -123,36 +131,52 @@ class Discovery:
             "",
         )
         found = Found(self._program, about, commands, spoken(hints, commands))
-        return self._tried(found, hints)
+        return self._tried(found, hints, before)
 
     # --- help --------------------------------------------------------------------------------------
 
-    def _commands(self, text: str) -> dict[tuple[str, ...], Usage]:
+    def _commands(self, text: str, hints: Mapping[str, Hint]) -> dict[tuple[str, ...], Usage]:
+        """Every command; a program that explains nothing before it was set up is set up first."""
+        found = self._read(text)
+        silent = [
+            words for words, usage in found.items() if not re.search(r"(?i)usage", usage.text)
+        ]
+        begin = spoken({verb: hints[verb] for verb in hints if verb == "init"}, found)
+        if silent and "init" in begin:
+            self._begun = self._say(begin["init"], SAMPLES)
+            found |= {words: self._usage(words) for words in silent}
+        return found
+
+    def _usage(self, words: tuple[str, ...]) -> Usage:
+        answer = self._run(*words, "--help")
+        return usage_in(answer.stdout or answer.stderr, words)
+
+    def _read(self, text: str) -> dict[tuple[str, ...], Usage]:
         found: dict[tuple[str, ...], Usage] = {}
         waiting: list[tuple[str, ...]] = [(name,) for name in commands_in(text)]
         while waiting and len(found) < MOST_COMMANDS:
             words = waiting.pop(0)
-            answer = self._run(*words, "--help")
-            help_text = answer.stdout or answer.stderr
-            usage = usage_in(help_text, words)
+            usage = self._usage(words)
             found[words] = usage
-            below = commands_in(help_text) if len(words) == 1 else {}
+            below = commands_in(usage.text) if len(words) == 1 else {}
             if usage.group:
                 waiting += [(*words, name) for name in below]
         return found
 
     # --- trying ------------------------------------------------------------------------------------
 
-    def _tried(self, found: Found, hints: Mapping[str, Hint]) -> Found:
-        before = self._look()
+    def _tried(self, found: Found, hints: Mapping[str, Hint], before: Look) -> Found:
         tried: dict[str, Tried] = {}
         refusals: dict[str, tuple[str, str]] = {}
         for verb, words in found.verbs.items():
             if hints[verb].tried:
-                tried[verb] = self._say(words, SAMPLES)
+                begun = self._begun if verb == "init" else None
+                tried[verb] = begun or self._say(words, SAMPLES)
         made = self._look().since(before)
         # Who could not even make something refuses for that reason, whatever else is said.
         works = all(one.succeeded for one in tried.values())
+        source = self._source(found, made)
+        nobody = _nobody(source)
         for verb, words in found.verbs.items() if works else ():
             hint = hints[verb]
             if hint.again and tried.get(verb) is not None and tried[verb].succeeded:
@@ -160,13 +184,36 @@ class Discovery:
             if hint.nobody and any("{" in word for word in words):
                 other = {
                     **SAMPLES,
-                    **{name: NOBODY for name in SAMPLES if SAMPLES[name] == "probe-one"},
+                    **{name: nobody for name in SAMPLES if SAMPLES[name] == "probe-one"},
                 }
-                self._refused(refusals, hint.nobody, self._say(words, other), NOBODY)
-        source = self._source(found, made)
-        return Found(
-            found.program, found.about, found.commands, found.verbs, tried, refusals, made, source
+                self._refused(refusals, hint.nobody, self._say(words, other), nobody)
+        ready = {} if source is None else self._ready(found, source)
+        return replace(
+            found,
+            tried=tried,
+            refusals=refusals,
+            made=made,
+            source=source,
+            ready=ready,
+            nobody=nobody,
         )
+
+    def _ready(self, found: Found, source: Source) -> dict[tuple[str, ...], str]:
+        """What shows the work that nobody has begun: the words, and what they printed."""
+        status = str(source.place.record.get("status", ""))
+        said: list[tuple[str, ...]] = []
+        for words, usage in found.commands.items():
+            form = tuple(one for one in ("--json", "--plain") if one in usage.options)[:1]
+            listed = found.verbs.get("list", ())[: len(words)] == words
+            if usage.arguments or not (words[-1] == "ready" or listed):
+                continue
+            if words[-1] == "ready":
+                said.insert(0, (*words, *form))
+            elif "--ready" in usage.options:
+                said.append((*words, *form, "--ready"))
+            elif "--status" in usage.options and status:
+                said.append((*words, *form, "--status", status))
+        return {words: self._run(*words).stdout for words in said}
 
     @staticmethod
     def _refused(
@@ -178,7 +225,8 @@ class Discovery:
     def _say(self, words: Sequence[str], values: Mapping[str, str]) -> Tried:
         said = [re.sub(r"\{(\w+)\}", lambda one: values.get(one[1], "1"), word) for word in words]
         answer = self._run(*said)
-        return Tried(tuple(said), answer.exit_code == 0, (answer.stderr or answer.stdout).strip())
+        told = (answer.stderr or answer.stdout).strip()
+        return Tried(tuple(said), answer.exit_code == 0, told, answer.stdout)
 
     def _run(self, *words: str) -> CommandResult:
         return self._ask((self._program, *words))
@@ -227,9 +275,9 @@ class Discovery:
                 and words[-1] in ("list", "ls", "status")
                 and "--json" in usage.options
             ):
-                data = _parsed(self._run(*words, "--json").stdout)
-                for place in places_of(data, names):
-                    return Source("command", " ".join((*words, "--json")), place)
+                said = (*words, *(("--all",) if "--all" in usage.options else ()), "--json")
+                for place in places_of(_parsed(self._run(*said).stdout), names):
+                    return Source("command", " ".join(said), place)
         return None
 
     def _in_tables(self, path: BoxPath, names: frozenset[str]) -> list[tuple[str, Place]]:
@@ -242,6 +290,13 @@ class Discovery:
             }
             found += [(table, place) for place in places_of(rows[""], names)]
         return found
+
+
+def _nobody(source: Source | None) -> str:
+    """Who gives numbers, alone or behind a word, is asked for a number that nobody has."""
+    given = "" if source is None else str(source.place.record.get("id", ""))
+    number = re.fullmatch(r"(.*?)\d+", given)
+    return f"{number[1]}999999" if number else NOBODY
 
 
 def spoken(
@@ -263,22 +318,50 @@ def spoken(
                 found[verb] = said
                 taken.add(tuple(word for word in said if not word.startswith(("{", "-"))))
                 break
+        if verb not in found and hint.ways:
+            said = next(_general(hint, commands), None)
+            found |= {} if said is None else {verb: said}
     return found
+
+
+def _general(hint: Hint, commands: Mapping[tuple[str, ...], Usage]) -> Iterator[tuple[str, ...]]:
+    """A general command with options: `update {task} --claim`; who speaks is said where it can be."""
+    for way in hint.ways:
+        for words, usage in commands.items():
+            wanted = {word for word in way.options if word.startswith("--")}
+            if words[-1] not in way.words or usage.group or not wanted <= usage.options:
+                continue
+            who = [one for one in SPEAKERS if one in usage.options]
+            unsaid = "worker" in hint.may and "{worker}" not in way.options
+            speaker = (who[0], "{worker}") if who and unsaid else ()
+            yield (*words, "{task}", *way.options, *speaker)
 
 
 def _said(words: tuple[str, ...], usage: Usage, hint: Hint) -> tuple[str, ...] | None:
     """A command with its values: as arguments, in their order, or as options of the same name."""
-    if usage.group or len(usage.arguments) > len(hint.says):
+    if usage.group:
         return None
-    left = list(hint.says)
-    by_option = [name for name in left if f"--{name}" in usage.options]
-    spare = max(len(left) - len(usage.arguments) - len(usage.optional), 0)
-    options = by_option[-spare:] if spare else []
-    if len(options) < spare:
+    left, flags = list(hint.says), list[str]()
+    while len(left) > len(usage.arguments) + len(usage.optional):
+        known = [name for name in left if _option(name, usage)]
+        spare = next((name for name in left if name in hint.may), known[-1] if known else None)
+        if spare is None:
+            return None
+        left.remove(spare)
+        option = _option(spare, usage)
+        flags[:0] = [option, f"{{{spare}}}"] if option else []
+    if len(usage.arguments) > len(left):
         return None
-    arguments = [f"{{{name}}}" for name in left if name not in options]
-    flags = [word for name in options for word in (f"--{name}", f"{{{name}}}")]
-    return (*words, *arguments, *flags)
+    arguments = [name[1:] if name.startswith("=") else f"{{{name}}}" for name in left]
+    unattended = [one for one in UNATTENDED if one in usage.options] if hint.tried else []
+    form = next((one for one in hint.forms if one in usage.options), None)
+    whole = [one for one in hint.whole if one in usage.options]
+    return (*words, *arguments, *flags, *unattended, *whole, *([] if form is None else [form]))
+
+
+def _option(name: str, usage: Usage) -> str:
+    """The option that says a value; empty when there is none."""
+    return next((one for one in OPTIONS.get(name, (f"--{name}",)) if one in usage.options), "")
 
 
 def _parsed(text: str) -> Any:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import PurePath
 from typing import Any, get_type_hints
 
 from mutiny.kit.descriptor import TargetForm
-from mutiny.targets.discover.program import Found, Source, Tried
+from mutiny.targets.discover.program import Found, Look, Source, Tried
 from mutiny.targets.discover.records import fields_of
 from mutiny.targets.kit.files import Vocabulary
-from mutiny.targets.kit.hints import SAMPLES, Hint
+from mutiny.targets.kit.hints import SAMPLES, Hint, OwnLines
 
 SHOWN_FILES = 8
+_REFUSING = re.compile(r"(?i)not found|no such|unknown|does not exist|error")
 _PATH = re.compile(r"(?:/[\w.@+-]+){2,}")
 
 
@@ -28,7 +30,7 @@ def hints_of(vocabulary: Vocabulary) -> Mapping[str, Hint]:
 def proposed(form: type[TargetForm], found: Found, file: str) -> str:
     """The text of a target file."""
     vocabulary: Vocabulary = form.vocabulary
-    head, tail = vocabulary.own_lines.load()(found) if vocabulary.own_lines else ((), ())
+    own: OwnLines = vocabulary.own_lines.load()(found) if vocabulary.own_lines else OwnLines()
     name = re.sub(r"[^a-z0-9-]+", "-", PurePath(found.program).stem.lower()).strip("-") or "mine"
     lines = [
         f"# {name}, as `mutiny target init --from` saw it; what was seen stands beside it.",
@@ -38,13 +40,13 @@ def proposed(form: type[TargetForm], found: Found, file: str) -> str:
         f"contract = {_text(vocabulary.contract)}",
         f"about = {_text(found.about[:100] or name)}",
         f"program = {_text(PurePath(found.program).name)}",
-        *head,
+        *own.head,
         "",
-        *_commands(vocabulary, found),
+        *_commands(vocabulary, found, own),
         "",
-        *_state(form, found),
+        *_state(form, found, own),
         *_rejections(found),
-        *tail,
+        *own.tail,
     ]
     return "\n".join(lines) + "\n"
 
@@ -53,13 +55,14 @@ def _text(value: str) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _commands(vocabulary: Vocabulary, found: Found) -> Iterator[str]:
+def _commands(vocabulary: Vocabulary, found: Found, own: OwnLines) -> Iterator[str]:
     listed = ", ".join(" ".join(words) for words in found.commands)
     yield f"# Its help lists: {listed or 'no commands'}"
     yield "[commands]"
     for verb, words in found.verbs.items():
-        argv = ", ".join(_text(word) for word in ("{program}", *words))
-        yield f"{verb} = {{ argv = [{argv}] }}{_how_it_went(found.tried.get(verb))}"
+        argv = ", ".join(_text(own.words.get(word, word)) for word in ("{program}", *words))
+        told = f", answer = '{own.answers[verb]}'" if verb in own.answers else ""
+        yield f"{verb} = {{ argv = [{argv}]{told} }}{_how_it_went(found.tried.get(verb))}"
     lacking = [verb for verb in vocabulary.commands if verb not in found.verbs]
     needed = [verb for verb in vocabulary.required if verb in lacking]
     if needed:
@@ -75,7 +78,7 @@ def _how_it_went(tried: Tried | None) -> str:
     return "  # tried: it went well" if tried.succeeded else f"  # tried: it failed: {said}"
 
 
-def _state(form: type[TargetForm], found: Found) -> Iterator[str]:
+def _state(form: type[TargetForm], found: Found, own: OwnLines) -> Iterator[str]:
     made = found.made
     for what, names in (
         ("files", sorted(made.files, key=lambda one: (one.count("/"), one))),
@@ -88,8 +91,8 @@ def _state(form: type[TargetForm], found: Found) -> Iterator[str]:
             yield f"# It made {what}: {', '.join(names[:SHOWN_FILES])}{more}"
     yield "[state]"
     if found.source is not None:
-        yield from _by_source(found.source)
-        yield from _fields(form, found, found.source.place.record)
+        yield from _by_source(found.source, found.made, named=bool(own.state))
+        yield from own.state or _fields(form, found, found.source.place.record)
         return
     trees = [one for one in sorted(made.worktrees) if one.endswith(SAMPLES["worker"])]
     yield "# Nothing that it wrote shows the record: say where, see docs/targets.md"
@@ -99,23 +102,32 @@ def _state(form: type[TargetForm], found: Found) -> Iterator[str]:
     yield ""
 
 
-def _by_source(source: Source) -> Iterator[str]:
+def _directory(made: Look) -> str:
+    """Where most of what it made lies: below the home or the repository, one step deep."""
+    places = Counter("/".join(name.split("/")[:2]) for name in made.files if name.count("/") > 1)
+    place = places.most_common(1)[0][0] if places else "home"
+    first, _, rest = place.partition("/")
+    return f"{{{first}}}/{rest}" if rest else f"{{{first}}}"
+
+
+def _by_source(source: Source, made: Look, *, named: bool) -> Iterator[str]:
+    """`named`: which field names a record is said by its fields."""
     place = source.place
     if source.word == "command":
         words = ", ".join(_text(word) for word in ("{program}", *source.value.split()))
         yield f"command = [{words}]"
-        yield 'directory = "{home}"'
+        yield f"directory = {_text(_directory(made))}"
     else:
         yield f"{source.word} = {_text(source.value)}"
     if source.word == "sqlite":
         yield f"query = {_text(f'select * from {source.table}')}"
     elif place.path or source.word == "file":
         yield f"list = {_text(place.path or '.')}"
-    if place.key:
+    if place.key and not named:
         yield f"key = {_text(place.key)}"
     shown = {key: str(value)[:60] for key, value in place.record.items()}
     yield f"# A record: {json.dumps(shown, ensure_ascii=False)}"
-    yield ""
+    yield from () if named else ("",)
 
 
 def _fields(form: type[TargetForm], found: Found, record: Mapping[str, Any]) -> Iterator[str]:
@@ -157,8 +169,10 @@ def _rejections(found: Found) -> Iterator[str]:
 def pattern_of(said: str, subject: str) -> str:
     """A regular expression of a refusal: its line about the subject, for any subject and any path."""
     lines = [re.sub(r"\x1b\[[0-9;]*m", "", line).strip(" │") for line in said.splitlines()]
-    chosen: Sequence[str] = [line for line in lines if subject in line] or [
-        line for line in lines if line
-    ]
+    chosen: Sequence[str] = (
+        [line for line in lines if subject in line]
+        or [line for line in lines if _REFUSING.search(line)]
+        or [line for line in lines if line]
+    )
     text = _PATH.sub("\0", chosen[0].replace(subject, "\0")) if chosen else ""
     return re.sub(r"(?:\\?\0)+", ".*", re.escape(text)).replace("\\ ", " ").replace("\\-", "-")

@@ -28,7 +28,7 @@ from mutiny.targets.kit.checks import (
     check_regex,
     with_line,
 )
-from mutiny.targets.kit.hints import Hint
+from mutiny.targets.kit.hints import Hint, OwnLines
 from mutiny.targets.kit.marks import Inside, Pattern, Words
 from mutiny.targets.kit.profiling import LANGUAGES
 from mutiny.targets.kit.state import StateSource
@@ -67,7 +67,7 @@ class Vocabulary:
     """Rules that no target is excused from."""
     hints: Mapping[str, Hint] = field(default_factory=dict)
     """How programs usually call the commands; a file is proposed by them."""
-    own_lines: Lazy[Callable[[Any], tuple[tuple[str, ...], tuple[str, ...]]]] | None = None
+    own_lines: Lazy[Callable[[Any], OwnLines]] | None = None
     """From a `discover.program.Found` to what only this contract says in a proposed file: at its head, and
     at its end.
     """

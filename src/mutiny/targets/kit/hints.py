@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Way:
+    """A general command that does, with these options, what others have a command of its own for."""
+
+    words: tuple[str, ...]
+    """Names that it may have: `update`."""
+    options: tuple[str, ...]
+    """What is said behind the task; the program must have all that begin with `--`."""
 
 
 @dataclass(frozen=True)
@@ -12,7 +23,15 @@ class Hint:
     words: tuple[str, ...]
     """Names that it may have, the likeliest first."""
     says: tuple[str, ...] = ()
-    """Values that have to be said with it, in the order of its arguments."""
+    """Values that have to be said with it, in the order of its arguments; `=word`: that word itself."""
+    may: tuple[str, ...] = ()
+    """Those of them that are left out where the command has no place for them."""
+    forms: tuple[str, ...] = ()
+    """Options that make its answer readable; the first that it has is said."""
+    whole: tuple[str, ...] = ()
+    """Options without which it would leave something out; those that it has are said."""
+    ways: tuple[Way, ...] = ()
+    """How it may be said where there is no command of such a name."""
     again: str = ""
     """The class of refusals when it is said twice."""
     nobody: str = ""
@@ -23,9 +42,31 @@ class Hint:
     """It is tried once, with a name of our own: what it makes shows where the program keeps its records."""
 
 
+@dataclass(frozen=True)
+class OwnLines:
+    """What only files of one contract say, from what was seen of a program."""
+
+    head: tuple[str, ...] = ()
+    """Below the name of the program."""
+    tail: tuple[str, ...] = ()
+    """At the end."""
+    answers: Mapping[str, str] = field(default_factory=dict)
+    """Command -> a regular expression of what its answer names."""
+    state: tuple[str, ...] = ()
+    """More of `[state]`, in the place of its fields."""
+    words: Mapping[str, str] = field(default_factory=dict)
+    """What stands in commands for a word of the contract: `{done}` -> `closed`."""
+
+
 SAMPLES = {
     **dict.fromkeys(("worker", "task", "agent", "project", "name", "channel"), "probe-one"),
     **dict.fromkeys(("prompt", "message", "description", "text"), "Create probe.txt"),
 }
 """What is said when a command is tried."""
+SPEAKERS = ("--worker", "--actor", "--agent", "--as")
+"""Options that say who speaks."""
+OPTIONS = {"worker": (*SPEAKERS, "--assignee", "--owner")}
+"""Options by which a value may be said that has no option of its own name."""
+UNATTENDED = ("--non-interactive", "--defaults", "--yes", "--no-input")
+"""With these a command asks nobody anything."""
 NOBODY = "nobody-there"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from mutiny.targets.kit.hints import SAMPLES, Hint
+from mutiny.targets.kit.hints import SAMPLES, Hint, OwnLines
 
 if TYPE_CHECKING:
     from mutiny.targets.discover.program import Found
@@ -41,10 +41,10 @@ HINTS = {
 """How the commands of such programs are usually called."""
 
 
-def own_lines(found: Found) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def own_lines(found: Found) -> OwnLines:
     """At the head of the file its level and its sessions, at the end how its agents are started."""
     tail = () if found.made.agents else _AGENTS
-    return tuple(_head(found)), tail
+    return OwnLines(tuple(_head(found)), tail)
 
 
 _AGENTS = (
