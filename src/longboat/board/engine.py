@@ -17,6 +17,7 @@ from longboat.board.values import (
     Answer,
     Board,
     Command,
+    Leader,
     Refused,
     Task,
     check_name,
@@ -118,6 +119,8 @@ def after_repair(board: Board, generation: int) -> Board:
             task = task.moved(AVAILABLE, "repaired")._replace(owner=None)
         tasks[task.id] = task._replace(epoch=task.epoch + REPAIR_JUMP)
     leader = board.leader._replace(node=None, token=board.leader.token + REPAIR_JUMP)
+    if planted("repair-forgets-leader"):
+        leader = Leader()
     floor = max([board.epoch_floor, *(task.epoch for task in tasks.values())])
     return board._replace(generation=generation, tasks=tasks, leader=leader, epoch_floor=floor)
 

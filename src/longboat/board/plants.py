@@ -438,4 +438,12 @@ ROWS: tuple[tuple[str, str, str, str, str], ...] = (
         "a mutant of longboat that nothing found",
         "A",
     ),
+    (
+        "repair-forgets-leader",
+        "A repair brings the tasks back and forgets which tokens leaders have had. Shortest: "
+        "Init Elect Heartbeat CorruptBoard Repair Elect",
+        _FENCE,
+        "a mutant of longboat that nothing found",
+        "ABC",
+    ),
 )

@@ -36,6 +36,8 @@ ABOUT: dict[str, str] = {
     "breaker": "Failures open it, time half-opens it, a success closes it.",
     "corrupt_state": "Garbage in the state file is refused and repaired.",
     "twice_corrupt": "A cut-off and a deleted state file, each repaired.",
+    "tokens_over_repair": "A damaged board is repaired; tokens of leaders go on rising.",
+    "tokens_over_lost_store": "A server's store is repaired; tokens of leaders go on rising.",
     "poisoned_backup": "Refused changes do not spoil the backup.",
     "stale_state": "An older state file is put back; nothing done is lost.",
     "disk_full": "The disk is full during add and claim.",

@@ -77,6 +77,16 @@ FAULT_SCENARIOS: dict[str, Sequence] = {
         Repair(),
         Settle(),
     ),
+    "tokens_over_repair": (
+        *(*BEGIN, AddTask("a"), Elect("n1"), StepDown("n1"), Elect("n2"), WriteAsLeader("n2")),
+        *(Heartbeat("w1"), CorruptBoard("garbage"), Repair(), Status(), WriteAsLeader("n2")),
+        *(Elect("n3"), WriteAsLeader("n3"), WriteAsLeader("n2"), Status(), Settle()),
+    ),
+    "tokens_over_lost_store": (
+        *(*BEGIN, AddTask("a"), Elect("n1"), StepDown("n1"), Elect("n2"), RestartServer()),
+        *(WriteAsLeader("n2"), Down(), CorruptBoard("garbage"), Up(), Repair(), Status()),
+        *(Elect("n3"), WriteAsLeader("n3"), WriteAsLeader("n2"), Status(), Settle()),
+    ),
     "poisoned_backup": (
         *BEGIN,
         AddTask("a"),
@@ -375,9 +385,11 @@ NEEDS_SERVER = (
     "lease_over_restart",
     "tokens_over_restart",
     "corrupt_store",
+    "tokens_over_lost_store",
     "read_only_store",
 )
 NEEDS_FILES = (
     *("disk_full", "corrupt_state", "twice_corrupt", "poisoned_backup", "stale_state", "held_lock"),
+    "tokens_over_repair",
     *("before_init", "state_deleted", "state_repaired"),
 )
