@@ -75,6 +75,7 @@ ABOUT: dict[str, str] = {
     "foreign_words": "Long texts that are not ASCII.",
     "shorter_name_first": "A worker without a session is removed; one with a like name lives.",
     "untimely_hooks": "The hook that tells of a turn's end comes late, then twice.",
+    "lost_hook": "The hook that tells of a turn's end never comes; a reset is the way out.",
     "died_with_a_dirty_tree": "An agent dies with work that it has not committed.",
     "died_elsewhere": "An agent commits to a branch of its own, and dies there.",
     "died_detached": "An agent commits to no branch at all, and dies there.",

@@ -96,6 +96,11 @@ SHORT_SCENARIOS: dict[str, Sequence_] = {
         *(Start("alpha", "Create test.txt"), WaitForNeedsReview("alpha"), Review("alpha")),
         *(Reject("Please also create second.txt"), Settle(), *_MERGED),
     ),
+    "lost_hook": (
+        *(*_IDLE, Behave("alpha", ("no-stop", "obey")), Start("alpha", "Create test.txt")),
+        *(Settle(), ResetWorker("alpha"), WaitForIdle("alpha")),
+        *(Start("alpha", "Create other.txt"), *_MERGED),
+    ),
     "died_with_a_dirty_tree": (
         *(*_IDLE, Behave("alpha", ("die-dirty", "obey")), Start("alpha", "Create test.txt")),
         *_MERGED,
