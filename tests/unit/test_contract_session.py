@@ -547,6 +547,17 @@ def test_every_rule_about_state_has_a_case() -> None:
     assert set(BOOK.rules) == tried | apart
 
 
+def test_a_checkpoint_waits_for_a_call_until_its_agent_is_lost() -> None:
+    calls = (*CALLS, call("begin", 60.0, "t"))
+    late = event("checkpoint.written", 200.0, checkpoint=1, digest="d1")
+    lost = event("agent.lost", 199.0, agent="a")
+    points = (point(0), point(1), point(2, states=(state(20),)))
+    silent = seen(more=(late,), calls=calls, points=points)
+    assert "checkpoint_by_time" in broken(silent, interval_s="60")
+    waited = seen(more=(lost, late), calls=calls, points=points)
+    assert "checkpoint_by_time" not in broken(waited, interval_s="60")
+
+
 def test_a_fallback_is_told() -> None:
     bad = Point(2, False, "its digest is wrong")
     before = seen(supervisors=0, points=(point(0), point(1), bad), damaged=frozenset({"2"}))

@@ -209,7 +209,7 @@ def checkpoint_by_time(check: SessionCheck) -> Iterator[Found]:
             due = start + interval
             if end <= due + slack_s(check) or _in_trouble(rows, start, end):
                 continue
-            busy = max([due, *_ends_of_calls_at(calls, due)])
+            busy = max([due, *_ends_of_calls_at(calls, rows, due)])
             if end > busy + slack_s(check):
                 text = f"From {start:.0f} to {end:.0f} s no checkpoint was taken (life {life}); "
                 yield one.name, f"{text}one is due every {interval:.0f} s."
@@ -244,14 +244,17 @@ def _in_trouble(rows: list[Row], start: float, end: float) -> bool:
     return any(row["type"] in kinds and start <= at_of(row) <= end for row in rows)
 
 
-def _ends_of_calls_at(calls: list[Row], moment: float) -> Iterator[float]:
-    """When the calls ended that were under way at a moment."""
-    begun: dict[object, float] = {}
+def _ends_of_calls_at(calls: list[Row], rows: list[Row], moment: float) -> Iterator[float]:
+    """When the calls ended that were under way at a moment; that of an agent that was lost, with it."""
+    ended = {row.get("call"): at_of(row) for row in calls if row.get("state") == "end"}
+    lost = [row for row in rows if row["type"] == "agent.lost" and at_of(row) > moment]
     for row in calls:
-        if row.get("state") == "begin":
-            begun[row.get("call")] = at_of(row)
-        elif begun.get(row.get("call"), moment + 1) <= moment < at_of(row):
-            yield at_of(row)
+        if row.get("state") != "begin" or at_of(row) > moment:
+            continue
+        own = (at_of(one) for one in lost if one.get("agent") == row.get("agent"))
+        end = ended.get(row.get("call")) or next(own, moment)
+        if end > moment:
+            yield end
 
 
 @BOOK.rule(eventual=False)
