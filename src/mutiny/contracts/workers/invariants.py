@@ -143,6 +143,8 @@ def on_branch(check: Check) -> Iterator[Found]:
         worktree = _worktree(check.seen, view.name)
         if not worktree.exists or worktree.rebasing or view.status == "rebasing":
             continue
+        if check.model.astray(view.name, check.seen):
+            continue
         if view.branch and worktree.branch != view.branch:
             place = worktree.branch or "a detached HEAD"
             yield view.name, f"Worker {view.name!r} should be on {view.branch} but is on {place}."

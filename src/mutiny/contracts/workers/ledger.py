@@ -160,7 +160,8 @@ def work_reachable(check: Check) -> Iterator[Found]:
     for work in check.model.work.values():
         worktree = check.seen.worktrees.get(work.worker)
         rebasing = worktree is not None and worktree.rebasing
-        kept = work.fate in ("open", "merged") and not rebasing
+        astray = check.model.astray(work.worker, check.seen)
+        kept = work.fate in ("open", "merged") and not rebasing and not astray
         if kept and work.token not in reachable and _was_done(check, work):
             done = f"The agent of worker {work.worker!r} committed {work.token}"
             yield work.token, f"{done} but no ref reaches it any more."

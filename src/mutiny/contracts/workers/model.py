@@ -31,6 +31,9 @@ COMPLETING = frozenset(
 )
 """Behaviours of the double that end a turn with work done."""
 
+STRAYING = ("die-elsewhere", "die-detached")
+"""Behaviours of the double that leave the worker's branch."""
+
 ADDED = "Add"
 """What disturbs a worker that is just coming up."""
 
@@ -93,6 +96,11 @@ class WorkerBelief:
     def in_turn(self) -> bool:
         """May its agent be in the middle of a turn?"""
         return bool(self.statuses & set(AGENT_MOVES))
+
+    @property
+    def strays(self) -> bool:
+        """May its agent leave the worker's branch by itself?"""
+        return any(turn in STRAYING for turn in self.behaviours)
 
     @property
     def will_complete(self) -> bool:
@@ -214,6 +222,15 @@ class WorkersModel(ModelBase):
             and not self.state_damaged  # an old copy tells of old statuses until it is noticed
             and status not in self.allowed(subject)
         )
+
+    def astray(self, worker: str, seen: Observation) -> bool:
+        """Has an agent perhaps left its branch, and does the target not yet say that its work is done?
+
+        Where ends are not shown it never does.
+        """
+        belief = self.workers.get(worker)
+        claimed = self.profile.shows_ends and seen.status_of(worker) == "needs_review"
+        return belief is not None and belief.strays and not claimed
 
     # --- writing -----------------------------------------------------------------------------
 
