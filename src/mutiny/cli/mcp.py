@@ -56,10 +56,27 @@ def command(only_list: bool, skill: Path | None, root: Path, as_json: bool) -> i
         tell("mcp", 0, {"tools": rows, "instructions": INSTRUCTIONS})
         return 0
     if only_list:
-        for name, tool in TOOLS.items():
-            echo(f"{name:<15} {tool.does}")
-            for word, parameter in tool.parameters.items():
-                echo(f"  {word:<13} {parameter.does}{' (needed)' if parameter.needed else ''}")
+        import shutil
+        import textwrap
+
+        width = max(shutil.get_terminal_size().columns, 40)
+        lines = [
+            line
+            for name, tool in TOOLS.items()
+            for line in (
+                (name, tool.does),
+                *(
+                    (f"  {word}", f"{one.does}{' (needed)' if one.needed else ''}")
+                    for word, one in tool.parameters.items()
+                ),
+            )
+        ]
+        for name, does in lines:
+            echo(
+                textwrap.fill(
+                    does, width, initial_indent=f"{name:<15} ", subsequent_indent=" " * 16
+                )
+            )
         return 0
     try:
         import mcp  # noqa: F401  (only to say it clearly when it is missing)

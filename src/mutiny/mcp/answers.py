@@ -97,15 +97,16 @@ def _of_sweep(document: Mapping[str, Any]) -> Told:
     bugs = [
         {name: _short(point[name]) for name in ("index", "call", "verdict", "rule", "message")}
         for point in points
-        if point["verdict"] not in ("success", "expected")
+        if point["verdict"] not in ("success", "expected") and not point.get("known")
     ]
-    counts = Counter(point["verdict"] for point in points)
+    counts = Counter("known" if point.get("known") else point["verdict"] for point in points)
     first = document.get("first_bug")
     return {
         "points": dict(counts),
         "left_out": document["left_out"],
         "page": document["page"],
         **_rows(bugs, "failed"),
+        **_causes(document),
         **(_files(first) if first else {}),
     }
 

@@ -182,6 +182,7 @@ TOOLS: dict[str, Tool] = {
             "points": Parameter("integer", "at most so many points", "--points"),
             "until_bug": Parameter("boolean", "stop at the first bug", "--until-bug"),
             "jobs": Parameter("integer", "points side by side", "--jobs"),
+            "known": _KNOWN,
         },
     ),
     "report": Tool(
