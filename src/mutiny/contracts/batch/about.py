@@ -78,7 +78,7 @@ ABOUT: dict[str, str] = {
     "resume_against_run": "Resume while a run is at work.",
     "clean_against_run": "Clean while a run is at work.",
     "state_cut_off": "A state that was cut off is refused, not invented.",
-    "container": "An agent works in a container: its labels, walls and mounts are as they were set.",
+    "container": "An agent works in a container: labels, walls and mounts are as set.",
     "container_in_odd_place": "The same in a directory whose name has blanks, quotes, colons and commas.",
     "container_stopped": "A container is stopped; what it left half done is not merged.",
     "container_removed": "A container is taken away; its task is tried again.",

@@ -46,7 +46,7 @@ ABOUT: dict[str, str] = {
     "crash_while_paused": "It dies while it is paused.",
     "agent_killed": "An agent dies.",
     "agent_frozen": "An agent stands still: its task goes to another one.",
-    "short_silence": "An agent is silent for less time than it may be: nobody takes its task away.",
+    "short_silence": "An agent is silent for a short time: nobody takes its task away.",
     "model_is_down": "A model never answers: the other one is asked.",
     "endless_tool": "A tool that never ends does not hold the session for ever.",
     "endless_errors": "A model that never answers does not hold the session for ever.",
