@@ -79,7 +79,7 @@ ABOUT: dict[str, str] = {
     "clean_against_run": "Clean while a run is at work.",
     "state_cut_off": "A state that was cut off is refused, not invented.",
     "container": "An agent works in a container: labels, walls and mounts are as set.",
-    "container_in_odd_place": "The same in a directory whose name has blanks, quotes, colons and commas.",
+    "container_in_odd_place": "The same in a directory with blanks, quotes, colons and commas.",
     "container_stopped": "A container is stopped; what it left half done is not merged.",
     "container_removed": "A container is taken away; its task is tried again.",
     "container_killed": "An agent dies in its container and there are no retries.",
