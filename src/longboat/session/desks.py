@@ -38,6 +38,8 @@ class Desk:
         self.call: Json | None = None
         self.held: Callable[[], None] | None = None
         self.tries = Tries()
+        self.asks_from_s = 0.0
+        """Before that the model asked not to be asked."""
         self.tokens = Window()
         self.calls = Window()
         self.free_since_s = 0.0

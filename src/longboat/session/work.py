@@ -447,6 +447,7 @@ class Work:
         if step.action == "give_up":
             self._finish(desk, {"ok": False, "error": kind, "text": text})
             return
+        desk.asks_from_s = now_s + step.wait_s
         again = self._again(desk, anew=anew)
         self._later(desk, step.wait_s, lambda _: again())
 
@@ -513,11 +514,22 @@ class Work:
         desk.tries = step.tries
         self._error(kind, desk, why, "restart", 0.0)
         desk.call = None
+        desk.generation += 1  # what the lost one was about to do is done by the next one
         if desk.job is not None:
-            desk.held = self._again(desk)
+            desk.held = self._after_wait(desk)
             if step.action == "give_up":
                 self._finish(desk, {"ok": False, "error": kind, "text": why})
         self._captain.settled()
+
+    def _after_wait(self, desk: Desk) -> Callable[[], None]:
+        """The job again; whoever was told to wait waits, also in a new process."""
+        again = self._again(desk)
+
+        def waited() -> None:
+            wait_s = max(0.0, desk.asks_from_s - self.site.clock.now())
+            self._later(desk, wait_s, lambda _: again())
+
+        return waited
 
     def _restart(self, desk: Desk) -> None:
         if desk.hand is None and self.desks.get(desk.name) is desk:
