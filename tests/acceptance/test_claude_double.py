@@ -17,6 +17,7 @@ import pytest
 
 from mutiny.doubles.agents.behaviours import BEHAVIOURS
 from mutiny.doubles.agents.processes import is_alive
+from mutiny.doubles.agents.work import ELSEWHERE
 from mutiny.doubles.install import Received, install, read_received, write_script
 from mutiny.system.files import BoxPath
 
@@ -447,6 +448,42 @@ def test_an_agent_that_dies_leaves_its_work_uncommitted(box: Box, alpha: Path) -
     assert result.returncode == -signal.SIGKILL
     assert box.git("status", "--porcelain", cwd=alpha) == "?? one.txt\n"
     assert not box.events("commit") + box.events("hook") + box.events("exit")
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "branch"), [("die-elsewhere", ELSEWHERE), ("die-detached", "HEAD")]
+)
+def test_an_agent_may_die_where_nobody_looks(
+    box: Box, alpha: Path, behaviour: str, branch: str
+) -> None:
+    was = box.git("rev-parse", "--abbrev-ref", "HEAD", cwd=alpha).strip()
+    tip = box.git("rev-parse", "HEAD", cwd=alpha)
+    write_script(BoxPath(box.doubles), {"alpha": [behaviour]})
+    assert box.print_mode("Create one.txt MT-1-1", cwd=alpha).returncode == -signal.SIGKILL
+    assert box.git("rev-parse", "--abbrev-ref", "HEAD", cwd=alpha).strip() == branch
+    assert box.git("rev-parse", was, cwd=alpha) == tip, "its own branch does not have the work"
+    [commit] = box.events("commit")
+    assert box.git("rev-parse", "HEAD", cwd=alpha).strip() == commit.sha
+
+
+def test_an_agent_may_die_with_gits_lock(box: Box, alpha: Path) -> None:
+    write_script(BoxPath(box.doubles), {"alpha": ["die-locked"]})
+    assert box.print_mode("Create one.txt MT-1-1", cwd=alpha).returncode == -signal.SIGKILL
+    lock = box.git("rev-parse", "--git-path", "index.lock", cwd=alpha).strip()
+    assert (alpha / lock).exists()
+    assert len(box.events("commit")) == 1
+
+
+def test_an_agent_may_leave_a_child(box: Box, alpha: Path) -> None:
+    write_script(BoxPath(box.doubles), {"alpha": ["leave-child"]})
+    assert box.print_mode("Create one.txt MT-1-1", cwd=alpha).returncode == 0
+    [child] = box.events("child")
+    pid = child.child
+    assert pid is not None
+    try:
+        assert os.getsid(pid) == pid, "it lives, in a session of its own"
+    finally:
+        os.kill(pid, signal.SIGKILL)
 
 
 def test_ignore_ctrl_c_until_the_next_turn(box: Box, alpha: Path) -> None:

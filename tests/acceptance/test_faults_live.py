@@ -175,7 +175,18 @@ def test_doctor_lists_every_fault(tmp_path: Path) -> None:
     report = json.loads(ran.stdout)
     families = set(report["faults"])
     assert families == {
-        *("calls", "clock", "disk", "file", "link", "model API", "network", "process", "resources")
+        *(
+            "calls",
+            "clock",
+            "containers",
+            "disk",
+            "file",
+            "link",
+            "model API",
+            "network",
+            "process",
+        ),
+        "resources",
     }
     for item in (item for items in report["faults"].values() for item in items):
         assert item["technique"]
