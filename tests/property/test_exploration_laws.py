@@ -29,7 +29,7 @@ from mutiny.model.operation import Kind, Operation, walk
 from mutiny.seeds import stream
 from mutiny.targets.registry import find_target
 
-SEEDS = range(170)
+SEEDS = range(190)
 LENGTH = 30
 Run = tuple[Operation, ...]
 TARGETS = (
