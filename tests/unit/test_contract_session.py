@@ -37,6 +37,7 @@ from mutiny.contracts.session.scenarios import SCENARIOS
 from mutiny.contracts.session.soak import CRITERIA, FAULTS, account, middle
 from mutiny.kit.checking import Check
 from mutiny.kit.judging import Moment
+from mutiny.kit.operations import KillDuring
 from mutiny.kit.soaking import SoakAsk, judged, passed
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
@@ -545,6 +546,21 @@ def test_every_rule_about_state_has_a_case() -> None:
     tried = {f"session.{rule}" for rule, _, _ in CASES}
     apart = {"session.fallback_told", "session.looks_only", "session.project_works"}
     assert set(BOOK.rules) == tried | apart
+
+
+def test_what_nothing_drives_tells_the_metrics_of_an_earlier_time() -> None:
+    earlier = seen(supervisors=0, metrics=({**LINE, "total_tokens_consumed": 7},))
+    said = {"total_tokens_consumed": 7}
+    assert dishonest(op.Metrics(), said, earlier) == ""
+    assert dishonest(op.Metrics(), {"total_tokens_consumed": 8}, earlier) == "metrics_add_up"
+
+
+def test_a_start_that_was_cut_off_may_have_begun_nothing() -> None:
+    judge = SessionJudge(CONTRACT, DEAD, DEAD, 0.0)
+    moment = Moment(DEAD, DEAD, 0.0)
+    for inner, killed in ((op.StartSession(), True), (op.Status(), False)):
+        cut = KillDuring(inner, 200.0, whole=False)
+        assert judge.struck(at("running"), cut, moment).killed is killed
 
 
 def test_a_checkpoint_waits_for_a_call_until_its_agent_is_lost() -> None:

@@ -108,7 +108,7 @@ def _make(session: Session, path: str, project: projects.Project, about: Json, l
     state = {**first_state(project), "git_commit": commit}
     payload = payload_of(state, 0, session.name, 0.0, "start", "")
     payload["validation"] = dict.fromkeys(CHECKS, True)
-    payload["metrics"] = reporting.empty_metrics(session.name, project)
+    payload["metrics"] = reporting.empty_metrics(session.name, project, about["hours"])
     session.checkpoints.write(payload)
     order = (
         max((Session(session.home, one).order for one in session.home.sessions()), default=0) + 1

@@ -17,7 +17,7 @@ from longboat.session.values import ENDED, Json
 _ERRORS_SHOWN = 500
 
 
-def empty_metrics(name: str, project: Project) -> Json:
+def empty_metrics(name: str, project: Project, hours: float) -> Json:
     """The metrics of a session that has not begun."""
     zero = dict.fromkeys(
         (
@@ -46,7 +46,8 @@ def empty_metrics(name: str, project: Project) -> Json:
     )
     known = {"ts": round(time.time(), 3), "session": name, "phase": project.phases[0].name}
     tasks = len(project.tasks)
-    return {**known, "status": "running", **zero, "tasks_remaining": tasks, "agent_utilization": []}
+    more = {"tasks_remaining": tasks, "agent_utilization": [], "planned_seconds": int(hours * 3600)}
+    return {**known, "status": "running", **zero, **more}
 
 
 def of_checkpoint(session: Session, chain: Chain) -> Json:

@@ -51,7 +51,12 @@ class SessionJudge(Judge[SessionModel, SessionSeen]):
     ) -> SessionModel:
         """Where the world ends, whatever drives a session ends with it."""
         hit = model.fault(str(operation))
-        return hit.died() if operation.ends_world else hit
+        if operation.ends_world:
+            return hit.died()
+        begins = any(isinstance(one, op.StartSession | op.Recover) for one in operation.children())
+        return (
+            replace(hit, killed=True) if begins else hit
+        )  # what was to drive it may never have begun
 
     def dishonest(self, model: SessionModel, heard: Heard) -> Violation | None:
         """What is printed of a session is what is so, before the answer or after it."""
@@ -130,6 +135,8 @@ class SessionJudge(Judge[SessionModel, SessionSeen]):
             least, most = _counted(first, name), _counted(one, name)
             least -= name == "checkpoint_count"  # what a checkpoint says is older than itself
             told = answer.said.get(name)
+            if one.alive is False and told in _once(one, name):
+                continue  # of what nothing drives there is only what was written before
             if isinstance(told, int) and not least <= told <= most:
                 text = f"It says {name} {told}; what was written down makes {least} to {most}."
                 return self.violation("metrics_add_up", text, one.name)
@@ -214,6 +221,12 @@ def _earliest(one: SessionView) -> int:
 
 def _phase_told(said: Mapping[str, Any]) -> Any:
     return _inside(said, "phase", "index")
+
+
+def _once(one: SessionView, name: str) -> set[object]:
+    """What a line of metrics or a checkpoint has said of it, at its time."""
+    said = {row.get(name) for row in one.metrics}
+    return said | {point.tokens for point in one.points if name == "total_tokens_consumed"}
 
 
 def tokens_of(rows: Sequence[Mapping[str, Any]]) -> int:
