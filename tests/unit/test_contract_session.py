@@ -550,28 +550,23 @@ def test_every_rule_about_state_has_a_case() -> None:
 
 def test_what_nothing_drives_tells_the_metrics_of_an_earlier_time() -> None:
     earlier = seen(supervisors=0, metrics=({**LINE, "total_tokens_consumed": 7},))
-    said = {"total_tokens_consumed": 7}
-    assert dishonest(op.Metrics(), said, earlier) == ""
+    assert dishonest(op.Metrics(), {"total_tokens_consumed": 7}, earlier) == ""
     assert dishonest(op.Metrics(), {"total_tokens_consumed": 8}, earlier) == "metrics_add_up"
 
 
-def test_a_start_that_was_cut_off_may_have_begun_nothing() -> None:
-    judge = SessionJudge(CONTRACT, DEAD, DEAD, 0.0)
-    moment = Moment(DEAD, DEAD, 0.0)
-    for inner, killed in ((op.StartSession(), True), (op.Status(), False)):
-        cut = KillDuring(inner, 200.0, whole=False)
-        assert judge.struck(at("running"), cut, moment).killed is killed
+@pytest.mark.parametrize(("inner", "killed"), [(op.StartSession(), True), (op.Status(), False)])
+def test_a_start_that_was_cut_off_may_have_begun_nothing(inner: Operation, killed: bool) -> None:
+    cut, judge = KillDuring(inner, 200.0, whole=False), SessionJudge(CONTRACT, DEAD, DEAD, 0.0)
+    assert judge.struck(at("running"), cut, Moment(DEAD, DEAD, 0.0)).killed is killed
 
 
 def test_a_checkpoint_waits_for_a_call_until_its_agent_is_lost() -> None:
-    calls = (*CALLS, call("begin", 60.0, "t"))
     late = event("checkpoint.written", 200.0, checkpoint=1, digest="d1")
     lost = event("agent.lost", 199.0, agent="a")
     points = (point(0), point(1), point(2, states=(state(20),)))
-    silent = seen(more=(late,), calls=calls, points=points)
-    assert "checkpoint_by_time" in broken(silent, interval_s="60")
-    waited = seen(more=(lost, late), calls=calls, points=points)
-    assert "checkpoint_by_time" not in broken(waited, interval_s="60")
+    known: Any = {"calls": (*CALLS, call("begin", 60.0, "t")), "points": points}
+    assert "checkpoint_by_time" in broken(seen(more=(late,), **known), interval_s="60")
+    assert "checkpoint_by_time" not in broken(seen(more=(lost, late), **known), interval_s="60")
 
 
 def test_a_fallback_is_told() -> None:
