@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mutiny.box.box import Box
-from mutiny.box.engine import IMAGE, Engine
+from mutiny.box.engine import IMAGE, Engine, EngineUnavailable
 from mutiny.contracts.batch.observation import ContainerSeen
 from mutiny.model.result import OperationResult
 from mutiny.targets.kit.marks import Words
@@ -44,10 +44,13 @@ class Containers:
         self._inside = box.inside_root
         self._known: dict[str, ContainerSeen] = {}
         self._engine = Engine(box, read_only)
-        self._engine.ask(
+        made = self._engine.ask(
             *("create", "--name", NEIGHBOUR, "--network", "none", *self._engine.options),
             *(IMAGE, "true"),
         )
+        if made.exit_code != 0:  # a neighbour that never was must not be missed later
+            self._engine.close()
+            raise EngineUnavailable(f"create {NEIGHBOUR}: {made.stderr.strip()}")
 
     def values(self, desk: str) -> dict[str, str]:
         """The placeholders of the target's environment; whoever is in a container sees the desk."""
