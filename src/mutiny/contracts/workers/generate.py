@@ -334,9 +334,8 @@ def _follows(scene: Scene, operation: Operation) -> Iterable[Operation]:
     """What settles who exists, and that a fault was on while the target was asked something."""
     if isinstance(operation, common.LibraryFault) and operation.lasting:
         yield op.Status()
-        if (
-            operation.harmless
-        ):  # the model does not keep it in mind, and some faults do not go with others
+        if operation.harmless:
+            # The model does not keep it in mind, and some faults do not go with others.
             yield common.Heal()
     if operation.ends_world:
         yield op.Up()
