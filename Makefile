@@ -34,9 +34,12 @@ lint: setup
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 
+# All of their cases are slow, and already to list them takes seconds in each process.
+SLOW_FILES := tests/quality/test_every_plant.py tests/quality/test_experiment_library.py
+
 # Pytest keeps what it made of the test files: collecting them takes half the time with that.
 test: lint compiled
-	env -u PYTHONDONTWRITEBYTECODE $(VENV)/bin/pytest -n $(JOBS) --dist worksteal -m "not slow"
+	env -u PYTHONDONTWRITEBYTECODE $(VENV)/bin/pytest -n $(JOBS) --dist worksteal -m "not slow" $(SLOW_FILES:%=--ignore=%)
 
 quality: compiled
 	$(VENV)/bin/pytest -n 2 --dist worksteal -m slow

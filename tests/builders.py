@@ -215,6 +215,7 @@ def picture(*views: WorkerView, **changes: Any) -> Observation:
         default_head=BASE,
         source_dirty=(),
         default_tokens=frozenset(),
+        default_untold=frozenset(),
     )
     return replace(plain, **changes)
 

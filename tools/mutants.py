@@ -170,7 +170,8 @@ def main() -> int:
     part = PARTS[options.part]
     folder = ROOT / ".mutants" / options.part
     folder.mkdir(parents=True, exist_ok=True)
-    reached = reach.measure(options.package, part.targets, folder, options.jobs)
+    targets = tuple(options.target or part.targets)
+    reached = reach.measure(options.package, targets, folder, options.jobs)
     mutants = list(all_mutants(options.package, part, reached))
     if options.again:
         wanted = {row["name"] for row in _rows(options.again)}
@@ -212,6 +213,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1, help="which mutants, and which explorations")
     parser.add_argument("--jobs", type=int, default=2, help="mutants side by side")
     parser.add_argument("--seconds", type=float, default=240, help="at most so long for a mutant")
+    parser.add_argument(
+        "--target", action="append", help="only on this target (again for more)", default=[]
+    )
     parser.add_argument(
         "--mutiny",
         type=Path,

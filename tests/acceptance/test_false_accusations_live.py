@@ -65,6 +65,21 @@ def test_a_program_with_another_name_passes(
     assert ran.code == 0, ran.stdout + ran.stderr
 
 
+def replaced(program: Path, place: Path) -> None:
+    place.write_text(f'#!/bin/sh\nexec {program} "$@"\n')
+    place.chmod(0o755)
+
+
+@pytest.mark.parametrize("rename", sampled([wrapped, replaced], every=2))
+def test_a_server_behind_a_script_is_known(
+    tmp_path: Path, rename: Callable[[Path, Path], None]
+) -> None:
+    rename(LONGBOAT, sloop := tmp_path / "sloop")
+    words = ("--target", "longboat-crew", "--scenario", "server_kill", "--bin", str(sloop))
+    ran = run_mutiny(tmp_path, "run", *words, "--no-minimise")
+    assert ran.code == 0, ran.stdout + ran.stderr
+
+
 def test_the_daemon_is_found_without_a_hint(tmp_path: Path) -> None:
     target = longboat_spec(tmp_path, (r"argv = 'longboat\S* (--home \S+ )?up( |$)'", ""))
     ran = run_mutiny(

@@ -9,7 +9,9 @@ import pytest
 from real_programs import RealProgram
 
 # These need its own processes to meet in an unlucky moment.
-REAL = RealProgram("llmc", "MUTINY_LLMC_BIN", tries={"06-": 3, "19-": 15})
+REAL = RealProgram(
+    "llmc", "MUTINY_LLMC_BIN", tries={"06-": 3, "19-": 15, "33-": 5, "39-": 8, "40-": 8}
+)
 OTHER_REVISION = "20-"
 """Finding 20 is about the newest revision, whose manual commands do not work at all."""
 

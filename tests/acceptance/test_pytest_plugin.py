@@ -18,10 +18,8 @@ def run(place: Path, *words: str) -> subprocess.CompletedProcess[str]:
         *PYTEST,
         "--rootdir",
         str(place),
-        "--mutiny",
-        "longboat-board",
-        "--mutiny-bin",
-        LONGBOAT,
+        "--mutiny=longboat-board",
+        f"--mutiny-bin={LONGBOAT}",  # as a word of its own it would name the place of pytest's settings
     ]
     return subprocess.run(
         [*command, *words], cwd=place, capture_output=True, text=True, timeout=100

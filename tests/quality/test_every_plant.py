@@ -10,13 +10,14 @@ import pytest
 
 from prove import Case, cases, prove
 
+pytestmark = pytest.mark.slow
+
 
 def test_every_case_has_a_name_of_its_own() -> None:
     names = [case.id for case in cases()]
     assert len(set(names)) == len(names) > 200
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("case", list(cases()), ids=lambda case: case.id)
 def test_its_minimal_replay_fails_with_it_and_passes_without_it(case: Case) -> None:

@@ -18,10 +18,16 @@ from builders import (
     receipt,
     view,
 )
+from mutiny.contracts.workers import operations as op
+from mutiny.contracts.workers.invariants import Check
 from mutiny.contracts.workers.model import Work, WorkersModel
 from mutiny.contracts.workers.observation import Observation
 from mutiny.contracts.workers.profile import Profile
 from mutiny.kit import operations as common
+from mutiny.model.operation import Operation
+
+LATER = "MT-0-2"
+ACCEPT = op.Accept("alpha")
 
 
 def _said(text: str) -> WorkersModel:
@@ -32,6 +38,31 @@ def _said(text: str) -> WorkersModel:
 def _heard(text: str | None, kind: str = "task") -> Observation:
     """Its agent has received these."""
     return picture(view("alpha", "working"), receipts=(receipt(text=text, kind=kind),))
+
+
+def _two_said(fate: str = "open", later: str = "open", worker: str = "alpha") -> WorkersModel:
+    """A task, and then a message."""
+    first, second = Work(TOKEN, "task", "alpha", fate), Work(LATER, "message", worker, later)
+    return replace(task(), work={TOKEN: first, LATER: second})
+
+
+def _heard_in(*tokens: str) -> Observation:
+    """Agents have received these, in this order."""
+    told = tuple(receipt(token=token, tokens=(token,)) for token in tokens)
+    return picture(view("alpha", "working"), receipts=told)
+
+
+def _given_up(agents: frozenset[tuple[int, int]] | None, fate: str = "discarded") -> WorkersModel:
+    """A task that only these agents can know of."""
+    return replace(task(), work={TOKEN: Work(TOKEN, "task", "alpha", fate, known_to=agents)})
+
+
+def _landed(*untold: str, by: Operation = ACCEPT) -> Check:
+    """An accept, or something else, and the files without a token that are there after it."""
+    known = frozenset({"main:README.md"})
+    seen = delivered("idle", MERGED, default_untold=known | set(untold))
+    before = delivered("idle", MERGED, default_untold=known)
+    return check(task("merged"), seen, before=before, operation=by)
 
 
 LEDGER_CASES: tuple[Case, ...] = (
@@ -71,6 +102,42 @@ LEDGER_CASES: tuple[Case, ...] = (
             check(_said("Create a.txt;"), _heard("conflict (ref MT-0-1)", kind="conflict")),
         ),
         TOKEN,
+    ),
+    Case(
+        "workers.delivered_in_order",
+        check(_two_said(), _heard_in(LATER, TOKEN)),
+        (
+            check(_two_said(), _heard_in(TOKEN, LATER)),
+            check(_two_said(), _heard_in(TOKEN, LATER, TOKEN)),
+            check(_two_said(), _heard_in(TOKEN)),
+            check(_two_said("unknown"), _heard_in(LATER, TOKEN)),
+            check(_two_said("discarded"), _heard_in(LATER)),
+            check(_two_said(later="unknown"), _heard_in(LATER, TOKEN)),
+            check(_two_said(worker="beta"), _heard_in(LATER, TOKEN)),
+        ),
+        LATER,
+    ),
+    Case(
+        "workers.given_up_stays_so",
+        check(_given_up(frozenset({(7, 7)})), _heard_in(TOKEN)),
+        (
+            check(_given_up(frozenset({receipt().agent})), _heard_in(TOKEN)),
+            check(_given_up(None), _heard_in(TOKEN)),
+            check(_given_up(frozenset({(7, 7)}), fate="open"), _heard_in(TOKEN)),
+            check(_given_up(frozenset({(7, 7)})), _heard_in()),
+        ),
+        TOKEN,
+    ),
+    Case(
+        "workers.only_work_lands",
+        _landed("main:.agent/settings.json"),
+        (
+            _landed(),
+            _landed("main:README.md"),
+            _landed("main:upstream.txt", by=op.MoveSource("upstream.txt")),
+        ),
+        "source",
+        ("default_untold", "before.default_untold"),
     ),
     Case(
         "workers.merged_once",

@@ -29,6 +29,7 @@ from mutiny.contracts.workers.model import Work, WorkersModel
 from mutiny.contracts.workers.observation import Observation, WorkerView
 from mutiny.contracts.workers.profile import LEGAL, Profile
 from mutiny.kit import operations as common
+from mutiny.kit import views
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,13 @@ def _died_at(*ticks: int) -> Check:
         picture(view(), agents=(agent(), *dead)),
         before=picture(view()),
     )
+
+
+ASKED = replace(model(belief(model="opus")), profile=Profile(passes_model=True))
+
+
+def _started(*argv: str) -> views.AgentView:
+    return replace(agent(), argv=argv)
 
 
 CHILDREN = replace(model(belief()), profile=Profile(ends_children=True))
@@ -356,6 +364,20 @@ STATE_CASES: tuple[Case, ...] = (
         "alpha",
     ),
     Case(
+        "workers.agent_as_asked",
+        check(ASKED, picture(view(), agents=(_started("claude", "--model", "haiku"),))),
+        (
+            check(ASKED, picture(view(), agents=(_started("claude", "--model", "opus"),))),
+            check(ASKED, picture(view(), agents=(_started("claude", "--model=opus-9"),))),
+            check(ASKED, picture(view(), agents=(_started(),))),
+            check(ASKED, picture(view(), agents=(replace(_started("claude"), alive=False),))),
+            check(model(belief(model="opus")), picture(view(), agents=(_started("claude"),))),
+            check(replace(ASKED, workers={}), picture(agents=(_started("claude"),))),
+        ),
+        subject="alpha",
+        hide=("agents",),
+    ),
+    Case(
         "workers.nothing_outlives",
         check(CHILDREN, picture(view(), agents=(ORPHANING,))),
         (
@@ -578,6 +600,11 @@ STATE_CASES: tuple[Case, ...] = (
                     ONE,
                     picture(view(), agents=later),
                     before=picture(view(), agents=(agent(alive=False),)),
+                ),
+                check(
+                    ONE,
+                    picture(view(), agents=later),
+                    before=picture(view(), sessions=frozenset()),
                 ),
             ),
             "alpha",

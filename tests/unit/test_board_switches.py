@@ -16,7 +16,9 @@ from test_false_accusations_of_boards import judged, said, waiting_for
 
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.contract import BoardContract
+from mutiny.contracts.board.damage import hurt
 from mutiny.contracts.board.limits import breaker_outcomes
+from mutiny.contracts.board.model import BoardModel
 from mutiny.contracts.board.observation import BoardObservation
 from mutiny.contracts.board.outcomes import outcomes
 from mutiny.contracts.board.profile import BoardLimits, BoardProfile, Figures
@@ -25,7 +27,8 @@ from mutiny.contracts.board.tasks import Breaker, Leader, Task
 from mutiny.history.checker import Limits, Verdict, check
 from mutiny.history.events import Entry
 from mutiny.kit.beliefs import Span
-from mutiny.kit.operations import ExpectError, KillDuring, Sleep
+from mutiny.kit.faults import DamageFile
+from mutiny.kit.operations import ExpectError, KillDuring, Misuse, Sleep
 from mutiny.model.operation import Operation
 from mutiny.targets.board.history import model_for
 
@@ -121,6 +124,8 @@ def seen(task: Task) -> BoardObservation:
 Allowed = Callable[[BoardProfile], bool]
 """Is something right that only a board with the switch may do?"""
 CANCELLED_NOW = (op.Cancel("a"), ok(task="a"), seen(replace(FAILED, status="cancelled")))
+GUARDED = (op.Cancel("a"), no("wrong_status"), seen(held()))
+NOT_CANCELLED = ("cancel", {"task": "a"}, {"ok": False, "error": "wrong_status"})
 AGAIN = (op.Claim("w1", "a"), ok(task="a"), seen(held()))
 PARTLY = (op.AddBatch(("b", "a")), no("duplicate_id"), picture(view(A), view(Task("b"))))
 BEHIND = Task("b", depends=("a",), status="blocked")
@@ -146,6 +151,15 @@ SWITCHES: dict[str, dict[str, tuple[object, Allowed]]] = {
         "step": (True, lambda one: not broken(one, FAILED, *CANCELLED_NOW)),
         "history": (True, lambda one: ordered(_once(one), ADD, CLAIM, FAIL, CANCEL)),
     },
+    "cancels_held": {
+        "step": (False, lambda one: not broken(one, held(), *GUARDED)),
+        "history": (False, lambda one: ordered(one, ADD, CLAIM, NOT_CANCELLED)),
+    },
+    "cancelled_block": {
+        "step": (True, lambda one: _blocked_is_right(one, CANCELLED)),
+        "wait": (True, lambda one: not waiting_for(one, CANCELLED, BEHIND)[0]),
+        "exploration": (True, lambda one: "all tasks are settled" not in explored(one)),
+    },
     "owner_reclaims": {
         "step": (True, lambda one: not broken(replace(one, fences=False), held(), *AGAIN)),
         "history": (True, lambda one: ordered(one, ADD, CLAIM, CLAIM)),
@@ -170,6 +184,9 @@ SWITCHES: dict[str, dict[str, tuple[object, Allowed]]] = {
         "step": (True, lambda one: "nothing_to_claim" in _too_early(one)),
         "exploration": (True, lambda one: "ExpectError" not in explored(one)),
     },
+    "lists_files": {
+        "step": (True, lambda one: _listed_while_down(one)),
+    },
     "retry_rests": {
         "step": (True, lambda one: "task_not_available" in _after_retry(one)),
         "wait": (True, lambda one: not waiting_for(_patient(one), replace(A, rest=Span(NOW, NOW + 90)))[0]),
@@ -183,7 +200,14 @@ SWITCHES: dict[str, dict[str, tuple[object, Allowed]]] = {
         "wait": (True, lambda one: not waiting_for(one, FAILED, BEHIND)[0]),
         "exploration": (True, lambda one: "all tasks are settled" not in explored(one)),
     },
+    "typed": {
+        "said": (("AddTask",), lambda one: supported(one, Misuse(op.AddTask("a"), "wrong_type"))),
+    },
+    "urgencies": {
+        "said": ((1, 5, 9), lambda one: not supported(one, op.AddTask("a", priority=10))),
+    },
     "notices_damage": {
+        "step": (True, lambda one: len(_worlds_after_a_flip(one)) == 1),
         "sweep": (True, lambda one: BoardContract(one).notices_damage),
     },
     "restore_keeps_claims": {
@@ -275,6 +299,12 @@ def test_what_waits_for_others_still_waits_when_anybody_gives_it_back() -> None:
     assert done.after.tasks["b"].status == "available"
 
 
+def _listed_while_down(profile: BoardProfile) -> bool:
+    """May a list be answered while no server runs?"""
+    down = replace(board(A), profile=replace(profile, server=True), up=frozenset({False}))
+    return any(one.success for one in outcomes(down, op.List(), WHEN))
+
+
 def _too_early(profile: BoardProfile) -> set[str]:
     """What a claim may hear before there is a board."""
     nothing = replace(board(), profile=profile, initialised=False)
@@ -298,8 +328,8 @@ def _after_retry(profile: BoardProfile) -> set[str]:
     return {word for one in outcomes(retried, op.Claim("w", "a"), soon) for word in one.refusals}
 
 
-def _blocked_is_right(profile: BoardProfile) -> bool:
-    model = replace(board(FAILED, BEHIND), profile=profile)
+def _blocked_is_right(profile: BoardProfile, first: Task = FAILED) -> bool:
+    model = replace(board(first, BEHIND), profile=profile)
     return not judged(model, op.List(), said(ok()), of(model), of(model), BoardContract(profile))[1]
 
 
@@ -307,6 +337,12 @@ def _restored(profile: BoardProfile) -> str:
     model = replace(board(A), profile=profile, checkpoints={"c": {"a": held()}})
     (outcome,) = outcomes(model, op.Restore("c"), WHEN)
     return outcome.after.tasks["a"].status
+
+
+def _worlds_after_a_flip(profile: BoardProfile) -> tuple[BoardModel, ...]:
+    """What may be so after a bit of the state file was flipped that still reads well."""
+    flipped = picture(view(DONE))
+    return hurt(replace(board(A), profile=profile), DamageFile(how="flip"), flipped)
 
 
 def _returned(profile: BoardProfile) -> bool:

@@ -22,6 +22,7 @@ from mutiny.box.isolation import (
     choose,
 )
 from mutiny.box.mounts import is_below, mount_arguments
+from mutiny.kit.domains import ROOTS
 from mutiny.system import procfs
 
 
@@ -207,7 +208,7 @@ def test_the_layout_keeps_what_is_there(tmp_path: Path) -> None:
     (tmp_path / "home" / ".gitconfig").write_text("mine")
     layout.make_layout(tmp_path, "/box")
     assert (tmp_path / "home" / ".gitconfig").read_text() == "mine"
-    assert (tmp_path / "home" / ".profile").read_text() == 'export PATH="/box/bin:$PATH"\n'
+    assert (tmp_path / "home" / ".profile").read_text() == 'export PATH=/box/bin:"$PATH"\n'
     assert layout.needs_first_commit(tmp_path)
     (tmp_path / "source" / ".gitignore").unlink()
     (tmp_path / "source" / ".git").mkdir()
@@ -233,3 +234,14 @@ def test_a_probe_that_breaks_is_an_answer() -> None:
     answer = probes._probe("x", broken, "nothing")
     assert not answer.available
     assert answer.detail == "the probe itself failed: RuntimeError: surprise"
+
+
+@pytest.mark.parametrize("root", ["box", *ROOTS])
+def test_a_login_shell_finds_the_doubles_whatever_the_directory_is_called(
+    tmp_path: Path, root: str
+) -> None:
+    layout.make_layout(tmp_path, f"/boxes/{root}", source=False)
+    shell = ["sh", "-c", '. "$1"; printf %s "$PATH"', "sh", str(tmp_path / "home" / ".profile")]
+    environment = {"PATH": "/usr/bin:/bin", "HOME": "/somewhere"}
+    said = subprocess.run(shell, env=environment, capture_output=True, text=True, check=True)
+    assert said.stdout == f"/boxes/{root}/bin:/usr/bin:/bin"

@@ -62,12 +62,21 @@ def test_a_file_that_has_to_be_changed_is_no_bug() -> None:
 def test_every_shipped_target_can_be_tried_and_its_coverage_told(name: str) -> None:
     spec = find_spec(name)[0]
     contract = spec.make_contract("double")
-    steps = sequence_of(contract)
+    steps = sequence_of(contract, spec.profile)
     assert any(one.asks for one in steps)
     commands, rules, scenarios = coverage_of(spec, contract)
     assert (commands.what, rules.what, scenarios.what) == ("commands", "rules", "scenarios")
     for one in (commands, rules, scenarios):
         assert 0 < one.percent <= 100
+
+
+def test_boards_are_also_asked_for_what_every_board_refuses() -> None:
+    """So a file hears of the refusals that it has no words for before anything is called a bug."""
+    clawctl, fleet = find_spec("clawctl")[0], find_spec("longboat-fleet")[0]
+    asked = [str(one) for one in sequence_of(clawctl.make_contract("double"), clawctl.profile)]
+    assert 'ExpectError(Complete(worker="w1", task="nobody"))' in asked
+    alone = sequence_of(fleet.make_contract("double"), fleet.profile)
+    assert not any("Claim" in str(one) for one in alone), "its own agents come in between"
 
 
 def test_percent() -> None:

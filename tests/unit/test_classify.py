@@ -12,7 +12,7 @@ from builders import PATTERNS, ok, refused
 from mutiny.contracts.plain.contract import Nothing
 from mutiny.contracts.workers import operations as op
 from mutiny.kit import operations as common
-from mutiny.kit.answer import Answer, matched_classes, text_answer
+from mutiny.kit.answer import Answer, matched_classes, says, text_answer
 from mutiny.kit.base import ContractBase
 from mutiny.kit.beliefs import ModelBase
 from mutiny.kit.judging import Judge, Judged, Moment
@@ -278,3 +278,30 @@ def test_an_excuse_changes_what_is_expected_and_never_makes_a_failure_a_success(
     judged = judged_by(contract, op.Init(), answer)
     assert judged.verdict.value == verdict
     assert (None if judged.violation is None else judged.violation.rule) == rule
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("tasks", True),
+        ("votes", False),
+        ("tasks.done", True),
+        ("tasks.left", False),
+        ("votes.open", True),  # it says nothing of votes: another name asks for that
+        ("agents.name", True),
+        ("agents.role", False),
+        ("runs.*.status", True),
+        ("runs.*.reason", False),
+        ("nobody.name", True),
+        ("id.name", False),
+    ],
+)
+def test_fields_of_an_answer_also_below_others(name: str, told: bool) -> None:
+    said = {
+        "id": 7,
+        "tasks": {"done": 1},
+        "agents": [{"name": "a", "role": "x"}, {"name": "b"}],
+        "runs": {"r1": {"status": "", "reason": ""}, "r2": {"status": ""}},
+        "nobody": [],
+    }
+    assert says(said, name) is told

@@ -36,6 +36,7 @@ from mutiny.cli.main import ALIASES, COMMANDS, main, mutiny
         ("rules left over", "unexpected extra argument"),
         ("run --runs /etc/passwd", "is a file"),
         ("minimise x --output /", "is a directory"),
+        ("run --junit /", "is a directory"),
     ],
 )
 def test_a_mistake_is_told_with_what_was_meant(
@@ -44,7 +45,47 @@ def test_a_mistake_is_told_with_what_was_meant(
     assert main(line.split()) == 2
     said = capsys.readouterr()
     assert said.out == ""
-    assert told in " ".join(said.err.split())
+    assert told in said.err
+    assert said.err.startswith("mutiny: ")
+    assert len(said.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ci init made --target nowhere.toml",
+        "ci init made --target nobody",
+        "target init made --contract nope",
+        "target init made --contract nope --from true",
+    ],
+)
+def test_a_file_is_only_written_for_what_there_is(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(line.split()) == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_is_no_program_is_told_as_that(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    notes = tmp_path / "notes.txt"
+    notes.write_text("no program")
+    made = tmp_path / "made.toml"
+    for given in (notes, tmp_path):
+        assert main(["target", "init", str(made), "--from", str(given)]) == 3
+        assert "cannot be executed" in capsys.readouterr().err
+    assert not made.exists()
+
+
+def test_a_file_that_is_there_is_told_before_a_program_is_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.toml").write_text("mine")
+    assert main(["target", "init", "mine.toml", "--from", "no-such-program"]) == 2
+    assert "exists already" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

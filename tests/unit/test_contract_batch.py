@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
+import random
 import subprocess
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from mutiny.contracts.batch import container_rules, fixtures, invariants
+from mutiny.contracts.batch import container_rules, fixtures, generate, invariants
 from mutiny.contracts.batch import operations as op
 from mutiny.contracts.batch.about import ABOUT
 from mutiny.contracts.batch.contract import BatchContract
@@ -33,7 +36,9 @@ from mutiny.contracts.batch.rules import RULES
 from mutiny.contracts.batch.scenarios import SCENARIOS
 from mutiny.contracts.batch.tasks import in_circle, read_task, read_tasks
 from mutiny.kit.answer import Words
+from mutiny.kit.beliefs import Beliefs
 from mutiny.kit.checking import Check
+from mutiny.kit.exploring import Scene
 from mutiny.kit.judging import Moment
 from mutiny.kit.moments import At, InterruptOrchestrator, KillOrchestrator
 from mutiny.kit.operations import Reset
@@ -107,6 +112,15 @@ def test_forecasts(
     found = forecast(begun(*tasks, knobs=knobs, gates=gates), None)
     assert found.tasks == {name: frozenset({word}) for name, word in ends.items()}
     assert found.run == {run}
+
+
+def test_where_a_failure_stops_the_run_others_that_would_fail_may_not_begin() -> None:
+    knobs = {"failure_policy": "stop"}
+    found = forecast(begun("a", "b", knobs=knobs, gates={"doctor": "missing"}), None)
+    assert {name: "pending" in one for name, one in found.tasks.items()} == {"a": True, "b": True}
+    assert "complete" not in found.tasks["a"] | found.tasks["b"]
+    alone = forecast(begun("a", knobs=knobs, gates={"doctor": "missing"}), None)
+    assert alone.tasks == {"a": frozenset({"failed"})}
 
 
 def test_over_a_budget_the_run_fails_and_the_task_is_not_merged() -> None:
@@ -247,6 +261,7 @@ def run_with(status: str, task: TaskSeen, reason: str = "why") -> dict[str, RunS
     return {"r1": RunSeen("r1", status, reason, {"a": task})}
 
 
+ONE = (Attempt("a", 1, frozenset(), True, 0, 50),)
 BOX = ContainerSeen("c", "r1", "a", True, "none")
 CASES = [
     ("within_budget", seen(), {"knobs": {"budget": "block", "task_tokens": "49"}}),
@@ -268,6 +283,12 @@ CASES = [
     ("merged_is_complete", seen(runs=run_with("paused", TaskSeen("pending"))), {}),
     ("as_due", seen(runs=run_with("failed", TaskSeen("failed", 1, "x"))), {}),
     ("attempts_bounded", seen(attempts=tuple(Attempt("a", n, frozenset()) for n in range(9))), {}),
+    (
+        "parallel_bounded",
+        seen(attempts=(*ONE, Attempt("b", 1, frozenset(), True, beside=frozenset({0})))),
+        {"knobs": {"max_parallel": "1"}},
+    ),
+    ("tokens_true", seen(runs=run_with("complete", TaskSeen("complete", 0, "", 49))), {}),
     ("nothing_left", seen(left=("the remote x",)), {}),
     ("nothing_left", seen(workspaces=("runs/r1/workspaces/a-1",)), {}),
     ("processes_end", seen(processes=("sleep 3600",)), {}),
@@ -294,6 +315,28 @@ CASES = [
 @pytest.mark.parametrize(("rule", "after", "changes"), CASES)
 def test_each_rule_finds_its_case(rule: str, after: BatchSeen, changes: dict[str, Any]) -> None:
     assert rule in broken(after, **changes)
+
+
+def test_who_was_left_over_is_not_counted_and_what_nobody_heard_may_be() -> None:
+    beside = Attempt("b", 1, frozenset(), True, beside=frozenset({0}))
+    after = seen(attempts=(*ONE, beside))
+    alone = {"max_parallel": "1"}
+    assert "parallel_bounded" not in broken(after, before=seen(), knobs=alone)
+    assert "parallel_bounded" not in broken(after, knobs={"max_parallel": "2"})
+    told = seen(runs=run_with("complete", TaskSeen("complete", 0, "", 0)))
+    assert "tokens_true" not in broken(told, unheard=frozenset({0}))
+
+
+@pytest.mark.parametrize(("lines", "right"), [(2, True), (3, False), (0, False)])
+def test_the_log_of_a_task_is_its_own(lines: int, right: bool) -> None:
+    look = seen(logged={("r1", ""): 5, ("r1", "a"): 2})
+    profile = BatchProfile(answers={"LogsQuery": ("events",)})
+    said = json.dumps({"events": [{}] * lines})
+    result = OperationResult(exit_code=0, stdout=said)
+    judged = BatchContract(profile).judge(
+        Beliefs((begun("a"),)), op.LogsQuery("a"), result, look, look, 0.0
+    )
+    assert (judged.verdict is Verdict.SUCCESS) is right
 
 
 def test_looking_changes_nothing() -> None:
@@ -492,6 +535,21 @@ def test_every_rule_about_state_has_a_row() -> None:
 def test_exploration_is_a_pure_function_of_its_seed() -> None:
     assert CONTRACT.generate(5, 20) == CONTRACT.generate(5, 20)
     assert len({CONTRACT.generate(seed, 12) for seed in range(6)}) == 6
+
+
+def test_nobody_plans_beside_a_run_that_has_no_plan_of_its_own() -> None:
+    idle = BatchModel(home=True, plan=read_tasks("a"))
+    under_way = idle.begun("", None)
+    over = under_way.ended({"a": frozenset({"complete"})}, frozenset({"complete"}))
+
+    def may_plan(model: BatchModel, *, own_plan: bool) -> bool:
+        moves = generate.explored(BatchProfile(own_plan=own_plan)).moves
+        move = next(one for one in moves if one.make is op.Plan)
+        scene = Scene(SimpleNamespace(models=(model,)), random.Random(1), {})
+        return move.when(scene, op.Plan(("b",)))
+
+    assert [may_plan(one, own_plan=True) for one in (idle, under_way, over)] == [True, True, True]
+    assert [may_plan(one, own_plan=False) for one in (idle, under_way, over)] == [True, False, True]
 
 
 # --- fixtures ----------------------------------------------------------------------------------------

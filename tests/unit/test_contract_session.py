@@ -34,11 +34,11 @@ from mutiny.contracts.session.observation import (
     SessionView,
 )
 from mutiny.contracts.session.scenarios import SCENARIOS
-from mutiny.contracts.session.soak import CRITERIA, FAULTS, account, middle
+from mutiny.contracts.session.soak import CRITERIA, account
 from mutiny.kit.checking import Check
 from mutiny.kit.judging import Moment
 from mutiny.kit.operations import KillDuring
-from mutiny.kit.soaking import SoakAsk, judged, passed
+from mutiny.kit.soaking import judged, passed
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
@@ -523,6 +523,7 @@ CASES: list[tuple[str, SessionSeen, dict[str, Any]]] = [
     ),
     ("metrics_add_up", seen(calls=(*CALLS, used(500))), {}),
     ("metrics_add_up", seen(points=(point(0), point(1, tokens=500))), {}),
+    ("metrics_add_up", seen(metrics=lines({"tool_calls": 9}, {"tool_calls": 2})), {}),
     ("metrics_regular", seen(metrics=lines({}, {}, {"number": 2})), {}),
     ("metrics_regular", seen(metrics=lines({}, {"elapsed_seconds": 300})), {}),
     ("logs_whole", seen(bad_lines=("events.jsonl: no JSON",)), {}),
@@ -664,6 +665,8 @@ SECOND = (event("phase.start", 10.5, phase="two"),)
 IN_PHASE_TWO = seen(more=SECOND)
 CUT_OFF = seen(more=SECOND, supervisors=0)
 """A restore was cut off: its checkpoint, of the first phase, is written, and no event tells of it."""
+JOINED = seen(more=(event("agent.start", 10.6, agent="late"),))
+"""An agent came after the last checkpoint."""
 ANSWERS = [
     (op.Status(), STATUS, seen(), ""),
     (op.Status(), {**STATUS, "status": "complete"}, seen(), "status_true"),
@@ -686,6 +689,13 @@ ANSWERS = [
     (op.Metrics(), {"total_tokens_consumed": 99}, seen(), "metrics_add_up"),
     (op.Report(), {**REPORT, "final_status": "running"}, seen(), ""),
     (op.Report(), {**REPORT, "final_status": "complete"}, seen(), "report_true"),
+    (op.Report(), {**REPORT, "final_status": "running"}, JOINED, ""),
+    (
+        op.Report(),
+        {**REPORT, "final_status": "running", "agent_performance": []},
+        seen(),
+        "report_true",
+    ),
     (
         op.Report(),
         {**REPORT, "final_status": "running", "error_log": [1] * 9},
@@ -715,18 +725,6 @@ def test_health_without_anything_that_runs_is_refused() -> None:
 
 def test_every_scenario_has_a_line() -> None:
     assert set(ABOUT) == set(SCENARIOS)
-
-
-def test_a_soak_is_a_function_of_its_seed() -> None:
-    ask = SoakAsk("demo", 6.0, 6, 60.0, "mega", 5)
-    assert middle(ask) == middle(ask)
-    assert middle(ask) != middle(replace(ask, seed=6))
-    kinds = {one.type for one in middle(ask) if one.kind.value == "fault"}
-    assert len(kinds) >= 6
-    times = [one.seconds for one in middle(ask) if isinstance(one, op.RunUntil)]
-    assert times == sorted(times)
-    assert max(times) < 6 * 3600
-    assert len(FAULTS) >= 10
 
 
 def test_the_account_of_a_soak() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -9,8 +10,9 @@ import pytest
 
 from mutiny.contracts.spawns import operations as op
 from mutiny.contracts.spawns.about import ABOUT
+from mutiny.contracts.spawns.book import BOOK
 from mutiny.contracts.spawns.contract import SpawnsContract
-from mutiny.contracts.spawns.invariants import BOOK, ORDER, SAME
+from mutiny.contracts.spawns.invariants import ORDER, SAME
 from mutiny.contracts.spawns.mentions import agents_in, calls_human, names_in
 from mutiny.contracts.spawns.model import Sent, SpawnsModel
 from mutiny.contracts.spawns.observation import (
@@ -159,6 +161,17 @@ def chain(deep: int) -> SpawnsSeen:
     return seen(*runs.values(), messages=messages)
 
 
+ASKED_TWICE = (Sent("dev", "human", TEXT, "", 1), Sent("dev", "human", TEXT, "", 2))
+
+
+def asked_twice(began: tuple[float, float], **more: Any) -> SpawnsSeen:
+    """Two runs of one agent for two messages, and when each of them began."""
+    runs = (completed(), completed(id=2, message=2, provider=(12, 1), session="b"))
+    second = {"spawn": 2, "identity": (12, 1), "message": 2, "session": "b"}
+    told = (ended(at=began[0]), ended(at=began[1], **second))
+    return seen(*runs, messages={1: message(), 2: message(2)}, invocations=told, **more)
+
+
 ENDED = {1: message(text="@prime @hailot go"), 2: posted(2, 1, "@human complete")}
 CASES: dict[str, tuple[str, SpawnsSeen, dict[str, Any]]] = {
     "unreadable": ("database_whole", replace(LIVE, error="torn"), {}),
@@ -259,6 +272,17 @@ CASES: dict[str, tuple[str, SpawnsSeen, dict[str, Any]]] = {
     ),
     "too deep": ("depth_bound", chain(4), {}),
     "too many": ("runs_bounded", chain(3), {"settings": {"max_runs": 2}}),
+    "too many at once": ("running_bounded", LIVE, {"settings": {"max_running": 0}}),
+    "the second came first": (
+        "first_come",
+        asked_twice((NOW - 1, NOW - 3)),
+        {"believed": model(sent=ASKED_TWICE)},
+    ),
+    "given up too soon": (
+        "has_its_time",
+        seen(completed(status="failed", reason="timeout", ended=NOW - 4.5)),
+        {"settings": {"timeout_s": 2}},
+    ),
     "after the end": (
         "nothing_after_end",
         seen(
@@ -289,6 +313,8 @@ CASES: dict[str, tuple[str, SpawnsSeen, dict[str, Any]]] = {
         {},
     ),
     "lives on": ("row_true", seen(completed(provided=True), invocations=(ended(),)), {}),
+    "ended, and runs": ("times_true", seen(running(ended=NOW), invocations=(invocation(),)), {}),
+    "ended at no time": ("times_true", DONE, {"before": seen(completed(ended=NOW - 2))}),
     "not well": (
         "result_true",
         seen(completed(), invocations=(replace(ended(), exit_code=1),)),
@@ -376,6 +402,74 @@ def test_a_rule_is_broken_by_its_case(name: str) -> None:
 def test_who_was_not_there_when_a_message_was_sent_is_not_meant() -> None:
     believed = model(sent=(Sent("dev", "human", TEXT, knew=frozenset({"hailot"})),))
     assert "mention_runs" not in broken(seen(), believed, seen(), Settle())
+
+
+def test_a_silent_attempt_that_ran_out_of_time_counts() -> None:
+    failed = completed(status="failed", reason="timeout", attempt=2, ended=NOW - 1)
+    first = seen(failed, invocations=(replace(ended(), exit_code=None),))
+    timed = model(settings={**model().settings, "timeout_s": 2})
+    assert not broken(first, timed) & {"retries", "has_its_time"}
+
+
+def test_turns_that_are_right_are_not_accused() -> None:
+    believed = model(sent=ASKED_TWICE)
+    in_order = asked_twice((NOW - 4, NOW - 3))
+    assert "first_come" not in broken(in_order, believed)
+    hit = replace(believed, hit=frozenset({1}))
+    assert "first_come" not in broken(asked_twice((NOW - 1, NOW - 3)), hit)
+    one_after_the_other = seen(
+        completed(ended=NOW - 4),
+        running(id=2, agent="hailot", message=1, started=NOW - 3.9),
+    )
+    alone = replace(believed, settings={**believed.settings, "max_running": 1})
+    assert "running_bounded" not in broken(one_after_the_other, alone)
+    lowered = replace(believed, settings={**believed.settings, "max_running": 0})
+    assert "running_bounded" not in broken(LIVE, lowered, LIVE)
+    late = completed(status="failed", reason="timeout", ended=NOW - 2.9)
+    timed = replace(believed, settings={**believed.settings, "timeout_s": 2})
+    assert "has_its_time" not in broken(seen(late), timed)
+
+
+@pytest.mark.parametrize(
+    ("lines", "tail", "right"),
+    [
+        (["1 out: one", "1 out: two"], 20, True),
+        (["1 out: two"], 20, False),
+        (["1 out: two"], 1, True),
+        (["1 out: one"], 1, False),
+        (["1 out: one", "1 out: two"], 1, False),
+    ],
+)
+def test_a_log_shows_what_was_said(lines: list[str], tail: int, right: bool) -> None:
+    said = {1: message(), 2: posted(2, 1, "one"), 3: posted(3, 1, "two")}
+    look = replace(DONE, messages=said, invocations=(ended(posting=2, posts=(2, 3)),))
+    asked = op.Logs("prime", "dev", tail)
+    result = OperationResult(
+        exit_code=0,
+        stdout=json.dumps({"ok": True, "spawn": {}, "lines": lines, "events": []}),
+        argv=("longboat", "spawn", "logs", "s1"),
+    )
+    judged = CONTRACT.judge(Beliefs((model(),)), asked, result, look, look, NOW)
+    assert (judged.verdict is Verdict.SUCCESS) is right
+
+
+@pytest.mark.parametrize(
+    ("changed", "right"),
+    [
+        ({}, True),
+        ({"agent": "Prime"}, True),
+        ({"agent": "hailot"}, False),
+        ({"depth": 1}, False),
+        ({"parent": "s7"}, False),
+        ({"channel": "ops"}, False),
+    ],
+)
+def test_a_list_says_who_where_how_deep_and_by_whom(changed: dict[str, Any], right: bool) -> None:
+    row = {"id": "s1", "status": "completed", "agent": "prime", "channel": "dev", "depth": 0}
+    said = {"ok": True, "spawns": [{**row, "parent": None, **changed}]}
+    result = OperationResult(exit_code=0, stdout=json.dumps(said))
+    judged = CONTRACT.judge(Beliefs((model(),)), op.ListSpawns(), result, DONE, DONE, NOW)
+    assert (judged.verdict is Verdict.SUCCESS) is right
 
 
 def test_every_rule_has_a_case() -> None:

@@ -5,15 +5,28 @@ from __future__ import annotations
 import re
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from mutiny.contracts.catalogue import contract_named, with_targets
+from mutiny.errors import FormatError
 from mutiny.targets.board.proposal import HINTS as BOARD_HINTS
 from mutiny.targets.board.spec import BoardSpec
-from mutiny.targets.discover.help_text import Usage, commands_in, usage_in
-from mutiny.targets.discover.program import Found, Look, Source, Tried, spoken
-from mutiny.targets.discover.proposal import hints_of, pattern_of, proposed
+from mutiny.targets.discover.help_text import Usage, about_in, commands_in, usage_in
+from mutiny.targets.discover.program import (
+    MOST_ASKED,
+    Discovery,
+    Found,
+    Look,
+    Source,
+    Tried,
+    spoken,
+    value_of,
+    variables_asked,
+)
+from mutiny.targets.discover.proposal import hints_of, pattern_of, proposed, skeleton
 from mutiny.targets.discover.records import Place, fields_of, places_of
 from mutiny.targets.kit.hints import Hint
 from mutiny.targets.workers.proposal import HINTS
@@ -60,20 +73,185 @@ Commands:
   init [options] [projectName]  initialize backlog
   task|tasks                    manage tasks
 """
+METAVAR = """\
+usage: tack [-h] [--db PATH] COMMAND ...
+
+A board for agents.
+
+positional arguments:
+  COMMAND
+    init      create a board
+    dependents
+              list the tasks that wait for one
+
+options:
+  -h, --help  show this help message and exit
+"""
+CAPITALS = """\
+   _ __ ___
+  | '_ ` _ \\|
+  Worktree Session Manager
+
+USAGE
+    mux <command> [options]
+
+COMMANDS
+    new <branch> [options]      Create a worktree
+        --run <claude|codex>    What is started in it
+        --bg                    Open no terminal
+
+    delete <branch> [--force]   Delete it (with confirmation)
+
+EXAMPLES
+    mux new feature             # a new one
+"""
+YARGS = """\
+fleet <command>
+
+Usage: fleet <command>
+
+Commands:
+  fleet add <name>   Add a worker
+  fleet rm <name>    Remove a worker
+"""
+DOCOPT = """\
+Usage:
+  fate new <name>...
+  fate move <name> <x> [--speed=<kn>]
+  fate -h | --help
+
+Options:
+  -h --help     Show this screen.
+"""
+URFAVE = """\
+NAME:
+   mine - agents in sessions
+
+COMMANDS:
+   add, a   add a worker
+   help, h  Shows a list of commands
+
+GLOBAL OPTIONS:
+   --help, -h  show help
+"""
+TABS = """\
+Usage:
+
+\tmine <command> [arguments]
+
+The commands are:
+
+\tadd         Add a worker
+\trm          Remove a worker
+"""
+ONE_SPACE = """\
+Usage: tk <command> [args]
+
+Commands:
+  create [title] [options] Create a ticket, prints ID
+    -d, --description      Description text
+  start <id>               Set its status
+"""
+NO_COMMANDS = """\
+usage: solo [-h] task_id
+
+positional arguments:
+  task_id     the task that it is about
+"""
 
 
 @pytest.mark.parametrize(
     ("text", "names"),
     [
+        (METAVAR, {"init", "dependents"}),
+        (CAPITALS, {"new", "delete"}),
+        (YARGS, {"add", "rm"}),
+        (DOCOPT, {"new", "move"}),
+        (URFAVE, {"add"}),
+        (TABS, {"add", "rm"}),
+        (ONE_SPACE, {"create", "start"}),
+        (NO_COMMANDS, set()),
         (TYPER, {"create", "control-center"}),
         (COBRA, {"create", "close", "list"}),
         (ARGPARSE, {"add", "rm", "list"}),
         (COMMANDER, {"init", "task"}),
     ],
-    ids=["typer", "cobra", "argparse", "commander"],
+    ids=[
+        *("metavar", "capitals", "yargs", "docopt", "urfave", "tabs", "one space", "no commands"),
+        *("typer", "cobra", "argparse", "commander"),
+    ],
 )
 def test_commands_are_read_in_every_usual_form(text: str, names: set[str]) -> None:
     assert set(commands_in(text)) == names
+
+
+def test_a_list_of_commands_says_how_each_is_spoken() -> None:
+    listed = commands_in(CAPITALS)
+    assert listed["new"].arguments == ("branch",)
+    assert listed["new"].options == {"--run", "--bg"}
+    assert listed["delete"].options == {"--force"}
+    assert commands_in(DOCOPT)["move"].arguments == ("name", "x")
+    created = commands_in(ONE_SPACE)["create"]
+    assert (created.arguments, created.optional) == ((), ("title",))
+    assert about_in(CAPITALS) == "Worktree Session Manager"
+    assert about_in(METAVAR) == "A board for agents."
+
+
+def test_an_agent_is_named_and_nobody_is_asked() -> None:
+    listed: dict[tuple[str, ...], Usage] = {
+        (name,): usage for name, usage in commands_in(CAPITALS).items()
+    }
+    assert spoken(HINTS, listed) == {
+        "add": ("new", "{worker}", "--run", "claude", "--bg"),
+        "nuke": ("delete", "{worker}", "--force"),
+    }
+    asks: dict[tuple[str, ...], Usage] = {
+        ("new",): Usage(("name",), options=frozenset({"--prompt"}), text="--prompt TEXT")
+    }
+    assert spoken(HINTS, asks)["add"] == ("new", "{worker}", "--prompt", "{prompt}")
+    sends = asks | {("send",): Usage(("name", "text"))}
+    assert spoken(HINTS, sends)["add"] == ("new", "{worker}"), "the prompt has a command of its own"
+
+
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ("No project. Run 'tack init --db PATH' or set TACKBOARD_DB.", ("TACKBOARD_DB",)),
+        ("error: MINE_HOME is not set", ("MINE_HOME",)),
+        ("export $MINE_AGENT first, then export $MINE_AGENT", ("MINE_AGENT",)),
+        ("Error: the state is UNREADABLE_NOW", ()),
+        ("cannot set status DONE", ()),
+    ],
+)
+def test_a_refusal_names_the_variables_that_it_asks_for(said: str, asked: tuple[str, ...]) -> None:
+    assert variables_asked(said) == asked
+
+
+def test_a_variable_is_given_what_its_name_means() -> None:
+    assert value_of("MINE_DB").startswith("{home}/")
+    assert value_of("MINE_HOME") == "{home}/mine"
+    assert value_of("MINE_AGENT") == "planner"
+
+
+@pytest.mark.parametrize("name", sorted(set(with_targets()) - {"workers"}))
+def test_a_file_to_fill_in_is_written_for_every_contract(name: str, tmp_path: Path) -> None:
+    """It says what has to be said, and names what nobody can guess."""
+    form = contract_named(name).target_form
+    assert form is not None
+    text = skeleton(form.load(), "mine.toml")
+    data = tomllib.loads(text)
+    assert data["contract"] == name
+    assert set(form.load().vocabulary.required) <= set(data["commands"])
+    path = tmp_path / "mine.toml"
+    path.write_text(text, encoding="utf-8")
+    unsaid = re.search(r"# You also have to say: (.*) \(", text)
+    problems: tuple[str, ...] = ()
+    try:
+        form.load().load(path)
+    except FormatError as error:
+        problems = error.problems
+    lacking = [] if unsaid is None else unsaid[1].split(", ")
+    assert sorted(one.partition(":")[0] for one in problems) == sorted(lacking)
 
 
 @pytest.mark.parametrize(
@@ -146,6 +324,10 @@ def test_a_refusal_becomes_a_pattern_for_any_name_and_path() -> None:
     pattern = pattern_of(said, "one")
     assert re.search(pattern, "Error: 'two' is in /elsewhere/two (really).")
     assert not re.search(pattern, "Error: something else")
+    assert pattern_of("no task a; ask again", "a") == "no task .*; ask again"
+    told = '{"version": 1, "error": {"code": 3, "message": "Cannot claim T-000002: not there."}}'
+    assert pattern_of(told, "w1") == r"Cannot claim .*: not there\."
+    assert re.search(pattern_of(told, "w1"), told.replace("T-000002", "T-000017"))
 
 
 SEEN = Found(
@@ -251,3 +433,17 @@ def test_usage_is_what_stands_behind_the_word_at_the_beginning_of_a_line() -> No
 def test_a_refusal_is_the_line_that_refuses() -> None:
     said = "Note: CLAW_AGENT not set\nTask #999999 does not exist"
     assert pattern_of(said, "nobody") == r"Task \#999999 does not exist"
+
+
+def test_a_program_that_asks_for_ever_new_variables_is_not_asked_for_ever() -> None:
+    given: list[tuple[str, ...]] = []
+
+    def refuse(*words: str) -> Any:
+        given.append(words)
+        return SimpleNamespace(exit_code=1, stderr=f"set MINE_{len(given)}", stdout="")
+
+    discovery: Any = Discovery.__new__(Discovery)
+    discovery._environment, discovery._run = {}, refuse
+    tried = discovery._say(("add", "{worker}"), {"worker": "alpha"})
+    assert not tried.succeeded
+    assert given == [("add", "alpha")] * MOST_ASKED

@@ -5,6 +5,7 @@ mistake, class by class. Next to each stands what must still be found.
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -30,24 +31,27 @@ from builders import (
     view,
     worktree,
 )
+from mutiny.box.agent import Agent, Command
 from mutiny.box.results import ProcessInfo
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.applicability import KEPT_BY, KeptBy, is_kept
 from mutiny.contracts.workers.invariants import INVARIANTS
 from mutiny.contracts.workers.model import Work, WorkersModel, unwell
 from mutiny.contracts.workers.observation import Observation
+from mutiny.contracts.workers.outcomes import served
 from mutiny.contracts.workers.profile import Profile
 from mutiny.contracts.workers.rules import RULES
 from mutiny.kit import base, faults
 from mutiny.kit import operations as common
 from mutiny.kit.beliefs import GIVEN_UP, distinct
+from mutiny.kit.judging import Moment
 from mutiny.model.operation import Operation
-from mutiny.model.pace import MOST_CROWDING, MOST_LAG, Pace, Patience
+from mutiny.model.pace import BOUND, MOST_CROWDING, MOST_LAG, Pace, Patience
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
 from mutiny.system.machine import crowding
+from mutiny.targets.kit.daemons import Daemons
 from mutiny.targets.kit.pacing import Pacing, at_pace
-from mutiny.targets.workers.daemons import Daemons
 
 CASES = (*STATE_CASES, *LEDGER_CASES)
 
@@ -324,6 +328,33 @@ def test_a_limit_grows_with_the_machine_and_with_the_targets_own_commands() -> N
     assert Pace(crowding=1000.0, command_s=2.7).lag(3.0) == 3.0 * MOST_LAG
 
 
+def test_a_flag_that_only_tells_of_a_crash_may_stay_over_a_down() -> None:
+    for crash_flag in (True, False):
+        killed = model(belief(), daemon=frozenset({False}), daemon_killed=True)
+        killed = replace(killed, profile=replace(killed.profile, crash_flag=crash_flag))
+        after = served(killed, op.Down(), Moment(None))
+        assert after.daemon_killed is crash_flag
+
+
+def test_where_every_command_is_slow_one_more_does_not_hang() -> None:
+    assert Pace().answer(20.0) == 20.0
+    assert Pace(crowding=1000.0, command_s=0.2).answer(20.0) == 20.0 * MOST_LAG
+    assert Pace(crowding=9.0, command_s=6.0).answer(20.0) == 60.0
+    assert Pace(crowding=9.0, command_s=12.0).answer(20.0) == 20.0 * BOUND, "never for ever"
+
+
+@pytest.mark.parametrize(("status", "late"), [(0, False), (1 << 8, False), (9, True)])
+def test_who_had_ended_when_its_time_was_up_did_not_hang(status: int, late: bool) -> None:
+    sent: list[dict[str, object]] = []
+    agent = object.__new__(Agent)
+    agent.send = sent.append  # type: ignore[method-assign, assignment]
+    silent = [SimpleNamespace(is_open=False, chunks=[], truncated=False) for _ in range(2)]
+    command = Command(1, 1, 1, b"", silent)  # type: ignore[arg-type]
+    command.timed_out = True
+    agent.command_ended(command, status)
+    assert [one["timed_out"] for one in sent] == [late]
+
+
 @pytest.mark.parametrize(
     ("turn", "crowding", "told"),
     [
@@ -465,6 +496,27 @@ def test_the_daemon_is_known_by_what_was_started(argv: tuple[str, ...], hint: st
     assert daemons.among((*others[:3], again)) == (again,)
     assert daemons.among((running, again)) == (running, again)
     assert daemons.among((replace(running, state="Z"),)) == ()
+
+
+def test_a_daemon_behind_a_script_that_hands_on_its_words_is_the_program() -> None:
+    daemons = Daemons()
+    daemons.started((50, 1))
+    script = process(50, "/bin/sh", "/x/sloop", "serve", "--port", "0")
+    program = process(51, "python3", "/y/longboat", "serve", "--port", "0", parent=50)
+    inner = process(52, "python3", "-c", "worker", parent=51)
+    assert daemons.among((script, program, inner)) == (program,)
+    assert daemons.among((script, process(51, "sleep", "1", parent=50))) == (script,)
+    assert daemons.among((script, process(51, *script.argv, parent=50))) == (script,), "just forked"
+
+
+def test_a_bridge_that_starts_the_server_is_not_the_server() -> None:
+    daemons = Daemons("^node /x/index.js$")
+    daemons.started((50, 1))
+    bridge = process(50, "python3", "-IS", "/y/client.py", "bridge", "/tmp", "node", "/x/index.js")
+    server = process(51, "node", "/x/index.js", parent=50)
+    assert daemons.among((bridge, server)) == (server,)
+    assert daemons.among((bridge,)) == (bridge,)
+    assert daemons.among((process(51, "node", "/x/index.js"),)), "an orphan of it runs on"
 
 
 def test_a_daemon_that_mutiny_started_itself_is_known_at_once() -> None:

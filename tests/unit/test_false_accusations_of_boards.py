@@ -27,6 +27,7 @@ from test_contract_board_rules import (
 
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.contract import BoardContract
+from mutiny.contracts.board.invariants import Check, no_stuck_claim
 from mutiny.contracts.board.model import MOST_UNDECIDED, BoardModel
 from mutiny.contracts.board.observation import BoardObservation
 from mutiny.contracts.board.outcomes import MOST_DOUBTFUL, reaped
@@ -37,7 +38,7 @@ from mutiny.kit import beliefs as worlds
 from mutiny.kit import faults
 from mutiny.kit.beliefs import Beliefs, Span
 from mutiny.kit.faults import DAMAGES
-from mutiny.kit.operations import CrashAt, Reset
+from mutiny.kit.operations import CrashAt, Parallel, Reset
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
@@ -319,6 +320,13 @@ def test_what_a_board_never_returns_by_intention_is_not_waited_for() -> None:
     never = replace(PATIENT, leases=False, not_applicable=excused)
     assert waiting_for(never, held()) == ((), {"a"})
     assert waiting_for(never, held(owner="w"))[0], "who holds it lives, and finishes"
+
+
+def test_a_failure_that_was_undone_is_no_claim_that_is_stuck() -> None:
+    failed = board(replace(A, status="failed", epoch=1))
+    beside = Parallel((op.Fail("w1", "a"), op.Claim("w2")))
+    assert not list(no_stuck_claim(Check(failed, of(HELD), of(HELD), beside)))
+    assert list(no_stuck_claim(Check(failed, of(HELD), of(HELD), op.Claim("w2"))))
 
 
 def test_a_worker_at_work_may_keep_a_command_out() -> None:

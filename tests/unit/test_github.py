@@ -15,6 +15,7 @@ from mutiny.model.verdict import Verdict
 from mutiny.report.escape import unobeyed
 from mutiny.report.github import MOST, annotated, summary
 from mutiny.report.junit import Case, skipped
+from mutiny.targets.registry import FILES
 
 HOSTILE = "50%\n::set-output name=x::y\r\n|<img src=x>`##[error]"
 CASES = (
@@ -98,8 +99,12 @@ def test_every_verb_that_judges_takes_junit() -> None:
 # --- the workflow -----------------------------------------------------------------------------------
 
 
-def test_the_workflow_is_yaml_with_what_was_asked_for(tmp_path: Path) -> None:
+def test_the_workflow_is_yaml_with_what_was_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "a" / "b.yml"
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my.toml").write_bytes((FILES / "longboat.toml").read_bytes())
     words = ["ci", "init", str(file), "--target", "my.toml", "--bin", "./my-program"]
     assert CliRunner().invoke(mutiny, words).exit_code == 0
     job = YAML(typ="safe").load(file)["jobs"]["mutiny"]

@@ -177,7 +177,13 @@ def test_a_healthy_target_breaks_nothing(status: str) -> None:
 def test_a_blind_look_proves_nothing() -> None:
     """All probes failed: many rules say so, none passes by accident, none is broken."""
     blind = picture(
-        view(), sessions=None, daemons=None, agents=None, commits=None, default_tokens=None
+        view(),
+        sessions=None,
+        daemons=None,
+        agents=None,
+        commits=None,
+        default_tokens=None,
+        default_untold=None,
     )
     blind = replace(blind, worktrees={})
     broken, unreadable = check_state(task(), op.Down(), True, blind, blind, {})
@@ -216,6 +222,10 @@ IMMEDIATE = {
         *(
             "delivered_once",
             "delivered_whole",
+            "delivered_in_order",
+            "given_up_stays_so",
+            "agent_as_asked",
+            "only_work_lands",
             "merged_once",
             "nothing_invented",
             "accepted_is_merged",

@@ -129,7 +129,15 @@ def test_a_fault_that_did_not_fire_is_not_counted_as_one(tmp_path: Path) -> None
 
 
 def test_without_a_fault_that_is_said(tmp_path: Path) -> None:
-    assert "No fault and no forced order" in texts(suggest(tmp_path, failing()))
+    told = texts(suggest(tmp_path, step(common.Reset()), failing()))
+    assert "No fault and no forced order was needed: the plain sequence" in told
+
+
+def test_an_unusual_machine_is_named(tmp_path: Path) -> None:
+    hook = common.Reset(surroundings="git_hook")
+    told = texts(suggest(tmp_path, step(hook), failing()))
+    assert "the plain sequence" not in told
+    assert 'Reset(surroundings="git_hook")' in told
 
 
 @pytest.mark.parametrize("gone", [True, False])

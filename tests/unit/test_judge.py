@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from builders import (
+    CONTRACT,
     PATTERNS,
     TOKEN,
     belief,
@@ -18,8 +19,12 @@ from builders import (
     view,
 )
 from mutiny.contracts.workers import operations as op
+from mutiny.contracts.workers.contract import WorkersContract
+from mutiny.contracts.workers.invariants import INVARIANTS, Check
+from mutiny.contracts.workers.judge import WorkersJudge
 from mutiny.contracts.workers.model import Work, WorkersModel
 from mutiny.contracts.workers.observation import Observation
+from mutiny.kit import faults
 from mutiny.kit import operations as common
 from mutiny.kit.judging import Judged
 from mutiny.kit.operations import CrashAt
@@ -132,6 +137,14 @@ def test_the_answer_names_what_was_expected() -> None:
     assert "idle" in answer.reason
 
 
+@pytest.mark.parametrize("name", ["auto-1", "a b"])
+def test_a_name_that_was_taken_may_not_be_called_bad_later(name: str) -> None:
+    no = refused("nobody here may have such a name")
+    assert verdict(judge(model(), op.Add(name), no)) == EXPECTED
+    assert verdict(judge(model(belief(name)), op.Nuke(name), no)) == bug("fails_clearly")
+    assert verdict(judge(model(), op.Nuke(name), no)) == EXPECTED
+
+
 # --- waits ----------------------------------------------------------------------------------------
 
 
@@ -161,6 +174,20 @@ def test_work_that_was_never_due_is_only_late() -> None:
         waiting("working", behaviours=("hang",)), op.WaitForNeedsReview("alpha"), timed_out(), seen
     )
     assert verdict(answer) == (Verdict.INCONCLUSIVE, None)
+
+
+@pytest.mark.parametrize(
+    ("agents", "waited_s", "expected"),
+    [((), 60.0, bug("recovers")), ((), 1.0, INCONCLUSIVE), (None, 60.0, INCONCLUSIVE)],
+    ids=["its agent is gone", "not for long", "nobody could look"],
+)
+def test_work_of_which_the_agent_is_gone_for_good_is_a_bug(
+    agents: tuple[()] | None, waited_s: float, expected: tuple[Verdict, str | None]
+) -> None:
+    seen = picture(view("alpha", "working"), agents=agents)
+    late = replace(timed_out(), duration_ms=1000 * waited_s)
+    believed = waiting("working", behaviours=("crash-in-commit",))
+    assert verdict(judge(believed, op.WaitForNeedsReview("alpha"), late, seen)) == expected
 
 
 @pytest.mark.parametrize("status", ["offline", "idle"])
@@ -328,6 +355,40 @@ def test_other_failures_are_no_refusals(
     assert verdict(expected_error(model(belief()), op.Accept("alpha"), result)) == expected
 
 
+def test_words_that_nobody_told_of_accuse_nobody() -> None:
+    """Where a refusal is right and the file has no words for it, its writer is asked, not the target."""
+    few = WorkersContract(patterns={"no_such_worker": PATTERNS["no_such_worker"]})
+    asked = WorkersJudge(few, HEALTHY, HEALTHY, NOW)
+    believed = model(belief())
+    unheard = asked.judge(believed, op.Accept("alpha"), refused("alpha has nothing for you"))
+    assert (unheard.verdict, unheard.violation) == (Verdict.INCONCLUSIVE, None)
+    assert "[rejections]" in unheard.reason
+    silent = asked.judge(believed, op.Accept("alpha"), OperationResult(1))
+    assert verdict(silent) == bug("fails_clearly"), "who says nothing has failed without a word"
+    known = asked.judge(believed, op.Nuke("nobody"), refused("nobody is not here, sorry"))
+    assert verdict(known) == bug("fails_clearly"), "of this the file tells how it sounds"
+    due = asked.judge(believed, op.Nuke("alpha"), refused("I would rather not"))
+    assert verdict(due) == bug("fails_clearly"), "no refusal at all would be right"
+
+
+def test_who_removes_what_half_a_command_left_is_right() -> None:
+    believed = model(belief())
+    asked = WorkersJudge(CONTRACT, HEALTHY, picture(), NOW)
+    gone = model()
+    assert verdict(judge(gone, op.Nuke("alpha"), ok())) == bug("rejects_illegal")
+    broken_off = asked.unknown(believed, op.Nuke("alpha"), asked.moment(refused("disk full")))
+    left = next(one for one in broken_off if "alpha" in one.unfinished)
+    again = judge(left, op.Nuke("alpha"), ok(), picture())
+    assert verdict(again) == SUCCESS
+    assert (
+        verdict(judge(left, op.Nuke("alpha"), refused("Worker 'alpha' does not exist"))) == EXPECTED
+    )
+    third = judge(again.models[0], op.Nuke("alpha"), ok(), picture())
+    assert verdict(third) == bug("rejects_illegal"), "nothing is left by now"
+    never = asked.unknown(gone, op.Add("alpha"), asked.moment(refused("killed")))
+    assert any("alpha" in one.unfinished for one in never)
+
+
 # --- commands at once -----------------------------------------------------------------------------
 
 NOT_READY = refused("Worker 'alpha' is not in needs_review state (status: idle)")
@@ -427,6 +488,15 @@ def test_a_part_that_fails_by_itself_is_told_as_that(
 ) -> None:
     assert verdict(accepted_at_once(ok(), worse)) == expected
     assert verdict(accepted_at_once(worse, ok())) == expected
+
+
+def test_a_part_that_is_wrong_alike_in_every_order_is_told_as_that() -> None:
+    believed = replace(model(belief()), daemon=frozenset({False}))
+    parts = common.Parallel((op.Up(), op.Rebase("nobody")))
+    answers = (refused("Daemon is already running"), refused("Worker 'nobody' does not exist"))
+    answer = judge(believed, parts, OperationResult(inner=answers), picture(view(), daemons=()))
+    assert verdict(answer) == bug("rejects_truthfully")
+    assert "Up() was refused" in message(answer)
 
 
 def test_a_part_without_an_answer_is_inconclusive() -> None:
@@ -603,8 +673,8 @@ def test_status_tells_of_the_daemon_that_runs(told: str, right: bool) -> None:
     assert found == (SUCCESS if right else (Verdict.BUG, "workers.answers_truly"))
 
 
-def misused(answer: OperationResult) -> Judged[WorkersModel]:
-    wrong = common.Misuse(op.Nuke("alpha"))
+def misused(answer: OperationResult, operation: Operation | None = None) -> Judged[WorkersModel]:
+    wrong = common.Misuse(operation or op.Nuke("alpha"))
     return judge(model(belief()), wrong, replace(answer, inner=(answer,)))
 
 
@@ -620,9 +690,36 @@ def test_a_command_said_wrongly_may_be_taken_as_it_was_meant() -> None:
     assert {"alpha" in one.workers for one in taken.models} == {True, False}
 
 
+def test_with_which_model_a_worker_was_added_is_unknown_when_it_was_said_wrongly() -> None:
+    added = [
+        one.workers["beta"] for one in misused(ok(), op.Add("beta")).models if "beta" in one.workers
+    ]
+    assert [one.model for one in added] == [""]
+
+
 def test_a_command_said_wrongly_does_not_crash_and_says_something() -> None:
     crashed = OperationResult(
         1, stderr='Traceback (most recent call last):\n  File "x"\nKeyError: 1'
     )
     assert verdict(misused(crashed)) == (Verdict.BUG, "workers.no_crash")
     assert verdict(misused(OperationResult(1))) == (Verdict.BUG, "workers.fails_clearly")
+
+
+def test_a_stop_that_failed_under_a_fault_may_have_reached_the_daemon() -> None:
+    stopped = faults.Forbid(what="all", during=op.Down())
+    result = OperationResult(inner=(refused("config cannot be read"),), fired=True)
+    answer = judge(model(belief()), stopped, result, HEALTHY, HEALTHY)
+    assert all(one.daemon_told for one in answer.models)
+    later = Check(answer.models[0], picture(view(), daemons=()), HEALTHY, op.Status())
+    survives, _ = INVARIANTS["workers.daemon_survives"]
+    assert not list(survives(later))
+    sure = replace(answer.models[0], daemon_told=False)
+    assert list(survives(replace(later, model=sure)))
+
+
+def test_who_is_in_doubt_expects_no_refusal() -> None:
+    for doubted, expected in ((True, INCONCLUSIVE), (False, bug("rejects_illegal"))):
+        believed = replace(model(belief()), doubted=doubted)
+        result = OperationResult(inner=(ok(),))
+        answer = judge(believed, common.ExpectError(op.Up()), result, HEALTHY, HEALTHY)
+        assert verdict(answer) == expected

@@ -15,6 +15,8 @@ from mutiny.engine.known import Known, KnownFindings, load_known, without_trigge
 from mutiny.errors import FormatError
 from mutiny.kit import operations as common
 from mutiny.model.operation import Operation
+from mutiny.model.result import OperationResult
+from mutiny.model.verdict import Verdict
 from mutiny.modes.behind import run_behind
 from mutiny.modes.bench import Assignment, Bench
 
@@ -117,3 +119,30 @@ def test_a_run_goes_on_without_the_step_that_showed_a_known_finding(tmp_path: Pa
     assert [entry for entry, _ in tried.met] == [ENTRY]
     assert not tried.only_known
     assert "it hangs" in tried.outcome.reason
+
+
+@pytest.mark.parametrize(("fired", "goes_on"), [(False, True), (True, False)])
+def test_behind_a_known_finding_a_fault_without_a_victim_is_left_out(
+    tmp_path: Path, fired: bool, goes_on: bool
+) -> None:
+    bench = Bench(None, tmp_path, known=KnownFindings((ENTRY,)))  # type: ignore[arg-type]
+    runs: list[tuple[Operation, ...]] = []
+
+    def run(assignment: Assignment, _kind: str) -> object:
+        runs.append(assignment.operations)
+        place = next(i for i, one in enumerate(assignment.operations) if one != op.Status())
+        outcome = failed(assignment.operations[place], "it crashed", steps=place + 1)
+        if assignment.operations[place] == op.Accept("a"):
+            return outcome
+        result = OperationResult(1, stderr="no agent to kill", fired=fired)
+        last = replace(
+            outcome.steps[-1], result=result, verdict=Verdict.INCONCLUSIVE, violations=()
+        )
+        steps = (*outcome.steps[:-1], last)
+        return replace(outcome, steps=steps, verdict=Verdict.INCONCLUSIVE)
+
+    planned = (op.Status(), op.Accept("a"), op.KillAgent("a"), op.Nuke("a"), op.Status())
+    tried = run_behind(bench, Assignment(planned, "one", 1), run)  # type: ignore[arg-type]
+    left = [planned, (op.Status(), *planned[2:]), (op.Status(), *planned[3:])]
+    assert runs == left[: 3 if goes_on else 2]
+    assert len(tried.met) == 1

@@ -10,9 +10,9 @@ import pytest
 
 from longboat.batch import config, gates, plan, schedule, site, values
 from longboat.batch.plants import ROWS
+from longboat.batch.site import redacted
 from longboat.batch.store import Events, Home, read_events, remove_tree
 from longboat.batch.values import Batch, Run, StateUnreadable, Task
-from longboat.batch.work import redacted
 from longboat.errors import Rejection, UsageError
 from longboat.plants import BATCH_PLANTS, PLANTS
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from builders import PATTERNS, agent, ok, picture, refused, view
+from builders import PATTERNS, agent, belief, beliefs, model, ok, picture, refused, view
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.contract import WorkersContract
 from mutiny.contracts.workers.observation import Observation
@@ -338,6 +338,27 @@ def test_tokens_are_unique_in_a_run_and_the_same_in_its_replay(tmp_path: Path) -
     assert len(set(first)) == 2
     assert tokens("replay", 7) == first
     assert not set(tokens("other", 8)) & set(first)
+
+
+def test_who_goes_on_from_files_gives_no_token_a_second_time(tmp_path: Path) -> None:
+    """A recovery speaks to agents that may still show what they were told before."""
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+    start = op.Start("alpha", "x")
+    ran = run(tmp_path / "first", Script([ok()], [IDLE]), start, contract=QUICK)
+    crashed = OperationResult(0, fired=True)
+    goes_on = Engine(
+        QUICK,
+        lambda directory, reset=common.USUAL_WORLD: Script([ok()], [IDLE]),
+        RunDirectory(tmp_path / "second"),
+    )
+    later = goes_on.resume(
+        (beliefs(model(belief())), IDLE), common.Sleep(), crashed, [start], earlier_steps=ran.steps
+    )
+    first, second = ran.steps[0].result.tokens, later.steps[0].result.tokens
+    assert first
+    assert second
+    assert set(first).isdisjoint(second)
 
 
 def test_listeners_hear_of_every_step_twice(tmp_path: Path) -> None:

@@ -55,6 +55,15 @@ def test_what_serves_a_plant_or_a_reader_is_left_alone() -> None:
     assert {edit.line for edit in edits_of(text)} == {3, 9}
 
 
+def test_what_cannot_be_told_apart_is_not_made() -> None:
+    assert not any(
+        edit.operator == "off by one" for edit in edits_of(b"WAIT_S = 3.0\nMOST = 4096\n")
+    )
+    fields = b'class V(NamedTuple):\n    a: int = 1\n    """Words."""\n    b: str = ""\n'
+    swaps = [edit for edit in edits_of(fields) if edit.operator == "swap statements"]
+    assert not any(changes_meaning(fields, edit) for edit in swaps)
+
+
 def test_an_edit_that_says_the_same_or_nothing_is_no_mutant() -> None:
     text = b"x = (a)\n"
     same = next(edit for edit in edits_of(b"x = 1\n"))

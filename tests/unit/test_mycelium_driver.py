@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import http.client
 import json
+import subprocess
+import threading
+from functools import partial
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -97,3 +102,28 @@ def test_a_verdict_has_the_fields_that_its_validator_wants(kind: str, field: str
 
 def test_what_is_no_verdict_stays_none() -> None:
     assert mycelium._verdict("no verdict at all", "test") == "no verdict at all"
+
+
+def test_what_a_validator_cries_is_no_word_of_the_program(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    gate = tmp_path / "gate"
+    gate.write_text("#!/bin/sh\necho gate: not found >&2\nexit 127\n")
+    gate.chmod(0o755)
+    names = {"SOURCE": str(tmp_path), "DESK": str(tmp_path), "OWN": str(tmp_path)}
+
+    class Asked(mycelium.Model):
+        place = Place(names)
+        begin = staticmethod(partial(subprocess.Popen, text=True))
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Asked) as server:
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        client = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=20)
+        client.request(
+            "POST", "/", json.dumps({"messages": [{"content": next(iter(mycelium.WHICH))}]})
+        )
+        assert client.getresponse().status == 503
+        client.close()
+        thread.join(20)
+    assert "not found" not in capfd.readouterr().err

@@ -239,4 +239,16 @@ def test_a_command_can_be_said_wrongly() -> None:
         "unknown_option": (*argv, "--no-such-option"),
         "too_few": ("boat", "nuke", "--yes"),
         "too_many": (*argv, "one-too-many"),
+        "wrong_type": argv,  # there is no number in it
     }
+    wrong = common.Misuse(op.Status(), "wrong_type")
+    assert wrong.said(("boat", "add", "-p", "5", "x")) == ("boat", "add", "-p", "many", "x")
+
+
+def test_a_tool_can_be_told_something_wrong() -> None:
+    given = {"id": "a", "priority": 5, "payload": "x"}
+    told = {how: common.Misuse(op.Status(), how).told(given) for how in common.MISUSES}
+    assert told["too_few"] == {"id": "a", "priority": 5}
+    assert told["wrong_type"] == {**given, "priority": "many"}
+    assert told["unknown_option"] == {**given, "no_such_argument": "one-too-many"}
+    assert common.Misuse(op.Status(), "too_few").told({}) == {"no_such_argument": "one-too-many"}

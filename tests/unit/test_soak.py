@@ -7,13 +7,14 @@ import os
 import threading
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mutiny.contracts.session import operations as op
-from mutiny.contracts.session.soak import begin, middle
+from mutiny.contracts.session.soak import FAULTS, begin, middle
 from mutiny.engine.rundir import RunDirectory
 from mutiny.errors import UsageError
 from mutiny.kit.operations import Reset
@@ -142,3 +143,15 @@ def test_every_field_is_there_before_there_are_figures() -> None:
     assert found["test_coverage"] == 80.0
     assert found["phase"] == "one"
     assert "other" not in found
+
+
+def test_a_soak_is_a_function_of_its_seed() -> None:
+    ask = SoakAsk("demo", 6.0, 6, 60.0, "mega", 5)
+    assert middle(ask) == middle(ask)
+    assert middle(ask) != middle(replace(ask, seed=6))
+    kinds = {one.type for one in middle(ask) if one.kind.value == "fault"}
+    assert len(kinds) >= 6
+    times = [one.seconds for one in middle(ask) if isinstance(one, op.RunUntil)]
+    assert times == sorted(times)
+    assert max(times) < 6 * 3600
+    assert len(FAULTS) >= 10

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from mutiny.box.results import ProcessInfo, Spawned
 from mutiny.cli.main import main
 from mutiny.contracts.workers.operations import Init, Up
 from mutiny.errors import TargetMissing, TechniqueMissing
 from mutiny.kit.operations import Sleep
+from mutiny.model.pace import Patience
 from mutiny.model.result import OperationResult
 from mutiny.targets import drivers
+from mutiny.targets.kit import live
+from mutiny.targets.kit.live import LiveTarget
 from mutiny.targets.kit.starting import Starting, refuse_missing, trees_of, why_not_started
 
 LOADERS = {
@@ -137,3 +145,56 @@ def test_a_broker_without_its_package_is_not_accused(
     monkeypatch.setitem(sys.modules, "mcp", None)
     assert main(["run", "--target", "longboat-broker"]) == 3
     assert "mcp (pip install mcp)" in capsys.readouterr().err
+
+
+# --- slow is not stuck -----------------------------------------------------------------------------------
+
+
+class Beginning:
+    """A box in which a server begins: it computes all the time, or not at all."""
+
+    def __init__(self, ready_after: int, *, computes: bool) -> None:
+        self.looks, self.ready_after, self.computes = 0, ready_after, computes
+
+    def spawn(self, *_: object, **__: object) -> Spawned:
+        return Spawned(("boat", "serve"), 7, 1, "log")
+
+    def inside(self, log: object) -> str:
+        return str(log)
+
+    def wait_ended(self, spawned: Spawned, seconds: float) -> None:
+        self.looks += 1
+
+    def processes(self) -> tuple[ProcessInfo, ...]:
+        worked = self.looks * live.MOVED_TICKS if self.computes else 0
+        one = ProcessInfo(7, 1, 1, "R", "boat", ("boat", "serve"), 7, False, cpu_ticks=worked)
+        stranger = replace(one, pid=8, session_id=8, cpu_ticks=self.looks * 1000)
+        return (one, stranger)
+
+    def unlink(self, *, missing_ok: bool) -> None: ...
+
+    def read_said(self) -> str:
+        return "ready" if self.looks >= self.ready_after else ""
+
+
+@pytest.mark.parametrize(
+    ("computes", "ready_after", "late"), [(True, 12, False), (False, 12, True)]
+)
+def test_a_start_has_the_more_time_the_longer_it_computes(
+    monkeypatch: pytest.MonkeyPatch, computes: bool, ready_after: int, late: bool
+) -> None:
+    monkeypatch.setattr(live, "LOOK_EVERY_S", 0.0)
+    box = Beginning(ready_after, computes=computes)
+    by_looks = partial(Patience, clock=lambda: float(box.looks))  # a second a look
+    monkeypatch.setattr(live, "Patience", by_looks)
+    target = SimpleNamespace(
+        box=box,
+        injured=False,
+        values={"source": "/box/source"},
+        environment=dict,
+        limit=lambda _: 5.0,
+    )
+    target._computed = lambda spawned: LiveTarget._computed(cast(Any, target), spawned)
+    _, result = LiveTarget.start(cast(Any, target), ("boat", "serve"), "ready", 1.0, cast(Any, box))
+    assert result.timed_out is late
+    assert result.succeeded is not late

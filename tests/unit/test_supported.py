@@ -41,9 +41,10 @@ EVERYTHING = Profile(
     number_settings=("a", "b", "c"),
     refused_settings=common.WRONG_SETTINGS,
 )
+BOARD = BoardProfile(typed=("AddTask", "AddBatch", "Complete", "Renew"))
 CONTRACTS: list[tuple[Callable[[Any], Any], Any, dict[str, Sequence[Operation]], Says]] = [
     (WorkersContract, EVERYTHING, dict(SCENARIOS), workers_say),
-    (BoardContract, BoardProfile(), dict(scenarios_of(BoardProfile())), board_says),
+    (BoardContract, BOARD, dict(scenarios_of(BOARD)), board_says),
 ]
 
 

@@ -26,6 +26,10 @@ REAL_TEXTS = [
     ("not_needs_review", "Worker 'alpha' is awaiting self-review (prompt not yet sent)"),
     ("not_needs_review", "Worker 'alpha' is currently performing self-review"),
     ("already_exists", "Error: Worker 'alpha' already exists."),
+    ("bad_input", "Error: Invalid worker name: 'a b'"),
+    ("bad_input", "Error: Rejection message cannot be empty"),
+    ("bad_input", "error: unexpected argument '-s' found"),
+    ("already_exists", "Error: A TMUX session named 'llmc-main' already exists."),
     ("nothing_reviewed", "Error: No previously reviewed worker found. Use 'llmc review' first."),
     (
         "nothing_reviewed",
@@ -81,7 +85,6 @@ def test_every_class_of_refusals_has_a_real_text() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "Error: A TMUX session named 'llmc-al' already exists.",
         "Error: Worktree path already exists: /box/home/llmc/.worktrees/alpha",
         "Error: Master branch was not updated after merge. This should not happen.",
     ],

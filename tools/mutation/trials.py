@@ -28,7 +28,7 @@ NEAR = 40
 EXPLORED = 2
 SWEPT_POINTS = 12
 _FITTING = (
-    ("preempt", re.compile(r"lock|LOCK_|O_EXCL")),
+    ("preempt", re.compile(r"(?<!b)(?<!B)(lock|Lock|LOCK_)(?!ing)|O_EXCL")),
     ("fsync", re.compile(r"sync|durable", re.IGNORECASE)),
     ("torn", re.compile(r"write|truncate|tmp|temporary|rename|replace_file|unlink|os\.replace")),
     ("errno", re.compile(r"except|Error|errno|raise")),

@@ -96,7 +96,20 @@ def resume(home: Home, config: Config, run_id: str) -> Answer:
                     home.save(state._replace(reason="resumed"))
                 return Answer(to_json(state), text)
             raise Rejection(f"{text}. Set a task to pending first")
+        if planted("plan-of-now"):
+            state = _planned_anew(home, state)
         return _drive(Site(home, config, git, state), "run.resume")
+
+
+def _planned_anew(home: Home, state: Run) -> Run:
+    """Plants only: what was begun goes on with the plan that there is now."""
+    plan = {one.id: one for one in plans.parse(_text(home.read_json("plan.json")), "plan.json")}
+    tasks = [
+        task._replace(prompt=plan[name].prompt)
+        for name, task in state.tasks.items()
+        if name in plan
+    ]
+    return state.with_task(*tasks)
 
 
 def _drive(site: Site, kind: str) -> Answer:
@@ -148,7 +161,7 @@ def logs(home: Home, run_id: str, task: str, kind: str) -> Answer:
     found = [
         one
         for one in read_events(home, _chosen(home, run_id))
-        if (not task or one.get("task_id") == task)
+        if (not task or (one.get("task_id") == task) is not planted("log-of-the-others"))
         and (not kind or str(one.get("type", "")).startswith(kind))
     ]
     return Answer({"events": found}, "\n".join(_text(one) for one in found))
@@ -203,7 +216,9 @@ def set_status(home: Home, config: Config, run_id: str, task: str, status: str) 
             raise Rejection(f"Task '{task}' is merged; that is not taken back")
         if any(batch.phase == "landing" for batch in state.batches):
             raise Rejection(f"Run {state.id} was interrupted while it landed; resume it first")
-        changed = known._replace(status=status, attempts=0, conflicts=0, commit="", error="")
+        attempts = known.attempts if planted("attempts-kept-when-set") else 0
+        changed = known._replace(status=status, conflicts=0, commit="", error="")
+        changed = changed._replace(attempts=attempts)
         state = state.with_task(changed)._replace(
             status="paused", reason=f"{task} was set to {status}"
         )

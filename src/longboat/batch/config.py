@@ -10,6 +10,7 @@ import tomllib
 from typing import NamedTuple
 
 from longboat.errors import LongboatError, UsageError
+from longboat.planting import planted
 
 PREFIX = "LONGBOAT_BATCH_"
 MODES = ("off", "warn", "block")
@@ -127,6 +128,8 @@ def load(path: str) -> Config:
 def build(values: dict[str, object], where: str) -> Config:
     """Typed settings from the values of a file."""
     defaults = Config()._asdict()
+    if planted("batch-setting-ignored"):
+        values = {key: value for key, value in values.items() if key in defaults}
     for key, value in values.items():
         if key not in defaults:
             raise UsageError(f"{where}: unknown setting '{key}' (known: {', '.join(defaults)})")

@@ -15,6 +15,8 @@ from longboat.batch.site import Site
 from longboat.batch.values import Run, Task
 from longboat.planting import planted
 
+_NOT_FOUND = 127
+
 
 class Refusal(NamedTuple):
     """A gate that does not let the work pass."""
@@ -30,7 +32,8 @@ def check_command(site: Site, gate: str, at: str, task: str = "") -> Refusal | N
         return None
     site.events.say(f"{gate}.start", task, command=command)
     result = site.program(["sh", "-c", command], at, site.config.gate_timeout_s, task)
-    if result.ok or (planted("doctor-timeout-passes") and result.timed_out):
+    missing = planted("missing-gate-passes") and result.code == _NOT_FOUND
+    if result.ok or missing or (planted("doctor-timeout-passes") and result.timed_out):
         site.events.say(f"{gate}.pass", task)
         return None
     site.events.say(f"{gate}.fail", task, exit_code=result.code, text=result.last_words[:300])
@@ -100,6 +103,8 @@ def _validate(
         passed = said["pass"]
     except (ValueError, TypeError, KeyError):
         return None, f"its answer is no verdict: {result.out.strip()[:100]}"
+    if planted("odd-verdict-passes"):
+        passed = bool(passed)
     if not isinstance(passed, bool):
         return None, f"its verdict is {passed!r}"
     return passed, str(said.get("summary", ""))[:300]

@@ -29,7 +29,7 @@ def pack(tasks: list[Task], most: int) -> list[Task]:
     """The next batch: in their order, as many as fit, none that conflicts with another one of it."""
     chosen: list[Task] = []
     for task in tasks:
-        if len(chosen) == most:
+        if len(chosen) == most + planted("one-too-many-at-work"):
             break
         if planted("locks-ignored") or not any(conflict(task, other) for other in chosen):
             chosen.append(task)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import signal
 import threading
 from types import FrameType, SimpleNamespace
@@ -15,6 +17,8 @@ from longboat.workers.proc import Result
 from longboat.workers.proc import run as run_program
 from longboat.workers.processes import Identity, carrying, send, wait_dead
 
+_SECRET_NAMES = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
+_LEAST_SECRET = 6
 MARK = "LONGBOAT_BATCH_RUN"
 """Everything that a run starts carries this variable, so that nothing of it is ever forgotten."""
 
@@ -101,7 +105,7 @@ class Site:
         if not planted("gate-children-left"):
             self.reap(task)
         self.check()
-        return result
+        return without_secrets(result)
 
     def client(self, argv: list[str], timeout_s: float, *, last: bool = False) -> Result:
         """Ask a program that serves us; whoever is asked to stop asks nothing more but for the `last`."""
@@ -111,7 +115,7 @@ class Site:
         result = run_program(argv, timeout_s=timeout_s, environment=environment)
         if not last:
             self.check()
-        return result
+        return without_secrets(result)
 
     def reap(self, task: str = "") -> None:
         """End what a task, or the whole run, has left running."""
@@ -139,6 +143,22 @@ class Site:
         """Raise when the command was asked to stop."""
         if self._signal:
             raise Stopped(self._signal)
+
+
+def without_secrets(result: Result) -> Result:
+    """What a program said, as it may be kept: its log, its last words, whatever is made of them."""
+    if planted("secret-in-log"):
+        return result
+    err = result.err if planted("secret-in-failure") else redacted(result.err)
+    return result._replace(out=redacted(result.out), err=err)
+
+
+def redacted(text: str) -> str:
+    """A text without the values of variables that look like secrets."""
+    for name, value in os.environ.items():
+        if _SECRET_NAMES.search(name) and len(value) >= _LEAST_SECRET:
+            text = text.replace(value, f"[{name}]")
+    return text
 
 
 def mark_of(home: Home, run_id: str) -> str:

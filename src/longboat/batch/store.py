@@ -267,4 +267,5 @@ def _try_lock(descriptor: int, how: int) -> bool:
 
 
 def _order(name: str) -> tuple[int, str]:
-    return (int(name[1:]) if name[1:].isdigit() else 0, name)
+    counted = name[1:].isdigit() and not planted("newest-by-letters")
+    return (int(name[1:]) if counted else 0, name)

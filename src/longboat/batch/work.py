@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 from typing import NamedTuple
 
@@ -16,9 +15,6 @@ from longboat.errors import GitFailed
 from longboat.planting import planted
 from longboat.workers.proc import Result
 from longboat.workers.store import replace_file
-
-_SECRET_NAMES = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
-_LEAST_SECRET = 6
 
 
 class Attempt(NamedTuple):
@@ -43,9 +39,10 @@ def attempt(site: Site, task: Task, base: str, *, attached: bool = False) -> Att
     else:
         result = site.program(argv, place, site.config.agent_timeout_s, task.id)
     _keep_output(site, task, result)
-    task = task._replace(tokens=task.tokens + gates.tokens_in(result.out), base=base, error="")
+    before = 0 if planted("tokens-of-the-last-attempt") else task.tokens
+    task = task._replace(tokens=before + gates.tokens_in(result.out), base=base, error="")
     site.note_tokens(task)
-    if not result.ok:
+    if not result.ok and not (planted("agent-timeout-passes") and result.timed_out):
         site.events.say("worker.fail", task.id, text=result.last_words[:300])
         return Attempt(task, Refusal("worker", f"the agent failed: {result.last_words[:300]}"))
     head = _commit(site, task, place, base)
@@ -115,20 +112,10 @@ def _keep_commit(site: Site, task: Task, place: str, head: str) -> None:
 
 
 def _keep_output(site: Site, task: Task, result: Result) -> None:
-    """What the agent said, without what nobody should read."""
+    """What the agent said."""
     folder = site.home.run(site.state.id, "tasks")
     make_directory(folder)
     make_directory(os.path.join(folder, task.id))
     text = f"{result.out}\n--- stderr ---\n{result.err}\n--- exit code {result.code} ---\n"
-    if not planted("secret-in-log"):
-        text = redacted(text)
     path = os.path.join(folder, task.id, f"attempt-{task.generation}.log")
     replace_file(path, text.encode("utf-8", "surrogateescape"))
-
-
-def redacted(text: str) -> str:
-    """A text without the values of variables that look like secrets."""
-    for name, value in os.environ.items():
-        if _SECRET_NAMES.search(name) and len(value) >= _LEAST_SECRET:
-            text = text.replace(value, f"[{name}]")
-    return text

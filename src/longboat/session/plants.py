@@ -389,6 +389,13 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
     _row(
         "report-forgets", "The report leaves out the errors.", _TRUTH, "overloaded", "report_true"
     ),
+    _row(
+        "setting-ignored",
+        "A setting that there is not is passed over in silence, as a misspelt one would be.",
+        _TRUTH,
+        "said_wrongly",
+        "settings_checked",
+    ),
     _row("log-torn", "Some lines of the log end too early.", _STATE, "whole_session", "logs_whole"),
     # --- growth
     _row(
@@ -411,5 +418,26 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         _LEFT,
         "tool_timeout",
         "processes_end",
+    ),
+    _row(
+        "newest-by-time",
+        "The newest checkpoint is the one whose file was changed last.",
+        _LOST,
+        "times_changed",
+        "status_true",
+    ),
+    _row(
+        "spending-forgotten",
+        "What was spent before a crash is forgotten behind it.",
+        _TRUTH,
+        "system_crash",
+        "metrics_add_up",
+    ),
+    _row(
+        "one-kept",
+        "Of the checkpoints that are to be kept only the newest is.",
+        _LOST,
+        "few_kept",
+        "checkpoint_chain",
     ),
 )

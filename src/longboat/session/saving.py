@@ -202,7 +202,8 @@ class Saving:
 
     def _forget_old(self, keep: int) -> None:
         if keep:
-            self._remove_before(self.site.session.checkpoints.numbers()[-keep:])
+            kept = 1 if planted("session-one-kept") else keep
+            self._remove_before(self.site.session.checkpoints.numbers()[-kept:])
 
     def _remove_before(self, kept: list[int]) -> None:
         checkpoints = self.site.session.checkpoints

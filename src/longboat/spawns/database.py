@@ -64,7 +64,8 @@ PARENTS = ("runs", "agents")
 def now() -> str:
     """This moment for people, in UTC; the order of things is their number, never this."""
     seconds = time.time()
-    stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
+    zone = time.localtime if planted("times-of-here") else time.gmtime
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%S", zone(seconds))
     return f"{stamp}.{int(seconds * 1000) % 1000:03d}Z"
 
 

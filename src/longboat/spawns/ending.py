@@ -88,6 +88,7 @@ def stop_all(office: Office, channel: str, agent: str) -> list[str]:
     with office.change() as flow:
         if channel:
             channel = flow.ledger.channel(channel)
+        agent = "" if planted("stop-all-of-everybody") else agent
         wanted = flow.ledger.spawns(*OPEN, channel=channel, agent=agent)
         _wish(office, wanted)
     return finish_stops(office, [spawn.id for spawn in wanted])

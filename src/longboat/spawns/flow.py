@@ -56,7 +56,8 @@ class Flow:
         busy = ledger.spawns(*OPEN, channel=message.channel, agent=agent.name)
         if busy and not planted("no-dedupe"):
             return QUEUED, "agent busy"
-        if len(ledger.spawns(*LIVE)) >= settings.max_running:
+        here = message.channel if planted("running-limit-per-channel") else ""
+        if len(ledger.spawns(*LIVE, channel=here)) >= settings.max_running:
             return QUEUED, "too many"
         return PENDING, ""
 
@@ -67,7 +68,8 @@ class Flow:
         live = self.ledger.spawns(*LIVE)
         taken = {_place(one) for one in live}
         free = self.settings.max_running - len(live)
-        for spawn in self.ledger.spawns(QUEUED):
+        waiting = self.ledger.spawns(QUEUED)
+        for spawn in reversed(waiting) if planted("queue-newest-first") else waiting:
             if _place(spawn) not in taken and free > 0:
                 self.starter.start(spawn)
                 free -= 1
@@ -103,6 +105,8 @@ class Flow:
                 problem if hinders == "often enough" else f"{problem}; not tried again: {hinders}"
             )
             ledger.move(spawn.id, FAILED, reason, reason=reason, exit_code=exit_code)
+            if planted("queue-behind-failure-forgotten"):
+                return FAILED
         self.promote()
         return ledger.fresh(spawn.id).status
 

@@ -161,7 +161,8 @@ class Ledger:
             values += statuses
         for column, value in (("channel", channel), ("agent", agent)):
             if value:
-                wanted.append(f"{column} = ?")
+                alike = "like ? || '%'" if planted("names-by-beginning") else "= ?"
+                wanted.append(f"{column} {alike}")
                 values.append(value)
         text = f"select * from spawns where {' and '.join(wanted)} order by id"
         return [Spawn(*row) for row in self._all(text, *values)]
@@ -187,6 +188,8 @@ class Ledger:
     def bookmark(self, reader: str, channel: str) -> int:
         """The last message that a reader has got."""
         text = "select message from bookmarks where reader = ? and channel = ?"
+        if planted("bookmark-of-all-channels"):
+            text = text.replace("channel = ?", "length(?) order by message desc")
         rows = self._all(text, reader, channel)
         return int(rows[0][0]) if rows else 0
 
@@ -206,7 +209,7 @@ class Ledger:
 
     def add_spawn(self, spawn: Spawn) -> Spawn:
         """Write down that somebody was mentioned, and what follows from it."""
-        ended = now() if spawn.status == REFUSED else None
+        ended = now() if spawn.status == REFUSED or planted("ended-from-the-start") else None
         number = self._insert("spawns", spawn._replace(created_at=now(), ended_at=ended))
         self.note(spawn.status, spawn.message, number, spawn.reason)
         return self.fresh(number)

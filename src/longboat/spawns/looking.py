@@ -76,7 +76,7 @@ def logs(office: Office, name: str, tail: int, *, follow: bool) -> Answer:
     return {
         "ok": True,
         "spawn": spawn.shown(),
-        "lines": lines[-tail:] if tail else lines,
+        "lines": lines[:tail] if planted("tail-is-head") else lines[-tail:] if tail else lines,
         "events": office.ledger.events(spawn.id),
     }
 

@@ -129,6 +129,7 @@ class Supervisor:
             if spawn is None or spawn.stopping:
                 return None
             moment = time.monotonic()
+            first = spawn.began if planted("deadline-of-first-attempt") else None
             flow.ledger.move(
                 spawn.id,
                 RUNNING,
@@ -139,7 +140,7 @@ class Supervisor:
                 session_file=None,
                 exit_code=None,
                 started_at=now(),
-                began=moment,
+                began=first or moment,
                 progress=moment,
                 pid=None if _pid_is_late() else attempt.identity.pid,
                 start=None if _pid_is_late() else attempt.identity.start,

@@ -68,7 +68,8 @@ def command_line(transaction: Transaction, worker: Worker) -> str:
     if worker.command:
         compound = any(sign in worker.command for sign in ";&|<>()")
         return worker.command if compound else f"exec {worker.command}"
-    model = f" --model {tmuxctl.shell_quote(worker.model)}" if worker.model else ""
+    asked = worker.model and not planted("model-forgotten")
+    model = f" --model {tmuxctl.shell_quote(worker.model)}" if asked else ""
     return f"exec {transaction.config.agent_command} --dangerously-skip-permissions{model}"
 
 

@@ -192,6 +192,9 @@ def start(home: Home, config: Config, name: str, prompt: str) -> Answer:
         _need_daemon(home)
         lifecycle.prepare_for_task(transaction, worker)
         worker = give_task(transaction, worker, prompt)
+        if planted("reset-keeps-messages") and os.path.exists(home.file(f"kept-{name}")):
+            with open(home.file(f"kept-{name}"), encoding="utf-8") as file:
+                prompt = f"{prompt}\n{file.read()}"
         task = delivery.new_prompt("task", prompt, worker.task_id or "")
         if planted("prompt-only-queued"):
             worker = worker._replace(current_prompt="")
@@ -231,7 +234,9 @@ def message(home: Home, config: Config, name: str, text: str) -> Answer:
         prompt = delivery.new_prompt("message", text, worker.task_id or "")
         again = tuple(one._replace(attempts=0) for one in worker.inbox)
         if not (planted("message-dropped-while-working") and worker.inflight is not None):
-            worker = worker._replace(inbox=(*again, prompt))
+            newest = planted("messages-newest-first")
+            inbox = (prompt, *again) if newest else (*again, prompt)
+            worker = worker._replace(inbox=inbox)
         if worker.status in ("needs_review", "error", "no_changes"):
             worker = worker._replace(status="working", error_reason=None, spawn_failures=0)
             state = transaction.book.state.with_task_state(worker.task_id, "active")

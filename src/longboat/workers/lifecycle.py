@@ -13,6 +13,7 @@ from longboat.errors import GitFailed, Rejection
 from longboat.planting import planted
 from longboat.workers import agents, processes, tmuxctl, worktrees
 from longboat.workers.state import Intent, Worker, idle
+from longboat.workers.store import replace_file
 from longboat.workers.transaction import Transaction
 
 _CTRL_C_GRACE_S = 0.4
@@ -127,6 +128,9 @@ def finish_reset(transaction: Transaction, intent: Intent) -> list[str]:
         state = state._replace(last_reviewed=None)
     transaction.book.state = state
     fresh = idle(worker)._replace(status="offline", agent=None, spawning="", spawn_failures=0)
+    if planted("reset-keeps-messages"):
+        kept_texts = "\n".join(prompt.text for prompt in worker.inbox)
+        replace_file(transaction.home.file(f"kept-{worker.name}"), kept_texts.encode())
     worker = transaction.put(fresh)
     agents.write_settings(transaction, worker)
     transaction.end(worker.name)

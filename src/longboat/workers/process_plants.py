@@ -13,6 +13,12 @@ _AT_WORK = "Init Up Add WaitForIdle Start[slow]"
 
 ROWS: tuple[tuple[str, str, str, str], ...] = (
     (
+        "model-forgotten",
+        "Agents are started with whatever model is the default. Shortest: Init Up Add",
+        "zombie processes",
+        "a bug written by hand that nothing found",
+    ),
+    (
         "only-the-session-is-ended",
         "An agent's own session is ended, and what it has started in another one lives on. Shortest: "
         "Init Up Add WaitForIdle Start[leave-child] WaitForNeedsReview Down",

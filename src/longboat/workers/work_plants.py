@@ -112,6 +112,27 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
         _KNOWN,
     ),
     (
+        "own-files-merged",
+        "The settings that longboat puts into a worktree are committed with the work. Shortest: "
+        f"{_IN_REVIEW} Accept",
+        "git corruption",
+        "a mutant of longboat that nothing found",
+    ),
+    (
+        "messages-newest-first",
+        "A message to a busy agent goes to the front of what waits for it. Shortest: "
+        "Init Up Add WaitForIdle Start[slow] Message Message Settle",
+        "race conditions",
+        "a bug written by hand that nothing found",
+    ),
+    (
+        "reset-keeps-messages",
+        "A reset gives the task up, and keeps the messages that wait for its agent. Shortest: "
+        "Init Up Add WaitForIdle Start[slow] Message ResetWorker WaitForIdle Start Settle",
+        "lost work",
+        "a bug written by hand that nothing found",
+    ),
+    (
         "completion-missed",
         "The end of a turn is noticed only for tasks, not for messages, rejections and conflicts. "
         f"Shortest: {_IN_REVIEW} Message WaitForNeedsReview",

@@ -76,6 +76,8 @@ def settle(git: Git, worktree: str, branch: str, message: str = "Work in progres
     """Commit whatever is not committed, on the worker's branch; returns the head."""
     if git.checked_out(worktree) != branch and not planted("branch-not-looked-at"):
         _reattach(git, worktree, branch)
+    if planted("own-files-merged"):
+        git.change("add", "-A", "-f", at=worktree)
     if git.is_dirty(worktree):
         git.change("add", "-A", at=worktree)
         git.change("commit", "-q", "--no-verify", "-m", message, at=worktree)

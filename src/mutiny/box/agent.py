@@ -390,6 +390,8 @@ class Agent:
 
     def command_ended(self, command: Command, status: int) -> None:
         command.status = status
+        if os.WIFEXITED(status):  # it had ended by itself when its time was up
+            command.timed_out = False
         command.ended_at = command.last_data_at = time.monotonic()
         for stream in command.streams:
             # What the command itself wrote is in the pipe now; the bound is for a chatty

@@ -7,8 +7,10 @@ to reset is to kill it (proved, not hoped) and to make a new one.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import shutil
 import sys
 import threading
 import time
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
     from mutiny.box.wishes import Wishes
 
 START_LIMIT_S = 20.0
+ROOM_FOR_A_REPOSITORY = 1 << 16
+"""With less room than this git fails, and does not say why."""
 KILL_LIMIT_S = 10.0
 ANSWER_GRACE_S = 10.0
 _LOG_TAIL_BYTES = 2000
@@ -97,10 +101,10 @@ class Box:
                 timeout_s=START_LIMIT_S,
             )
             if made.exit_code != 0:
-                raise BoxError(
-                    f"the source repository could not be made in {self.directory / 'source'}: "
-                    f"{made.stderr.strip() or made}"
-                )
+                full = shutil.disk_usage(self.directory).free < ROOM_FOR_A_REPOSITORY
+                why = os.strerror(errno.ENOSPC) if full else made.stderr.strip() or made
+                place = self.directory / "source"
+                raise BoxError(f"the source repository could not be made in {place}: {why}")
 
     def _start_agent(self) -> None:
         ours, theirs = socket_pair()
@@ -310,6 +314,7 @@ class Box:
                 in_pane=row["pane"],
                 asked_for=row["asked"],
                 descriptors=row["descriptors"],
+                cpu_ticks=row["cpu"],
             )
             for row in answer["processes"]
         )

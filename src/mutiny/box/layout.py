@@ -9,6 +9,7 @@ so that its hash never changes.
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 from typing import TYPE_CHECKING
 
@@ -70,7 +71,7 @@ def make_layout(
 
 
 def _path_line(inside_root: str) -> str:
-    return f'export PATH="{inside_root}/bin:$PATH"\n'
+    return f'export PATH={shlex.quote(f"{inside_root}/bin")}:"$PATH"\n'
 
 
 def forget_path(directory: Path, inside_root: str) -> None:

@@ -86,3 +86,5 @@ class ProcessInfo:
     """Mutiny itself has started it, and it has not ended."""
     descriptors: int | None = None
     """How many it has open; None for those of no interest, and when nobody may look."""
+    cpu_ticks: int = 0
+    """How long it has computed, in hundredths of a second."""

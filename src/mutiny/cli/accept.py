@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="How often each goal of tier 0 runs.",
 )
-@click.option("--quarantine", type=values.PATH, help="A TOML file of excused goals.")
+@click.option("--quarantine", type=values.FILE, help="A TOML file of excused goals.")
 @click.option(
     "--baseline",
     type=values.PATH,

@@ -55,7 +55,9 @@ def init_command(
     """Write a GitHub workflow: set up, what failed once, scenarios, exploration, the report site."""
     from mutiny.cli.templates import write_template
     from mutiny.errors import UsageError
+    from mutiny.targets.registry import find_spec
 
+    find_spec(target)  # a workflow for a target that nobody can load would fail in every job
     text = files("mutiny.cli").joinpath("workflow.yml.txt").read_text(encoding="utf-8")
     given = {"TARGET": target, "PROGRAM": program, "INSTALL": install, "CORPUS": corpus}
     for word, value in given.items():

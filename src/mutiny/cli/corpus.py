@@ -23,10 +23,10 @@ from mutiny.cli.options import (
     seeing,
     with_known,
 )
-from mutiny.cli.output import echo
+from mutiny.cli.output import echo, echo_wrapped
 
 if TYPE_CHECKING:
-    from mutiny.engine.corpus import Entry
+    from mutiny.engine.corpus import Corpus, Entry
     from mutiny.engine.replay import Replay
     from mutiny.modes.bench import Bench
     from mutiny.modes.corpus import Kept
@@ -107,7 +107,7 @@ def add(run: Path, name: str | None, reason: str, folder: Path, as_json: bool) -
     if as_json:
         tell("corpus add", 0, {"entries": [_row(entry)], "file": str(corpus.path(entry))})
     else:
-        echo(f"{corpus.path(entry)}: {entry.rule}, {len(replay.operations)} operations")
+        echo_wrapped(f"{corpus.path(entry)}: {entry.rule}, {len(replay.operations)} operations")
     return 0
 
 
@@ -115,6 +115,17 @@ def _row(entry: Entry) -> dict[str, Any]:
     from dataclasses import asdict
 
     return asdict(entry)
+
+
+def _filled(folder: Path) -> Corpus:
+    """A corpus with something in it."""
+    from mutiny.engine.corpus import read_corpus
+    from mutiny.errors import UsageError
+
+    corpus = read_corpus(folder)
+    if not corpus.entries:
+        raise UsageError(f"{folder}: the corpus is empty; `mutiny corpus add RUN` fills it")
+    return corpus
 
 
 def _loaded(path: Path, given: dict[str, Any]) -> tuple[Bench, Replay]:
@@ -151,14 +162,10 @@ def run(
     Exit code 0 only when everything passed. An open entry that has passed often enough becomes a guard.
     """
     from mutiny.cli.envelope import tell
-    from mutiny.engine.corpus import read_corpus
-    from mutiny.errors import UsageError
     from mutiny.model.verdict import Verdict, worst
     from mutiny.modes.corpus import run_corpus
 
-    corpus = read_corpus(folder)
-    if not corpus.entries:
-        raise UsageError(f"{folder}: the corpus is empty; `mutiny corpus add RUN` fills it")
+    corpus = _filled(folder)
     ready = {entry.name: _loaded(corpus.path(entry), given) for entry in corpus.entries}
     benches = {name: with_known(bench, known) for name, (bench, _) in ready.items()}
 
@@ -222,9 +229,8 @@ def minimise(folder: Path, seconds: float, as_json: bool, **given: Any) -> int:
     Guards stay as they are: what they show cannot be seen any more.
     """
     from mutiny.cli.envelope import tell
-    from mutiny.engine.corpus import read_corpus
 
-    corpus = read_corpus(folder)
+    corpus = _filled(folder)
     changes = _shortened(corpus, seconds, given, say=(lambda _: None) if as_json else echo)
     if as_json:
         tell("corpus minimise", 0, {"entries": changes})

@@ -340,7 +340,7 @@ def _require_contract(name: str) -> None:
     default="markdown",
     show_default=True,
 )
-@click.option("--output", type=values.PATH, help="To a file instead of stdout.")
+@click.option("--output", type=values.FILE, help="To a file instead of stdout.")
 @json_option
 def report_command(run: Path, form: str, output: Path | None, as_json: bool) -> int:
     """Show the report of an experiment again, from its run directory alone."""

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from mutiny.cli.options import json_option
-from mutiny.cli.output import echo
+from mutiny.cli.output import echo, echo_wrapped
 
 LONGEST_DAYS = 366
 
@@ -96,10 +96,9 @@ def listed(path: Path, as_json: bool) -> int:
         tell("known list", 0, {"entries": [asdict(entry) for entry in found.entries]})
         return 0
     for entry in found.entries:
-        echo(f"{entry.rule}  until {entry.expires}  {entry.reason}  {entry.link}".rstrip())
-        echo(
-            f"    at {entry.operation or 'any step'}: {'; '.join(entry.said) or 'whatever is said'}"
-        )
+        echo_wrapped(f"{entry.rule}  until {entry.expires}  {entry.reason}  {entry.link}".rstrip())
+        said = "; ".join(entry.said) or "whatever is said"
+        echo_wrapped(f"    at {entry.operation or 'any step'}: {said}", 8)
     return 0
 
 

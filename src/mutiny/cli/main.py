@@ -131,10 +131,13 @@ def _result(words: list[str], say: Callable[[str], None], told: list[str]) -> in
         answer = _call(words)
         stopping.obey()
         return answer if isinstance(answer, int) else 0
-    except click.ClickException as error:
+    except click.exceptions.NoArgsIsHelpError as error:
         with contextlib.suppress(OSError):  # nobody listens
             error.show()
         told.append(error.format_message())
+        return 2
+    except click.ClickException as error:
+        say(_mistake(error, words))
         return 2
     except (KeyboardInterrupt, click.Abort):
         say(f"{stopping.reason()}; the box is gone, what was written stays")
@@ -149,6 +152,15 @@ def _result(words: list[str], say: Callable[[str], None], told: list[str]) -> in
         if isinstance(error, BrokenPipeError) and reader_gone():
             return drop_output()
         return crashed(error, say)
+
+
+def _mistake(error: click.ClickException, words: list[str]) -> str:
+    """What is wrong with a command line, and where it is told what is right, on one line."""
+    context = getattr(error, "ctx", None)
+    path = f"mutiny {_verb_of(words)}".strip() if context is None else context.command_path
+    message = " ".join(error.format_message().split())
+    end = "" if message.endswith((".", "?", ")")) else "."
+    return f"mutiny: {message}{end} See: {path} --help"
 
 
 def _say(line: str) -> None:

@@ -35,6 +35,11 @@ class Measuring:
     compared: Comparison | None = None
     code: CodeCoverage | None = None
 
+    @property
+    def compares_times(self) -> bool:
+        """Runs beside each other would take longer than they do alone."""
+        return self.save_baseline is not None or self.baseline is not None
+
     def begin(self, bench: Bench) -> Bench:
         """Read what is needed before anything runs; the bench on which it runs."""
         from mutiny.engine.timing import read_baseline

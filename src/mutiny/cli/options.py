@@ -182,7 +182,7 @@ def make_bench(
 
 junit_option = click.option(
     "--junit",
-    type=values.PATH,
+    type=values.FILE,
     help="Write JUnit XML to a file: one case a run; what proved nothing is skipped, never passed.",
 )
 known_option = click.option(

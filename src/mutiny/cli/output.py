@@ -22,6 +22,22 @@ def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
     stream.flush()
 
 
+def echo_wrapped(text: str, hanging: int = 4) -> None:
+    """Print prose; on a terminal no word is broken, and what goes on stands further to the right."""
+    if not sys.stdout.isatty():
+        echo(text)
+        return
+    import textwrap
+
+    from mutiny.report.screen import columns_of
+
+    width = max(columns_of(sys.stdout), hanging + 20)
+    shape = textwrap.TextWrapper(width, break_long_words=False, break_on_hyphens=False)
+    shape.subsequent_indent = " " * hanging
+    for line in shape.wrap(text):
+        echo(line)
+
+
 def echo_json(value: object) -> None:
     """Print one JSON document; also in it nothing is an order to GitHub."""
     Documents.printed += 1

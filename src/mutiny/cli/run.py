@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -22,6 +23,7 @@ from mutiny.cli.options import (
     with_known,
 )
 from mutiny.cli.output import echo
+from mutiny.errors import UsageError
 
 if TYPE_CHECKING:
     from mutiny.model.operation import Operation
@@ -53,6 +55,11 @@ if TYPE_CHECKING:
     default=None,
     help="Every step, or one line a scenario. Default: steps when there is one scenario.",
 )
+@click.option(
+    "--jobs",
+    type=values.JOBS,
+    help="Scenarios side by side; default: one a core, and one where steps are shown or times compared.",
+)
 @measuring_options
 @known_option
 @junit_option
@@ -67,6 +74,7 @@ def command(
     seed: int | None,
     rounds: int,
     verbose: bool | None,
+    jobs: int | None,
     measuring: Measuring,
     known: Path | None,
     junit: Path | None,
@@ -98,18 +106,19 @@ def command(
     bench = measuring.begin(with_known(chosen.bench(budget=shrinking.budget()), known))
     wanted, lacking = _wanted(bench, scenarios, all_scenarios, chosen.isolation)
     first_seed = choose_seed(seed)
-    outcomes: list[dict[str, Any]] = []
     times = rounds if until_error else measuring.repeat
     count = len(wanted) * times
-    brief = not as_json and not (count == 1 if verbose is None else verbose)
+    steps = not as_json and (count == 1 if verbose is None else verbose)
+    if steps and (jobs or 1) > 1:
+        raise UsageError("--jobs and --verbose: steps of runs side by side cannot be read")
     total = run_scenarios(
         bench,
         wanted,
         first_seed,
-        Brief(bench, count, first_seed) if brief else Show(quiet=as_json),
+        Show(quiet=as_json) if steps or as_json else Brief(bench, count, first_seed),
         fail_fast=fail_fast or until_error,
         rounds=times,
-        collect=outcomes,
+        jobs=jobs or (1 if steps or measuring.compares_times else os.cpu_count() or 1),
         code=measuring.code,
     )
     tell_cases("mutiny run", [*total.cases, *skipped(lacking, bench.target.name)], junit)
@@ -117,7 +126,7 @@ def command(
     code = total.verdict.exit_code or late
     if as_json:
         told = {
-            "runs": outcomes,
+            "runs": total.records,
             "left_out": lacking,
             "causes": total.causes.as_json(),
             "known": known_as_json(total.known),

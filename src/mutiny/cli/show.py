@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Lock, local
 from typing import TYPE_CHECKING
 
 from mutiny.cli.progress import ProgressLine, minimising, span
@@ -64,15 +65,27 @@ class Show:
         return minimising(bench.minimise_budget, quiet=self.quiet)
 
 
+class _Own(local):
+    """What a thread shows: the run that it is in."""
+
+    title = ""
+    number = 0
+    """Its place among those that are over; 0 before that."""
+
+
 class Brief:
-    """One line a run; the step that is under way only where it can be taken away again."""
+    """One line a run; the step that is under way only where it can be taken away again.
+
+    Runs may go side by side: each stays in one thread, and one at a time writes.
+    """
 
     def __init__(self, bench: Bench, count: int, seed: int) -> None:
         self._terminal = Terminal()
         self._line = ProgressLine("Running", count)
         self._count = count
         self._over = 0
-        self._title = ""
+        self._own = _Own()
+        self._turn = Lock()
         self._began = time.monotonic()
         scenarios = "1 scenario" if count == 1 else f"{count} scenarios"
         self._terminal.line(f"{_named(bench)}: {scenarios}, seed {seed}")
@@ -84,17 +97,25 @@ class Brief:
 
     def _listen(self, event: Event) -> None:
         if event.step is None:
-            self._line.update(self._over - 1, f"{self._title}: {event.operation.short()}")
+            self._note(event.operation.short())
+
+    def _note(self, text: str) -> None:
+        with self._turn:
+            self._line.update(self._over, f"{self._own.title}: {text}")
 
     def header(self, bench: Bench, title: str, seed: int, kind: str) -> None:
-        self._over += kind != BEHIND
-        self._title = title
+        self._own.title = title
+        if kind != BEHIND:
+            self._own.number = 0
 
     def finish(self, bench: Bench, outcome: Outcome, title: str) -> None:
         """Its line; below it what broke and where to read on."""
         known = bench.known.entry_for(outcome)
-        self._line.done()
-        self._terminal.row(outcome, self._over, self._count, title, known)
+        with self._turn:
+            self._over += not self._own.number
+            self._own.number = self._own.number or self._over
+            self._line.done()
+            self._terminal.row(outcome, self._own.number, self._count, title, known)
 
     def total(
         self, records: list[dict[str, object]], causes: Causes, known: Counter[Known]
@@ -114,12 +135,12 @@ class Brief:
         try:
             yield self
         finally:
-            self._line.done()
+            with self._turn:
+                self._line.done()
 
     def minimise(self, progress: Progress) -> None:
         """Show how far the minimiser is, in the line of the run."""
-        shortest = f"shortest so far {progress.best}"
-        self._line.update(self._over - 1, f"{self._title}: minimising, {shortest}")
+        self._note(f"minimising, shortest so far {progress.best}")
 
 
 def told(causes: Causes, known: Counter[Known]) -> Iterator[str]:

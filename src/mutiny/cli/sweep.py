@@ -149,15 +149,12 @@ def _write(sweep: Sweep, progress: Progress) -> Path:
     """Keep the sweep as JSON and as a picture."""
     from mutiny.engine.rundir import RunDirectory
     from mutiny.modes.series import word_of
-    from mutiny.report.page import links_to
     from mutiny.report.sweep_page import render
 
     directory = RunDirectory(progress.directory)
     directory.write_json(directory.path / "sweep.json", sweep.as_json())
     page = directory.path / "sweep.html"
-    found = sweep.first_bug
-    links = {} if found is None else links_to(found.directory.path, page)
-    directory.write_text(page, render(sweep, links))
+    directory.write_text(page, render(sweep, page))
     counts = Counter(map(_word, sweep.points))
     tried = len(sweep.points)
     progress.tell(tried, tried + sweep.left_out, "", counts, verdict=word_of(sweep.verdict))

@@ -9,9 +9,10 @@ import click
 
 from mutiny.cli import values
 from mutiny.cli.options import json_option
-from mutiny.cli.output import echo
+from mutiny.cli.output import echo, echo_wrapped
 
 if TYPE_CHECKING:
+    from mutiny.kit.descriptor import TargetForm
     from mutiny.modes.checkup import Covered, Tried
 
 
@@ -79,7 +80,7 @@ def check_target(file: str, program: str | None, live: bool, as_json: bool) -> i
     if not as_json:
         echo(f"{origin}: target {spec.name!r} is well-formed")
         for rule, reason in excused.items():
-            echo(f"not applicable: {rule}: {reason}")
+            echo_wrapped(f"not applicable: {rule}: {reason}")
     tried = _try(file, program, quiet=as_json) if program is not None or live else None
     code = 0 if tried is None else tried.exit_code
     covered = coverage_of(spec, spec.make_contract("double"))
@@ -105,7 +106,9 @@ def check_target(file: str, program: str | None, live: bool, as_json: bool) -> i
 def _show_covered(covered: Covered) -> None:
     whole = len(covered.has) + len(covered.lacks)
     lacking = f"; without {', '.join(covered.lacks)}" if covered.lacks else ""
-    echo(f"covers {len(covered.has)} of {whole} {covered.what} ({covered.percent} %){lacking}")
+    echo_wrapped(
+        f"covers {len(covered.has)} of {whole} {covered.what} ({covered.percent} %){lacking}"
+    )
 
 
 def _try(file: str, program: str | None, *, quiet: bool) -> Tried:
@@ -122,36 +125,53 @@ def _try(file: str, program: str | None, *, quiet: bool) -> Tried:
     if not quiet:
         echo("")
         for number, one in enumerate(tried.advice, 1):
-            echo(f"{number}. your file says  {one.said}")
-            echo(f"   I saw           {one.saw}")
-            echo(f"   change          {one.change}")
-        echo(tried.told)
+            echo_wrapped(f"{number}. your file says  {one.said}", 19)
+            echo_wrapped(f"   I saw           {one.saw}", 19)
+            echo_wrapped(f"   change          {one.change}", 19)
+        for line in tried.told.splitlines():
+            echo_wrapped(line)
     return tried
 
 
-def _proposed(program: str, contract: str | None, file: Path) -> str:
+def _form(contract: str) -> type[TargetForm]:
+    """What files of a contract say."""
+    from mutiny.contracts.catalogue import contract_named, with_targets
+    from mutiny.errors import UsageError, nearest
+
+    if contract not in with_targets():
+        raise UsageError(f"unknown contract {contract!r}{nearest(contract, list(with_targets()))}")
+    form = contract_named(contract).target_form
+    assert form is not None, "a contract with targets has a form"
+    return form.load()
+
+
+def _proposed(program: str, form: type[TargetForm], file: Path) -> str:
     """A file for a program that was tried once."""
     from tempfile import TemporaryDirectory
 
-    from mutiny.contracts.catalogue import contract_named, default_for, with_targets
-    from mutiny.errors import UsageError, nearest
     from mutiny.targets.discover.program import Discovery
     from mutiny.targets.discover.proposal import hints_of, proposed
     from mutiny.targets.registry import program_at
 
-    name = contract or default_for("run").name
-    if name not in with_targets():
-        raise UsageError(f"unknown contract {name!r}{nearest(name, list(with_targets()))}")
-    form = contract_named(name).target_form
-    assert form is not None, "a contract with targets has a form"
-    loaded = form.load()
     found_at = program_at(program)
     with (
         TemporaryDirectory(prefix="mutiny-init-") as place,
         Discovery(found_at, Path(place)) as discovery,
     ):
-        found = discovery.find(hints_of(loaded.vocabulary))
-    return proposed(loaded, found, str(file))
+        found = discovery.find(hints_of(form.vocabulary))
+    return proposed(form, found, str(file))
+
+
+def _blank(form: type[TargetForm], default: bool, file: Path) -> str:
+    """A file to be filled in by hand."""
+    if default:
+        from importlib.resources import files
+
+        shipped = files("mutiny.targets.files").joinpath("template.toml.txt")
+        return shipped.read_text(encoding="utf-8")
+    from mutiny.targets.discover.proposal import skeleton
+
+    return skeleton(form, str(file))
 
 
 @command.command("init")
@@ -171,14 +191,16 @@ def init_target(
     tried once, and the files, sessions, branches and databases that they made are looked at. What was seen
     stands in the file as comments.
     """
-    from mutiny.cli.templates import write_template
+    from mutiny.cli.templates import refuse_existing, write_template
+    from mutiny.contracts.catalogue import default_for
 
+    default = default_for("run").name
+    form = _form(contract or default)
+    refuse_existing(file, force=force)  # before a program is tried for minutes
     if program is None:
-        from importlib.resources import files
-
-        shipped = files("mutiny.targets.files").joinpath("template.toml.txt")
-        text, then = shipped.read_text(encoding="utf-8"), f"mutiny target check {file}"
+        text = _blank(form, contract in (None, default), file)
+        then = f"mutiny target check {file}"
     else:
-        text = _proposed(program, contract, file)
+        text = _proposed(program, form, file)
         then = f"mutiny target check {file} --bin {program}"
     return write_template("target init", file, text, then, force=force, as_json=as_json)

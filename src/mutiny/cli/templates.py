@@ -7,14 +7,21 @@ from pathlib import Path
 from mutiny.cli.output import echo
 
 
+def refuse_existing(file: Path, *, force: bool) -> None:
+    """Nothing that is there is overwritten unless somebody says so."""
+    from mutiny.errors import UsageError
+
+    if file.exists() and not force:
+        raise UsageError(f"{file}: exists already; --force overwrites it")
+
+
 def write_template(
     verb: str, file: Path, text: str, then: str, *, force: bool, as_json: bool
 ) -> int:
     """Write it unless something is there already; `then`: what to do with it next."""
-    from mutiny.errors import StoreError, UsageError
+    from mutiny.errors import StoreError
 
-    if file.exists() and not force:
-        raise UsageError(f"{file}: exists already; --force overwrites it")
+    refuse_existing(file, force=force)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")

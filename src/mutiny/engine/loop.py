@@ -254,12 +254,15 @@ class Engine(Generic[Model, Seen]):
         result: OperationResult,
         operations: Iterable[Operation],
         world: Reset = USUAL_WORLD,
+        earlier_steps: Iterable[Step] = (),
     ) -> Outcome:
         """Go on from files that another run left behind.
 
         `before` is that run's `before_last`, `operation` and `result` are what it went through since,
-        `world` is how it began.
+        `world` is how it began. No token of its `earlier_steps` is given a second time.
         """
+        given = [*result.tokens, *(one for step in earlier_steps for one in step.result.tokens)]
+        self._tokens = max((int(one.rpartition("-")[2]) for one in given), default=0)
         planned = tuple(operations)
         try:
             with stopping.running():

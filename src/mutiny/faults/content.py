@@ -1,5 +1,5 @@
-"""Damage to the content of one file: truncated, junk at the end, a flipped bit, an old copy,
-deleted.
+"""Damage to the content of one file: truncated, junk at the end or in the middle, a flipped bit, an old
+copy, deleted.
 
 Insight: a file that is replaced by rename and a file that is changed in place are two different
 faults, because a process that holds the file open sees only the second one. Where the damage falls
@@ -44,6 +44,13 @@ def with_flipped_bit(content: bytes, seed: int) -> bytes:
 def garbage(content: bytes, seed: int) -> bytes:
     """Rubbish of the same length (at least 16 bytes) instead of the content."""
     return _rubbish(max(16, len(content)), seed)
+
+
+def bad_middle(content: bytes, seed: int) -> bytes:
+    """A stretch in the middle (a sixteenth, at least 16 bytes) is rubbish: what comes after it is whole."""
+    size = min(len(content), max(16, len(content) // 16))
+    start = (len(content) - size) // 2
+    return content[:start] + _rubbish(size, seed) + content[start + size :]
 
 
 def _rubbish(size: int, seed: int) -> bytes:
@@ -187,13 +194,14 @@ def flip_bit(path: BoxPath, *, seed: int = 1, way: Way = "rename") -> DamageCont
 
 
 def damage(path: BoxPath, how: str, seed: int = 1, *, way: Way = "rename") -> DamageContent:
-    """A damage by its word: truncate, empty, append, flip or garbage."""
+    """A damage by its word: truncate, empty, append, flip, garbage or middle."""
     changes: dict[str, Callable[[bytes], bytes]] = {
         "truncate": lambda content: truncated(content, 0.5),
         "empty": lambda content: truncated(content, 0),
         "append": lambda content: with_junk(content, 64, seed),
         "flip": lambda content: with_flipped_bit(content, seed),
         "garbage": lambda content: garbage(content, seed),
+        "middle": lambda content: bad_middle(content, seed),
     }
     return DamageContent(path, changes[how], how, way=way)
 

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mutiny.box.box import Box
+from mutiny.box.results import ProcessInfo
 from mutiny.faults.namespaces import host_pid
 from mutiny.kit.views import AgentView, ProcessView
 from mutiny.model.result import OperationResult
@@ -25,11 +26,14 @@ GONE_DEADLINE_S = 5.0
 
 def views(box: Box) -> tuple[ProcessView, ...]:
     """The processes of the box that are not zombies."""
-    return tuple(
-        ProcessView(p.pid, p.start, p.parent_pid, p.argv or (p.name,), p.state)
-        for p in box.processes()
-        if p.state != "Z"
-    )
+    return tuple(view_of(process) for process in box.processes() if process.state != "Z")
+
+
+def view_of(process: ProcessInfo) -> ProcessView:
+    """A process as contracts see it; one without arguments by its name."""
+    argv = process.argv or (process.name,)
+    who = (process.pid, process.start, process.parent_pid)
+    return ProcessView(*who, argv, process.state, process.descriptors)
 
 
 def alive_among(box: Box, agents: Sequence[AgentView]) -> tuple[ProcessView, ...]:

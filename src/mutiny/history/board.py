@@ -86,6 +86,8 @@ class Meaning:
 
     cancels_failed: bool = False
     """A failed task may still be cancelled."""
+    cancels_held: bool = True
+    """What a worker holds may be cancelled."""
     owner_reclaims: bool = False
     """Who claims what it holds already is told so."""
     batches: bool = True
@@ -165,6 +167,7 @@ class BoardModel:
             wider=self.meaning.allows(entry.operation),
             edits=not self.meaning.claims_exclude,
             again=self.meaning.owner_reclaims,
+            guarded=not self.meaning.cancels_held,
         )
 
     def reads_only(self, action: Action) -> bool:

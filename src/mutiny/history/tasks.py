@@ -61,6 +61,8 @@ class TaskAction(NamedTuple):
     """A claim takes whatever it names."""
     again: bool = False
     """An owner may begin what it has begun."""
+    guarded: bool = False
+    """What somebody holds cannot be cancelled."""
 
 
 def with_silent(tasks: Iterable[Task]) -> frozenset[Task]:
@@ -172,7 +174,7 @@ def _release(task: Task, action: TaskAction) -> tuple[Task, ...]:
 def _cancel(task: Task, action: TaskAction) -> tuple[Task, ...]:
     if task.status == "failed" and action.wider:
         return (task._replace(status="cancelled", owner=None, since=0.0),)
-    if task.status == "absent" or task.status in TERMINAL:
+    if task.status in ("absent", *TERMINAL) or (action.guarded and task.status in HELD):
         return ()
     return (task._replace(status="cancelled", owner=None, since=0.0),)
 
@@ -218,7 +220,7 @@ def _wrong_status(task: Task, action: TaskAction) -> bool:
         "complete": ("in_progress",),
         "fail": ("in_progress",),
         "release": HELD,
-        "cancel": ("blocked", "available", *HELD),
+        "cancel": ("blocked", "available", *(() if action.guarded else HELD)),
         "retry": ("failed",),
     }
     return task.status != "absent" and task.status not in wanted.get(action.operation, ())

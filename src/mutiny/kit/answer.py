@@ -58,6 +58,12 @@ class Words:
     """Class of refusals -> regular expressions, for a target that only prints texts."""
     names: Mapping[str, str] = field(default_factory=dict)
     """Its name of an answer's field -> ours."""
+    texts: bool = False
+    """Only `rejections` tell its classes of refusals: it answers in texts."""
+
+    def unheard(self, classes: frozenset[str]) -> frozenset[str]:
+        """Those of some classes of refusals of which nobody told how they sound."""
+        return classes - self.rejections.keys() if self.texts else frozenset()
 
 
 def text_answer(result: OperationResult, rejections: Mapping[str, Sequence[str]]) -> Answer:
@@ -134,3 +140,19 @@ def _json(text: str) -> Mapping[str, object] | None:
 def first_line(text: str) -> str:
     """The first line that says something."""
     return next((line.strip() for line in text.splitlines() if line.strip()), "")
+
+
+def says(said: object, name: str) -> bool:
+    """Has an answer this field? `tasks.done`: where it has `tasks`, these have `done`, each of them where
+    it is a list; `tasks.*.status`: each of a table has it.
+    """
+    first, _, rest = name.partition(".")
+    if isinstance(said, list):
+        return all(says(one, name) for one in said)
+    if not isinstance(said, Mapping):
+        return False
+    if first == "*":
+        return all(says(one, rest) for one in said.values())
+    if not rest:
+        return first in said
+    return said.get(first) is None or says(said[first], rest)

@@ -114,6 +114,10 @@ class ContractBase(Generic[Model, Seen]):
         """What the target answered."""
         return answer_of(result, Words())
 
+    def unheard(self, classes: frozenset[str]) -> frozenset[str]:
+        """Classes of refusals of which the target's file does not tell how they sound."""
+        return frozenset()
+
     def learn(
         self,
         model: Model,

@@ -119,7 +119,7 @@ class Descriptor:
     """What only some contracts can do, `race` and `load`: from a target's form to the values of
     `kit/abilities.py`.
     """
-    checkup: Lazy[Sequence[Operation]] | None = None
+    checkup: Lazy[Callable[[Any], Sequence[Operation]]] | None = None
     """What is said to a target when its file is tried; None: the first scenario without faults."""
     advice: Lazy[Callable[[Any, Any, Any], Iterator[Any]]] | None = None
     """From a live target, an operation and its result to what has to be changed in the file: values of

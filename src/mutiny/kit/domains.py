@@ -9,7 +9,7 @@ a clear refusal.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import fields
 
 from mutiny.model.operation import Operation
@@ -24,6 +24,9 @@ RELATED_NAMES: tuple[tuple[str, ...], ...] = (
     ("Al", "al", "al_1"),
 )
 """Casts of names that are easily mistaken for one another."""
+
+MEANINGFUL_NAMES = ("all", "console-1", "auto-1", "HEAD")
+"""Names that mean something to many programs: whoever takes one must serve it like any other."""
 
 STRANGE_NAMES = (
     *("a b", "-zz9", "../up", "a/b", "a;b", "a'b", 'a"b', "$HOME", "a\nb", "n\u00e4me", "a.b", "."),
@@ -62,13 +65,16 @@ _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 _LONGEST_TEXT = 4000
 
 
-def strange(operation: Operation, names: str = "") -> bool:
-    """Has it an argument that a program may refuse? `names`: how a target says that its names look."""
+def strange(operation: Operation, names: str = "", taken: Collection[str] = ()) -> bool:
+    """Has it an argument that a program may refuse? `names`: how a target says that its names look;
+    `taken`: names that it has taken already, and has to go on with.
+    """
     for item in fields(operation):
         value = getattr(operation, item.name)
         if not isinstance(value, str) or value == item.default:  # what is not said is not strange
             continue
-        if item.name in _NAME_ARGUMENTS and not plain_name(value, names):
+        named = item.name in _NAME_ARGUMENTS and value not in taken
+        if named and not plain_name(value, names):
             return True
         if item.name in _TEXT_ARGUMENTS and not _plain_text(value):
             return True
@@ -77,7 +83,9 @@ def strange(operation: Operation, names: str = "") -> bool:
 
 def plain_name(name: str, names: str = "") -> bool:
     """Must a program take this name?"""
-    return _PLAIN_NAME.fullmatch(name) is not None if not names else _fits(name, names)
+    if names:
+        return _fits(name, names)
+    return _PLAIN_NAME.fullmatch(name) is not None and name not in MEANINGFUL_NAMES
 
 
 def _fits(name: str, names: str) -> bool:

@@ -28,7 +28,7 @@ MOST_SPARE = {
 """How weak a fault may be. What is weaker than this changes nothing that could be measured, and a run
 under it would only look as if it had survived something.
 """
-DAMAGES = ("truncate", "append", "flip", "garbage", "empty", "stale", "delete")
+DAMAGES = ("truncate", "append", "flip", "garbage", "middle", "empty", "stale", "delete")
 
 
 def _within(name: str, value: float, least: float, most: float) -> None:

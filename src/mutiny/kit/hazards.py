@@ -17,7 +17,7 @@ from mutiny.model.operation import Kind, Operation
 KILL_AFTER_MS = (5.0, 30.0, 60.0, 90.0, 120.0, 180.0, 260.0)
 OFFSETS_S = (3600.0, -3600.0, 86400.0, -86400.0, 2.0)
 SPARE = (0, 1, 3)
-DAMAGES = ("append", "flip", "stale", "truncate")
+DAMAGES = ("append", "flip", "middle", "stale", "truncate")
 
 When = Callable[[Scene, Operation], bool]
 

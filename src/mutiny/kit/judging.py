@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from mutiny.kit import operations as common
-from mutiny.kit.answer import Answer
+from mutiny.kit.answer import Answer, says
 from mutiny.kit.beliefs import GIVEN_UP, ModelBase, distinct
 from mutiny.kit.crash import how_it_died
 from mutiny.kit.domains import BAD_INPUT, strange
@@ -155,7 +155,7 @@ class Judge(Questions[Model, Seen]):
             half_done = any(one.success for one in right)
             models = self.failed(model, operation, answer, moment)
             return Judged(Verdict.EXPECTED, models, None, reason, half_done=half_done)
-        odd = strange(operation) and answer.classes <= {BAD_INPUT}
+        odd = strange(operation, taken=self.taken(model)) and answer.classes <= {BAD_INPUT}
         if odd and not answer.ok and answer.clear:
             return Judged(Verdict.EXPECTED, (model,), None, "it need not take such a value")
         return self._wrong(model, operation, result, right, moment)
@@ -164,7 +164,7 @@ class Judge(Questions[Model, Seen]):
         """An answer of fields without one that the target's file says is always there."""
         told = answer.ok and set(answer.said) - {"ok"}
         due = self.contract.profile.answers.get(operation.type, ()) if told else ()
-        missing = [name for name in due if name not in answer.said]
+        missing = [name for name in due if not says(answer.said, name)]
         if not missing:
             return None
         text = f"The answer to {operation} does not say {', '.join(missing)}."
@@ -203,6 +203,13 @@ class Judge(Questions[Model, Seen]):
             )
         else:
             refused = tuple(one.after for one in right if not one.success)
+            unheard = self.contract.unheard(
+                frozenset[str]().union(*(one.refusals for one in right if not one.success))
+            )
+            if unheard and answer.message and not answer.classes:
+                classes = " or ".join(sorted(unheard))
+                told = f"the target's file has no words for {classes} in [rejections], and it said"
+                return Judged(Verdict.INCONCLUSIVE, refused, None, f"{told}: {answer.message}")
             if refused and self.excused(
                 "rejects_truthfully" if answer.classes else "fails_clearly"
             ):
@@ -222,7 +229,7 @@ class Judge(Questions[Model, Seen]):
         inner, part = operation.inner, result.inner[0] if result.inner else result
         judged = self.part(model, inner, part)
         wrong = judged.violation
-        if judged.verdict is Verdict.SUCCESS and self.came_late(model):
+        if judged.verdict is Verdict.SUCCESS and (model.doubted or self.came_late(model)):
             return replace(judged, verdict=Verdict.INCONCLUSIVE)
         if judged.verdict is Verdict.SUCCESS:
             text = f"{inner} succeeded but the scenario expects a refusal."
@@ -264,7 +271,8 @@ class Judge(Questions[Model, Seen]):
             return Judged(verdict, (model,), trouble)
         if answer.succeeded:
             models = self.unknown(model, operation.operation, moment)
-            return Judged(Verdict.SUCCESS, models, None, "it may be taken as it was meant")
+            heard = tuple(self.misheard(one, operation.operation) for one in models)
+            return Judged(Verdict.SUCCESS, heard, None, "it may be taken as it was meant")
         if not (answer.stdout + answer.stderr).strip() and not self.excused("fails_clearly"):
             text = f"{operation} failed without a word (exit {answer.exit_code})."
             found = self.violation("fails_clearly", text, "", {"exit_code": answer.exit_code})
@@ -286,14 +294,14 @@ class Judge(Questions[Model, Seen]):
             return Judged(Verdict.INCONCLUSIVE, (model,))
         found: list[Model] = []
         verdicts: list[Verdict] = []
-        stopped: list[tuple[int, Judged[Model]]] = []
+        stopped: list[tuple[int, int, Judged[Model]]] = []
         half_done = False
         for order in itertools.permutations(range(len(parts))):
             models: tuple[Model, ...] = (model,)
             for place, index in enumerate(order):
                 judged = self._under_any(models, parts[index], result.inner[index], place == 0)
                 if judged.verdict.stops_run:
-                    stopped.append((place, judged))
+                    stopped.append((place, index, judged))
                     break
                 models, half_done = judged.models, half_done or judged.half_done
                 verdicts.append(judged.verdict)
@@ -315,19 +323,22 @@ class Judge(Questions[Model, Seen]):
         model: Model,
         parts: Sequence[Operation],
         result: OperationResult,
-        stopped: Sequence[tuple[int, Judged[Model]]],
+        stopped: Sequence[tuple[int, int, Judged[Model]]],
     ) -> Judged[Model]:
         """No order explains the answers: a part that is wrong in any order says it best."""
-        judged = [one for _, one in stopped]
+        judged = [one for _, _, one in stopped]
         sure = [
             one for one in judged if one.violation and not self.depends_on_beliefs(one.violation)
         ]
         unsure = [one for one in judged if one.verdict is Verdict.INCONCLUSIVE]
         if sure or unsure:
             return replace((sure or unsure)[0], models=(model,), followed=False)
-        deepest = max(stopped, key=lambda pair: pair[0])[1]
+        deepest = max(stopped, key=lambda one: one[0])[2]
         if any(one.guessed for each in judged for one in each.models):
             return Judged(Verdict.INCONCLUSIVE, (model,), None, GIVEN_UP)
+        same = {(index, one.violation.rule) for _, index, one in stopped if one.violation}
+        if len(same) == 1 and all(one.violation for one in judged):
+            return replace(deepest, models=(model,), followed=False)
         found = self.unordered(parts, result.inner, deepest)
         return Judged(Verdict.BUG, (model,), found, deepest.reason, followed=False)
 

@@ -35,12 +35,16 @@ class TargetProfile:
     others. Empty: it also tries names that a target may refuse.
     """
     answers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Operation -> the fields that its answer always has, for a target that answers in JSON."""
+    """Operation -> the fields that its answer always has, for a target that answers in JSON; `a.b`: where
+    it has `a`, that has `b` (`kit/answer.py`).
+    """
     notices_damage: bool = False
     """What it keeps carries a checksum or has a second copy: content that somebody else changed, an old
     file that came back, or a write of which the disk kept only half, is noticed and put right. Where it
     is not, nothing is known of the state after a damage that still reads as a state.
     """
+    typed: tuple[str, ...] = ()
+    """Operations whose commands take a number or a list, which can be given as a word instead."""
     number_settings: tuple[str, ...] = ()
     """Its settings that are numbers, as its file tells of them; each can be made wrong."""
     refused_settings: tuple[str, ...] = ()

@@ -6,7 +6,7 @@ not true of it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -86,6 +86,8 @@ class Meaning(Protocol[Model, Seen]):
 
     def read(self, result: OperationResult) -> Answer: ...
 
+    def unheard(self, classes: frozenset[str]) -> frozenset[str]: ...
+
     def subject_of(self, operation: Operation, model: Model) -> str | None: ...
 
     def learn(
@@ -145,6 +147,14 @@ class Questions(Generic[Model, Seen]):
     ) -> Judged[Model] | None:
         """The verdict where nobody can say which outcomes are right; None: everybody can."""
         return None
+
+    def taken(self, model: Model) -> Collection[str]:
+        """Names that the target has taken: it may not call them bad any more."""
+        return ()
+
+    def misheard(self, model: Model, operation: Operation) -> Model:
+        """The model without what a command may have been taken for that was said wrongly."""
+        return model
 
     def came_late(self, model: Model) -> bool:
         """Has so much time passed that something may be right now that no scenario expects?"""

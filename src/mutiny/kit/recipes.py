@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mutiny.kit.domains import ROOTS
 from mutiny.kit.operations import MISUSES, WRONG_SETTINGS, Misuse, Reset, WrongSetting
 from mutiny.kit.surroundings import SURROUNDINGS
 from mutiny.model.operation import Operation
@@ -12,7 +13,8 @@ from mutiny.model.operation import Operation
 def everywhere(sequence: Sequence[Operation]) -> dict[str, tuple[Operation, ...]]:
     """The sequence on every unusual machine: a scenario each, so that one bug does not hide the next."""
     steps = [one for one in sequence if not isinstance(one, Reset)]
-    return {f"on_{name}": (Reset(surroundings=name), *steps) for name in SURROUNDINGS}
+    machines = {f"on_{name}": (Reset(surroundings=name), *steps) for name in SURROUNDINGS}
+    return {**machines, "in_odd_directory": (Reset(root=ROOTS[0]), *steps)}
 
 
 def misset(command: Operation, places: int = 1) -> tuple[Operation, ...]:
@@ -26,5 +28,11 @@ def misset(command: Operation, places: int = 1) -> tuple[Operation, ...]:
 
 
 def said_wrongly(*commands: Operation) -> tuple[Operation, ...]:
-    """Each command in every wrong way."""
-    return tuple(Misuse(command, how) for command in commands for how in MISUSES)
+    """Each command in every wrong way that does not depend on what it is about."""
+    ways = [how for how in MISUSES if how != "wrong_type"]
+    return tuple(Misuse(command, how) for command in commands for how in ways)
+
+
+def with_words_for_numbers(*commands: Operation) -> tuple[Operation, ...]:
+    """Each of these commands, which take a number, with a word instead of it."""
+    return tuple(Misuse(command, "wrong_type") for command in commands)

@@ -16,6 +16,7 @@ from mutiny.kit.operations import (
     Choice,
     ExpectError,
     Interleave,
+    Misuse,
     Parallel,
     Wrongly,
     WrongSetting,
@@ -67,6 +68,12 @@ def can_be_misset(profile: TargetProfile, operation: WrongSetting) -> bool:
     return (
         operation.place < len(profile.number_settings) and operation.how in profile.refused_settings
     )
+
+
+def can_be_misused(profile: TargetProfile, part: Operation) -> bool:
+    """Whatever is no misuse, and a command that has something to be said wrongly in this way."""
+    typed = isinstance(part, Misuse) and part.how == "wrong_type"
+    return not typed or part.children()[0].type in profile.typed
 
 
 def fitted(words: TargetWords, sequence: Sequence[Operation]) -> Fitted:

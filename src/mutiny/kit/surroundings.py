@@ -51,5 +51,6 @@ MACHINES: Mapping[str, str] = {
     "on_no_utf8": "On a machine whose locale knows no UTF-8.",
     "on_git_habits": "Beside a git that has colours, columns and habits of its own.",
     "on_git_hook": "Called from one of git's hooks.",
+    "in_odd_directory": "In a directory with a blank and a dot in its name.",
 }
 """The scenarios of `kit/recipes.py` on each of them, in one line each."""

@@ -77,3 +77,5 @@ class AgentView:
     """It wrote down its own exit."""
     left_running: tuple[tuple[int, int], ...] = ()
     """What it has started in sessions of their own, and what lives."""
+    argv: tuple[str, ...] = ()
+    """The words that it was started with."""

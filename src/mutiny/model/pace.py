@@ -19,8 +19,8 @@ COMMANDS = 10
 MOST_CROWDING = 4.0
 """No limit grows by more than this because others use the machine."""
 MOST_LAG = 2.0
-"""A lag, and the time limit of a command, grow less: what is wrong for a while and then heals must still be
-seen, and a command that hangs hangs for ever.
+"""A lag, and the time limit of a command, grow less by it: what is wrong for a while and then heals must
+still be seen, and a command that hangs hangs for ever.
 """
 
 
@@ -40,8 +40,12 @@ class Pace:
         return given_s * min(max(1.0, self.crowding), MOST_CROWDING)
 
     def lag(self, given_s: float) -> float:
-        """What a target's lag, or a command's time limit, means at this pace."""
+        """What a target's lag means at this pace."""
         return given_s * min(max(1.0, self.crowding), MOST_LAG)
+
+    def answer(self, given_s: float) -> float:
+        """A command's time limit at this pace: where all commands are slow, one more is no news."""
+        return max(self.lag(given_s), min(COMMANDS * self.command_s, BOUND * given_s))
 
 
 class Patience:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from mutiny import stopping
 from mutiny.engine.known import Known, without_trigger
 from mutiny.engine.loop import Outcome
-from mutiny.model.operation import Operation
+from mutiny.model.operation import Kind, Operation
+from mutiny.model.verdict import Verdict
 from mutiny.modes.bench import Assignment, Bench
 
 BEHIND = "Behind a known finding"
@@ -44,21 +45,36 @@ def run_behind(
     first: int = 1,
     entry_for: Callable[[Outcome], Known | None] | None = None,
 ) -> Tried:
-    """Run; behind each known finding run once more without the step that showed it.
+    """Run; behind each known finding run once more without the step that showed it, and without faults
+    that have no victim there any more.
 
     `run` is also told what kind of run it is: nothing special, or `BEHIND`. Steps before `first` have to
     stay. `entry_for` knows the findings, unless told the bench's.
     """
     entry_for = bench.known.entry_for if entry_for is None else entry_for
     met: list[tuple[Known, Outcome]] = []
+    missed = 0
     while True:
         kind = BEHIND if met else ""
         outcome = bench.run(assignment) if run is None else run(assignment, kind)
         entry = entry_for(outcome)
-        if entry is None:
+        missed += entry is None
+        if entry is None and not (met and missed <= MOST and _without_victim(outcome)):
             return Tried(outcome, tuple(met), operations=assignment.operations)
-        met.append((entry, outcome))
         rest = without_trigger(outcome, assignment.operations, first)
+        if entry is None and rest is None:
+            return Tried(outcome, tuple(met), operations=assignment.operations)
+        if entry is not None:
+            met.append((entry, outcome))
         if rest is None or len(met) >= MOST or stopping.asked():
             return Tried(outcome, tuple(met), True, assignment.operations)
         assignment = replace(assignment, operations=rest)
+
+
+def _without_victim(outcome: Outcome) -> bool:
+    """Did it end at a fault that could not be done: whom it would have hit is not there?"""
+    last = outcome.steps[-1] if outcome.steps else None
+    if last is None or outcome.verdict is not Verdict.INCONCLUSIVE:
+        return False
+    alone = last.operation.kind is Kind.FAULT and not last.operation.children()
+    return alone and not last.result.fired and not last.result.succeeded

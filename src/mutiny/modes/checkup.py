@@ -73,7 +73,7 @@ class Checkup:
         engine = Engine(
             contract, self._make_live, self._directory, listeners=(*listeners, self._listen)
         )
-        outcome = engine.run(sequence_of(contract))
+        outcome = engine.run(sequence_of(contract, self._target.spec.profile))
         self._directory.discard_box()
         return Tried(outcome.verdict, tuple(self._advice), self._told(outcome))
 
@@ -102,19 +102,22 @@ class Checkup:
         step = event.step
         if step is None or self._live is None:
             return
+        went_well = step.verdict in (Verdict.SUCCESS, Verdict.EXPECTED)
         known = contract_named(self._target.spec.contract).advice
         if known is not None:
             found = known.load()(self._live, step.operation, step.result)
         else:
-            found = about_command(self._target.spec, step.operation, step.result)
+            spec = self._target.spec
+            found = iter(()) if went_well else about_command(spec, step.operation, step.result)
         self._advice += [one for one in found if one not in self._advice]
 
 
-def sequence_of(contract: AnyContract) -> tuple[Operation, ...]:
+def sequence_of(contract: AnyContract, profile: Any) -> tuple[Operation, ...]:
     """What is said to a target whose file is tried: the contract's own list, or its first calm scenario."""
     own = contract_named(contract.name).checkup
-    if own is not None:
-        return contract.fit(own.load()).sequence
+    told = () if own is None else own.load()(profile)
+    if told:
+        return contract.fit(told).sequence
     scenarios = [tuple(steps) for steps in contract.scenarios.values()]
     calm = [
         one for one in scenarios if not any(disturbs(part) for step in one for part in walk(step))

@@ -9,10 +9,9 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
+from functools import partial
 
-from mutiny import stopping
 from mutiny.engine.causes import Causes
 from mutiny.engine.journal import Step
 from mutiny.engine.known import Known, known_as_json
@@ -20,6 +19,7 @@ from mutiny.engine.loop import Outcome
 from mutiny.model.verdict import Verdict, worst
 from mutiny.modes.behind import Tried, run_behind
 from mutiny.modes.bench import Assignment, Bench
+from mutiny.modes.side_by_side import side_by_side
 from mutiny.report.junit import Case, case_of
 
 Cell = tuple[str, str, str, str]
@@ -123,43 +123,26 @@ def explore(
     contract = bench.target.contract()
     result = Exploration(target=bench.target.name)
     bench = replace(bench, causes=result.causes)
-    waiting = iter(seeds)
-    running: dict[Future[Tried], int] = {}
     over = False
 
-    def submit(pool: ThreadPoolExecutor) -> bool:
-        if stopping.asked():
-            return False
-        late = deadline_s is not None and time.monotonic() - result.started > deadline_s
-        seed = None if over or late else next(waiting, None)
-        if seed is None:
-            return False
-        assignment = Assignment(
-            contract.generate(seed, length), f"explore seed {seed}", seed, "explore"
-        )
-        running[pool.submit(run_behind, bench, assignment)] = seed
-        return True
+    def pieces() -> Iterator[tuple[int, Callable[[], Tried]]]:
+        for seed in seeds:
+            sequence = contract.generate(seed, length)
+            one = Assignment(sequence, f"explore seed {seed}", seed, "explore")
+            yield seed, partial(run_behind, bench, one)
 
-    with ThreadPoolExecutor(max_workers=jobs) as pool:
-        while len(running) < jobs and submit(pool):
-            pass
-        while running:
-            try:
-                done, _ = wait(running, return_when=FIRST_COMPLETED)
-            except stopping.Stopped:
-                continue  # every run hears it, too, and comes to its end
-            for future in done:
-                seed = running.pop(future)
-                tried = future.result()
-                outcome = tried.outcome
-                result.add(seed, tried)
-                if outcome.verdict is Verdict.SUCCESS:
-                    outcome.directory.discard()
-                news = outcome.verdict not in (Verdict.SUCCESS, Verdict.INCONCLUSIVE)
-                failed = news and not tried.only_known
-                over = over or (failed and not keep_going)
-                watch(result)
-                submit(pool)
+    def is_over() -> bool:
+        late = deadline_s is not None and time.monotonic() - result.started > deadline_s
+        return over or late
+
+    for seed, tried in side_by_side(pieces(), jobs, is_over):
+        outcome = tried.outcome
+        result.add(seed, tried)
+        if outcome.verdict is Verdict.SUCCESS:
+            outcome.directory.discard()
+        news = outcome.verdict not in (Verdict.SUCCESS, Verdict.INCONCLUSIVE)
+        over = over or (news and not tried.only_known and not keep_going)
+        watch(result)
     return result
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from mutiny import stopping
 from mutiny.engine.causes import Causes
 from mutiny.engine.code import CodeCoverage
 from mutiny.engine.known import Known
@@ -18,8 +18,9 @@ from mutiny.engine.timing import Timings
 from mutiny.errors import UsageError, nearest
 from mutiny.model.operation import Operation
 from mutiny.model.verdict import Verdict, worst
-from mutiny.modes.behind import run_behind
+from mutiny.modes.behind import Tried, run_behind
 from mutiny.modes.bench import Assignment, Bench
+from mutiny.modes.side_by_side import side_by_side
 from mutiny.report.junit import Case, case_of
 from mutiny.report.summary import summary
 from mutiny.targets.kit.profiling import FOLDER as PROFILE
@@ -61,7 +62,7 @@ def chosen_scenarios(
         else:
             raise UsageError(
                 f"unknown scenario {name!r}{nearest(name, list(known))}; "
-                f"known: {', '.join(known)}, or a JSON file"
+                "give one of `mutiny scenarios`, or a JSON file"
             )
     return chosen
 
@@ -83,37 +84,44 @@ def run_scenarios(
     *,
     fail_fast: bool,
     rounds: int,
-    collect: list[dict[str, Any]],
+    jobs: int = 1,
     code: CodeCoverage | None = None,
 ) -> Total:
-    """Run them all; `code` hears what each has reached of the target's own code."""
-    cases: list[Case] = []
+    """Run them all, `jobs` at a time; `code` hears what each has reached of the target's own code."""
+    done: dict[int, tuple[Case, dict[str, Any]]] = {}
     causes, known, timings = Causes(), Counter[Known](), Timings()
     bench = replace(bench, causes=causes)
-    rows = ((number, *one) for number in range(rounds) for one in scenarios.items())
-    for number, name, operations in rows:
-        assignment = Assignment(operations, name, seed + number)
-        tried = run_behind(
-            bench,
-            assignment,
-            lambda one, kind: run_one(bench, one, show, kind or "Scenario"),
-        )
+    failed: list[str] = []
+
+    def pieces() -> Iterator[tuple[tuple[int, Assignment], Callable[[], Tried]]]:
+        rows = ((number, *one) for number in range(rounds) for one in scenarios.items())
+        for place, (number, name, operations) in enumerate(rows):
+            one = Assignment(operations, name, seed + number)
+            yield (place, one), partial(run_behind, bench, one, shown)
+
+    def shown(assignment: Assignment, kind: str) -> Outcome:
+        return run_one(bench, assignment, show, kind or "Scenario")
+
+    def is_over() -> bool:
+        return fail_fast and bool(failed)
+
+    for (place, one), tried in side_by_side(pieces(), jobs, is_over):
         outcome = tried.outcome
         timings.add(outcome.steps)
         if code is not None:
-            code.add(name, outcome.directory.path / PROFILE)
+            code.add(one.title, outcome.directory.path / PROFILE)
         known.update(entry for entry, _ in tried.met)
-        record = summary(outcome, bench.target.contract(), name, assignment.seed, outcome.replay)
-        collect.append({**record, "directory": str(outcome.directory.path)})
-        failed = False
-        cases.append(case_of(name, bench.target.name, outcome, tried.excuse))
+        told = summary(outcome, bench.target.contract(), one.title, one.seed, outcome.replay)
+        case = case_of(one.title, bench.target.name, outcome, tried.excuse)
+        done[place] = case, {**told, "directory": str(outcome.directory.path)}
         if not tried.only_known:
-            causes.add(name, outcome)
-            failed = outcome.verdict.stops_run
-        if stopping.asked() or (fail_fast and failed):
-            break
-    show.total(collect, causes, known)
-    return Total(cases, causes, known, timings)
+            causes.add(one.title, outcome)
+            failed += [one.title] if outcome.verdict.stops_run else []
+    in_order = [done[place] for place in sorted(done)]
+    cases, records = [case for case, _ in in_order], [record for _, record in in_order]
+    total = Total(cases, records, causes, known, timings)
+    show.total(total.records, causes, known)
+    return total
 
 
 @dataclass(frozen=True)
@@ -121,7 +129,9 @@ class Total:
     """What many runs came to."""
 
     cases: Sequence[Case]
-    """Each run by its name; those that ended with a known finding say so."""
+    """Each run by its name, in the order of the scenarios; those that ended with a known finding say so."""
+    records: list[dict[str, Any]]
+    """Their summaries, for programs."""
     causes: Causes
     known: Counter[Known]
     timings: Timings

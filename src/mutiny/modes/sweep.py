@@ -258,7 +258,7 @@ class Sweeper:
                 states.write(index, directory.box_path, names_lost=lost)
                 engine = self._bench.engine(directory, 1)
                 return engine.resume(
-                    traced.before_last, point, broken, assignment.operations, world
+                    traced.before_last, point, broken, assignment.operations, world, traced.steps
                 )
             finally:
                 directory.discard()

@@ -85,14 +85,14 @@ def _whole(text: str | None) -> str | None:
 
 def agents(records: Iterable[Received], alive: frozenset[Identity]) -> tuple[AgentView, ...]:
     """Every agent that announced itself, and whether it still runs."""
-    workers: dict[Identity, str] = {}
+    started: dict[Identity, Received] = {}
     busy: set[Identity] = set()
     left: set[Identity] = set()
     children: dict[Identity, list[Identity]] = {}
     for record in records:
         who = identity(record)
         if record.event == "start":
-            workers[who] = record.worker
+            started[who] = record
         elif record.event == "prompt":
             busy.add(who)
         elif record.event == "turn_end":
@@ -103,14 +103,15 @@ def agents(records: Iterable[Received], alive: frozenset[Identity]) -> tuple[Age
             children.setdefault(who, []).append((record.child, record.child_start))
     return tuple(
         AgentView(
-            worker,
+            record.worker,
             who,
             who in alive,
             who in busy,
             who in left,
             tuple(child for child in children.get(who, ()) if child in alive),
+            record.argv,
         )
-        for who, worker in workers.items()
+        for who, record in started.items()
     )
 
 

@@ -45,6 +45,12 @@ def tokens_argv(repository: str, branch: str) -> tuple[str, ...]:
     return ("git", "-C", repository, "grep", "-hoE", pattern, f"refs/heads/{branch}")
 
 
+def untold_argv(repository: str, branch: str) -> tuple[str, ...]:
+    """Every file of the default branch that has no token; exit code 1 when all have one."""
+    pattern = "MT-[0-9a-z]+-[0-9]+"
+    return ("git", "-C", repository, "grep", "-LE", pattern, f"refs/heads/{branch}")
+
+
 def worktree(directory: BoxPath, outside: Outside) -> WorktreeView:
     """Branch, head and rebase state of a worktree, from its files. One that git has only begun to
     make is none: git itself does not work in it.

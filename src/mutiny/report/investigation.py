@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from mutiny.engine.journal import Step
 from mutiny.engine.loop import Outcome
 from mutiny.kit.crash import Crash, crash_in
-from mutiny.kit.operations import FailAt, FailReadAt, SweepPoint
+from mutiny.kit.operations import USUAL_WORLD, FailAt, FailReadAt, Reset, SweepPoint
 from mutiny.model.operation import Kind, walk
 from mutiny.model.violation import Rule
 from mutiny.report.changes import Change, changes, last_change
@@ -257,10 +257,14 @@ def _undisturbed(steps: Sequence[Step]) -> Iterator[Hint]:
     if disturbances(steps) or missed(steps):
         return
     commands = sum(1 for step in steps if step.operation.kind is Kind.COMMAND)
-    yield Hint(
-        "No fault and no forced order was needed: the plain sequence of commands breaks it.",
-        f"{commands} commands, no fault in {len(steps)} steps",
-    )
+    machines = [one.operation for one in steps if isinstance(one.operation, Reset)]
+    special = next((one for one in machines if one != USUAL_WORLD), None)
+    text = "No fault and no forced order was needed: "
+    if special is None:
+        text += "the plain sequence of commands breaks it."
+    else:
+        text += f"the machine on which it runs is special (`{special}`)."
+    yield Hint(text, f"{commands} commands, no fault in {len(steps)} steps")
 
 
 def _sessions(panes: Mapping[str, str], failed: Step) -> Iterator[Hint]:

@@ -6,8 +6,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from mutiny.engine.loop import Outcome
 from mutiny.engine.sweeping import Point, Sweep
 from mutiny.model.verdict import Verdict, first_of_worst
 from mutiny.report import page
@@ -40,8 +42,8 @@ LEGEND = {
 }
 
 
-def render(sweep: Sweep, links: Mapping[str, str] | None = None) -> str:
-    """The whole page; `links`: where the run of the first bug is."""
+def render(sweep: Sweep, place: Path | None = None) -> str:
+    """The whole page; with its place it leads to the runs that showed each cause."""
     schedules = sweep.kind == "preempt"
     noun = "schedules" if schedules else "points"
     counts = Counter("known" if point.known else point.verdict.value for point in sweep.points)
@@ -62,7 +64,7 @@ def render(sweep: Sweep, links: Mapping[str, str] | None = None) -> str:
         verdict=sweep.verdict.value,
         word=WORDS[sweep.verdict],
         facts=facts,
-        links=links,
+        links=_links(sweep.first_bug, place),
         about="A lane a command: filled while it moves, a line where another one took over."
         if schedules
         else "The operation's calls in their order, a row a process.",
@@ -72,7 +74,21 @@ def render(sweep: Sweep, links: Mapping[str, str] | None = None) -> str:
         schedules=schedules,
         noun=noun,
         points=sweep.points,
+        causes=[
+            {
+                "count": len(points),
+                "text": cause.text,
+                "first": points[0].index,
+                "links": _links(sweep.shown.get(cause), place),
+            }
+            for cause, points in sweep.by_cause().items()
+        ],
     )
+
+
+def _links(run: Outcome | None, place: Path | None) -> dict[str, str]:
+    """The files of a run, as the page reaches them."""
+    return {} if run is None or place is None else page.links_to(run.directory.path, place)
 
 
 def calls(sweep: Sweep) -> dict[str, Any]:

@@ -183,6 +183,7 @@ def process_row(pid: int) -> dict[str, Any] | None:
         "start": int(fields[19]),
         "state": fields[0],
         "name": name,
+        "cpu": int(fields[11]) + int(fields[12]),
         "argv": argv,
         "sid": int(fields[3]),
         "tty": int(fields[4]) != 0,

@@ -7,6 +7,7 @@ function without arguments that returns the path of a target file.
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Mapping
@@ -145,6 +146,8 @@ def program_at(given: str) -> Path:
     found = path if path.exists() else Path(shutil.which(given) or path)
     if not found.exists():
         raise TargetMissing(f"the program {given} does not exist and is not on PATH")
+    if found.is_dir() or not os.access(found, os.X_OK):
+        raise TargetMissing(f"{given} is no program: it cannot be executed")
     return found.absolute()
 
 

@@ -329,6 +329,7 @@ ELSEWHERE = {
     # what only a command of its own shows: tests/quality
     *("lock-wait-gives-up", "crash-on-missing-dependency", "claim-waits-for-work"),
     *("unknown-setting-ignored", "repair-forgets-leader"),
+    *("old-copy-served", "bad-lines-skipped"),
 }
 
 

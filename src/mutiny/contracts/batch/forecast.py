@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from mutiny.contracts.batch.model import BatchModel, May, RunModel
 from mutiny.contracts.batch.observation import DONE, BatchSeen
-from mutiny.contracts.batch.tasks import Task
+from mutiny.contracts.batch.operations import NO
+from mutiny.contracts.batch.tasks import FRUITLESS, Task
 
 _COMPLETE: May = frozenset({"complete"})
 _FAILED: May = frozenset({"failed"})
@@ -72,7 +73,7 @@ def _alone(model: BatchModel, run: RunModel, name: str, seen: BatchSeen | None) 
     failures = _failures(task, tries)
     if model.gate("lint") != "pass" and model.gate("lint") != "leaves":
         failures = None
-    if model.gate("doctor") in ("fail", "crash", "hang", "garbage"):
+    if model.gate("doctor") in NO:
         failures = None
     lost = name in model.lost or bool(model.faults)
     if failures is None or failures + (name in model.lost) > knobs.max_retries:
@@ -96,7 +97,7 @@ def _alone(model: BatchModel, run: RunModel, name: str, seen: BatchSeen | None) 
 def _failures(task: Task, tries: int) -> int | None:
     """How many attempts fail before one works; None: all of them."""
     for number in range(tries + 1, tries + 1 + max(1, len(task.does))):
-        if task.behaviour(number) not in ("fails", "idle", "waits"):
+        if task.behaviour(number) not in FRUITLESS:
             return number - tries - 1
     return None
 
@@ -148,7 +149,11 @@ def _stopped(
         return Forecast({**loose, **held}, frozenset({"failed"}))
     if knobs.failure_policy == "stop" and any("failed" in one for one in ends.values()):
         status = _ending(ends) if any(one == _FAILED for one in ends.values()) else frozenset()
-        return Forecast(loose, status | _ending(loose))
+        failing = [name for name, one in ends.items() if "failed" in one]
+        # Whoever fails first stops the others, which would have failed, too.
+        others = failing if len(failing) > 1 else ()
+        spared = {name: loose[name] | {"pending"} for name in others if not run.sure(name, *DONE)}
+        return Forecast({**loose, **spared}, status | _ending(loose))
     return None
 
 

@@ -29,6 +29,7 @@ PLANS: tuple[tuple[str, ...], ...] = (
     ("a tokens=300", "b tokens=300 needs=a"),
     ("job", "job-2 needs=job", "job-21"),
     ("a does=leaves", "b does=tells"),
+    ("a does=blurts,works", "b tokens=40", "c tokens=40"),
 )
 KNOBS = (
     *(("max_parallel", "1"), ("max_parallel", "3"), ("max_retries", "0"), ("max_retries", "2")),
@@ -39,6 +40,7 @@ KNOBS = (
 )
 SAYS = (
     *(("test", "fail"), ("test", "pass"), ("test", "crash"), ("test", "garbage")),
+    *(("test", "missing"), ("test", "odd"), ("doctor", "missing")),
     *(("lint", "fail"), ("lint", "pass"), ("doctor", "fail"), ("doctor", "pass")),
     ("style", "fail"),
 )
@@ -51,7 +53,12 @@ def explored(profile: BatchProfile) -> Explored:
         opening=lambda scene: (op.Init(), op.Plan(scene.pick(PLANS))),
         moves=(
             Move(op.Init, weight=0.2),
-            Move(op.Plan, {"tasks": Some(lambda _scene: PLANS)}, weight=0.8),
+            Move(
+                op.Plan,
+                {"tasks": Some(lambda _scene: PLANS)},
+                weight=0.8,
+                when=lambda scene, _plan: profile.own_plan or _none_open(scene),
+            ),
             Move(op.Run, weight=4.0, when=_may_be_served),
             Move(op.Resume, weight=3.0, when=_may_be_served),
             Move(op.Status, weight=0.7, writes=False),
@@ -104,6 +111,11 @@ def _value() -> dict[str, Each]:
 
 def _may_be_served(scene: Scene, operation: Operation) -> bool:
     return scene.walk.served(operation) is not False
+
+
+def _none_open(scene: Scene) -> bool:
+    """Is there surely no run that may go on?"""
+    return all(one.run is None or one.run.finished for one in scene.walk.models)
 
 
 def _tasks(scene: Scene) -> tuple[str, ...]:

@@ -284,6 +284,29 @@ def attempts_bounded(check: BatchCheck) -> Iterator[Violation]:
             yield found("attempts_bounded", text, name)
 
 
+def parallel_bounded(check: BatchCheck) -> Iterator[Violation]:
+    """By what the agents wrote down themselves: who began while others had not ended."""
+    most, begun = check.model.knobs.max_parallel, len(check.before.attempts)
+    for one in check.seen.attempts[begun:] if check.gave(op.LONG) else ():
+        beside = [place for place in one.beside if place >= begun]
+        if len(beside) >= most:
+            text = f"{one.task} was begun beside {len(beside)} others; {most} may work at once."
+            yield found("parallel_bounded", text, one.task)
+
+
+def tokens_true(check: BatchCheck) -> Iterator[Violation]:
+    """Where the target tells tokens, they add up; what nobody may have heard counts, or does not."""
+    run, shown = run_of(check), check.seen.run
+    if run is None or shown is None or not ended_by_itself(check) or run.again:
+        return
+    for name, one in shown.tasks.items():
+        most = check.seen.tokens_of(name, run.began)
+        least = check.seen.tokens_of(name, run.began, check.model.unheard)
+        if one.tokens is not None and not least <= one.tokens <= most:
+            text = f"{name} is said to have used {one.tokens} tokens; its agents told {least}."
+            yield found("tokens_true", text, name)
+
+
 MOST_CONFLICTS = 3
 """So often work that does not merge may be done again."""
 
@@ -454,7 +477,8 @@ def plan_repeats(check: BatchCheck) -> Iterator[Violation]:
 RULES: tuple[StateRule, ...] = (
     *(state_whole, only_forward, validated, within_budget, declared, no_text_lost),
     *(main_is_tested, edit_kept, not_run_again, merged_once, complete_is_merged),
-    *(dependency_first, locks_kept, attempts_bounded, merged_is_complete, clean_as_named, as_due),
+    *(dependency_first, locks_kept, parallel_bounded, attempts_bounded, tokens_true),
+    *(merged_is_complete, clean_as_named, as_due),
     *(looks_only, resume_repeats, stop_costs_nothing, checkout_follows, nothing_left),
     *(processes_end, failure_has_text, events_whole, no_secret, own_files_out, stays_inside),
     plan_repeats,

@@ -119,9 +119,23 @@ class BatchJudge(Judge[BatchModel, BatchSeen]):
         if ends is not None and shown is not None and word != shown:
             text = f"{operation} says that the run is {ends}; it is {shown}."
             return self.violation("status_true", text)
+        if isinstance(operation, op.LogsQuery):
+            return self._unlogged(operation, answer)
         if not isinstance(operation, op.Status):
             return None
         return self._untrue(answer)
+
+    def _unlogged(self, operation: op.LogsQuery, answer: Answer) -> Violation | None:
+        """A log that is shown in full, of all or of one task, is the one that was written."""
+        shown, run = answer.said.get("events"), self.before.run
+        whole = "events" in self.contract.profile.answers.get("LogsQuery", ())
+        if not whole or not isinstance(shown, list) or run is None:
+            return None
+        due = self.before.logged.get((run.name, operation.task), 0)
+        if len(shown) == due or self.before.logged != self.seen.logged:
+            return None
+        text = f"{operation} shows {len(shown)} lines of the log; {due} are about that."
+        return self.violation("answers_truly", text, operation.task)
 
     def _untrue(self, answer: Answer) -> Violation | None:
         """What a status says that is not so."""

@@ -34,6 +34,7 @@ class Knobs:
     failure_policy: str = "continue"
     cleanup: str = "on_success"
     gate_timeout_s: float = 20.0
+    agent_timeout_s: float = 600.0
     workers: str = "local"
     """Agents are processes of the box, or each has a container of its own."""
     network: str = "none"

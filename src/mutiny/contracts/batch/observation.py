@@ -22,6 +22,8 @@ class TaskSeen:
     status: str
     attempts: int | None = None
     error: str = ""
+    tokens: int | None = None
+    """None: the target does not say what it has used."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,8 @@ class Attempt:
     tokens: int = 0
     gated: bool = False
     """A gate was asked about its work: whoever started it has heard how it ended."""
+    beside: frozenset[int] = frozenset()
+    """Attempts, by their place in the row of all, that had begun before it and ended after it began."""
 
 
 @dataclass(frozen=True)
@@ -126,6 +130,8 @@ class BatchSeen(SeenBase):
     """Lines of the log that are not as they should be, each with the reason."""
     events: int = 0
     """Lines of the log."""
+    logged: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    """Run and task -> how many lines of the log are about it; no task: all of the run's."""
     event_types: frozenset[str] = frozenset()
     no_events: frozenset[str] = frozenset()
     """Types that the target never logs."""

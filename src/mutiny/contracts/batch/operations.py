@@ -14,9 +14,13 @@ from mutiny.model.operation import Kind, Operation
 
 GATES = ("lint", "doctor", "test", "style", "architecture", "review")
 """What the user's own programs say; `review` is the validator of the doctor."""
-VERDICTS = ("pass", "fail", "crash", "garbage", "hang", "blind", "apart", "leaves")
-"""What a gate does: it passes; says no; dies; says nothing that is a verdict; never ends; does not notice
-the canary; passes each task but not two of them together; leaves a process running.
+NO = ("fail", "crash", "garbage", "hang", "missing", "odd")
+"""A gate that has not passed: it says no; dies; says nothing that is a verdict; never ends; is not
+installed; gives its verdict in another type than was agreed.
+"""
+VERDICTS = ("pass", *NO, "blind", "apart", "leaves")
+"""What a gate does: it passes, or not; does not notice the canary; passes each task but not two of them
+together; leaves a process running.
 """
 
 ENGINE = "containers: private engine"

@@ -23,6 +23,10 @@ class BatchProfile(TargetProfile):
     """What 1000 tokens cost."""
     run_resumes: bool = False
     """`run` goes on with a run that is not finished, or that it names, where others refuse."""
+    own_plan: bool = True
+    """A run keeps the plan that it was begun with; otherwise it goes on with whatever was planned since, so
+    that nobody can say what is right then.
+    """
     settable: tuple[str, ...] | None = None
     """Knobs that can be set; None: all."""
     moments: tuple[str, ...] = ()

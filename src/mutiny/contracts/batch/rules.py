@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mutiny.kit.rules import rules_of
+from mutiny.kit.rules import SETTINGS, rules_of
 
 _BLOCKED = "Merge while blocked"
 _LOST = "Lost work"
@@ -37,7 +37,9 @@ TIER_1 = (
     ("not_run_again", _FLOW, "What is complete is not run again."),
     ("as_due", _FLOW, "Runs and tasks end as plan, settings and gates say."),
     ("locks_kept", "Race conditions", "Tasks with conflicting locks never share a batch."),
+    ("parallel_bounded", _FLOW, "No more agents work at once than may."),
     ("attempts_bounded", _FLOW, "A task is not tried for ever."),
+    ("tokens_true", _TRUTH, "What a task is said to have used is what its agents told."),
     ("status_true", _TRUTH, "Status tells what is so."),
     ("looks_only", _TRUTH, "Status and logs change no byte."),
     ("exit_agrees", _TRUTH, "Exit code and status agree."),
@@ -67,5 +69,6 @@ TIER_2 = (
     ("checkout_follows", _STATE, "A checkout that nobody edited is clean at the new tip."),
     ("edit_kept", _LOST, "An edit that the user has not committed is never lost."),
     ("plan_repeats", _FLOW, "The same plan gives the same bytes."),
+    SETTINGS,
 )
 RULES = rules_of("batch", *TIER_0, *TIER_1, *TIER_2)

@@ -27,7 +27,7 @@ from mutiny.contracts.batch.profile import BatchProfile
 from mutiny.kit.faults import SkewClock
 from mutiny.kit.moments import At, InterruptOrchestrator, KillOrchestrator
 from mutiny.kit.operations import ExpectError, Parallel, Reset, Settle
-from mutiny.kit.recipes import everywhere, said_wrongly
+from mutiny.kit.recipes import everywhere, misset, said_wrongly
 from mutiny.model.operation import Operation
 
 Steps = tuple[Operation, ...]
@@ -97,6 +97,7 @@ FLOW: dict[str, Steps] = {
         *_END,
     ),
     "second_try": _run_to_end("a does=fails,works", "b needs=a"),
+    "tokens_of_retries": _run_to_end("a does=fails,works tokens=40", "b tokens=30"),
     "never_works": (
         *_planned("a does=fails", "b", "c needs=a"),
         Run(),
@@ -153,7 +154,7 @@ FLOW: dict[str, Steps] = {
         *_END,
     ),
     "two_runs": (
-        *_planned("a does=fails,fails,works", "b"),
+        *_planned("a does=fails,fails,fails,works", "b"),
         Run("r1"),
         SetTaskStatus("a"),
         ExpectError(Run("r2")),
@@ -163,7 +164,38 @@ FLOW: dict[str, Steps] = {
         Clean(name="r1"),
         *_END,
     ),
+    "planned_meanwhile": (
+        *_planned(*TWO),
+        At("worker", Run(), KillOrchestrator()),
+        Plan(("a does=fails", "b does=fails", "c")),
+        Resume(),
+        *_END,
+    ),
+    "plan_while_saving": (*_planned("a"), At("saving", Run(), Plan(("b",))), *_END),
+    "tenth_run": (
+        *_planned("a"),
+        Run("r9"),
+        Plan(("b",)),
+        Run("r10"),
+        Status(),
+        LogsQuery(),
+        Resume(),
+        *_END,
+    ),
+    "one_at_a_time": (
+        *_planned("t1..3 does=slowly"),
+        Configure("max_parallel", "1"),
+        Run(),
+        *_END,
+    ),
+    "agent_hangs": (
+        *_planned("a does=lingers,works", "b"),
+        Configure("agent_timeout_s", "12"),
+        Run(),
+        *_END,
+    ),
     "secret": _run_to_end("a does=tells"),
+    "secret_of_a_failure": _run_to_end("a does=blurts,works"),
     "stray_processes": _run_to_end("a does=leaves", "b"),
 }
 BLOCKED: dict[str, Steps] = {
@@ -202,6 +234,8 @@ BLOCKED: dict[str, Steps] = {
     "validator_babbles": _blocked(
         "a", knobs={"architecture": "block"}, gates={"architecture": "garbage"}
     ),
+    "validator_missing": _blocked("a", knobs={"test": "block"}, gates={"test": "missing"}),
+    "validator_says_it_oddly": _blocked("a", knobs={"test": "block"}, gates={"test": "odd"}),
     "validator_hangs": _blocked(
         "a", knobs={"review": "block", "gate_timeout_s": "1"}, gates={"review": "hang"}
     ),
@@ -230,6 +264,8 @@ BLOCKED: dict[str, Steps] = {
     "lint_fails": _blocked("a", knobs={}, gates={"lint": "fail"}),
     "doctor_fails": _blocked("a", knobs={}, gates={"doctor": "fail"}),
     "doctor_dies": _blocked("a", knobs={}, gates={"doctor": "crash"}),
+    "doctor_missing": _blocked("a", knobs={}, gates={"doctor": "missing"}),
+    "lint_missing": _blocked("a", knobs={}, gates={"lint": "missing"}),
     "doctor_hangs": _blocked(
         "a", knobs={"gate_timeout_s": "1", "max_retries": "0"}, gates={"doctor": "hang"}
     ),
@@ -393,6 +429,7 @@ SCENARIOS: dict[str, Steps] = {
         *said_wrongly(Resume(), SetTaskStatus("a", "pending"), Clean(force=True)),
         *_END,
     ),
+    "wrong_settings": (*_planned("a"), *misset(Plan(("b",)), 2), *misset(Run()), Run(), *_END),
     **everywhere(FLOW["dependencies"]),
 }
 

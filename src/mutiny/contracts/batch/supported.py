@@ -7,8 +7,8 @@ from functools import partial
 
 from mutiny.contracts.batch import operations as op
 from mutiny.contracts.batch.profile import BatchProfile
-from mutiny.kit.operations import Settle
-from mutiny.kit.supported import Fitted, TargetWords, fitted
+from mutiny.kit.operations import Settle, WrongSetting
+from mutiny.kit.supported import Fitted, TargetWords, can_be_misset, can_be_misused, fitted
 from mutiny.model.operation import Operation, walk
 
 HARMLESS = ("Init", "Status", "LogsQuery", "LogsTimeline", "Clean", "VerifySentence")
@@ -16,8 +16,10 @@ HARMLESS = ("Init", "Status", "LogsQuery", "LogsTimeline", "Clean", "VerifySente
 
 def has_words(profile: BatchProfile, part: Operation) -> bool:
     """Has the target a word for this operation?"""
-    if part.type in profile.lacks:
+    if part.type in profile.lacks or not can_be_misused(profile, part):
         return False
+    if isinstance(part, WrongSetting):
+        return can_be_misset(profile, part)
     if isinstance(part, op.Configure):
         return profile.settable is None or part.name in profile.settable
     if isinstance(part, op.OF_CONTAINERS):

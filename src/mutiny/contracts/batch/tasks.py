@@ -10,10 +10,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
-BEHAVIOURS = ("works", "fails", "idle", "strays", "shares", "tells", "leaves", "waits")
-"""What an agent may do at an attempt: its work; nothing but fail; change nothing; also write a file that it
-has not declared; also add a line to a file that others write; print a secret; leave a process running; wait
-until it is killed.
+FRUITLESS = ("fails", "blurts", "idle", "waits", "lingers")
+"""What an agent may do at an attempt that brings nothing: fail; fail, and print a secret; change nothing;
+wait until it is killed, before it has done anything or when it has.
+"""
+BEHAVIOURS = ("works", "slowly", *FRUITLESS, "strays", "shares", "tells", "leaves")
+"""What else an agent may do: its work, at once or in a second; also write a file that it has not declared;
+also add a line to a file that others write; print a secret; leave a process running.
 """
 LISTS = ("needs", "reads", "writes", "does")
 SHARED_FILE = "shared.txt"

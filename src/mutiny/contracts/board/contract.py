@@ -65,6 +65,10 @@ class BoardContract(ContractBase[BoardModel, BoardObservation]):
         """What the board answered."""
         return answer_of(result, self.words)
 
+    def unheard(self, classes: frozenset[str]) -> frozenset[str]:
+        """Classes of refusals of which the target's file does not tell how they sound."""
+        return self.words.unheard(classes)
+
     def learn(
         self,
         model: BoardModel,

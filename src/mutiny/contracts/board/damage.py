@@ -3,6 +3,7 @@
 Rubbish can be recognised: a board that takes it for an empty one has forgotten what it was given, and
 that counts. An old copy, a flipped bit or a part that still reads well cannot be recognised by a board
 without sums: then nobody knows what it should be, until a repair or a restore puts something else there.
+A board that promises to notice (`notices_damage`) refuses, or says what is true.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ def hurt(
     ):  # what a file beside the state is good for is the board's own business
         return (hit, replace(hit.all_blurred(), doubted=True))
     if seen.tasks is None:
+        return (hit,)
+    if model.profile.notices_damage:  # then it says so, or says what is true
         return (hit,)
     rest = damage.how == "truncate" and bool(seen.tasks)
     if damage.how in READS_WELL or rest:

@@ -13,6 +13,7 @@ DESCRIPTOR = Descriptor(
     Lazy("mutiny.contracts.board.about:ABOUT"),
     Lazy("mutiny.targets.board.spec:BoardSpec"),
     Lazy("mutiny.targets.board.live:BoardLive"),
+    checkup=Lazy("mutiny.contracts.board.scenarios:checkup"),
     targets=("longboat-board", "longboat-broker", "longboat-crew"),
     default_for=frozenset({"experiment", "race", "load"}),
     abilities={

@@ -8,6 +8,7 @@ from mutiny.contracts.board.operations import (
     AssertOwner,
     AssertStatus,
     Behave,
+    Cancel,
     Claim,
     Complete,
     Configure,
@@ -112,6 +113,15 @@ FAULT_SCENARIOS: dict[str, Sequence] = {
         List(),
         Claim("w2"),
         Settle(),
+    ),
+    "bad_middle": (
+        *(*BEGIN, AddTask("a"), AddTask("b"), AddTask("c"), Claim("w1"), Complete("w1", "a")),
+        *(Claim("w2"), Release("w2", "b"), Cancel("c"), Down(), CorruptBoard("middle"), Up()),
+        *(List(), Claim("w3"), Repair(), List(), Claim("w3"), Settle()),
+    ),
+    "old_store": (
+        *(*BEGIN, AddTask("a"), AddTask("b"), Claim("w1"), RestartServer(), Complete("w1", "a")),
+        *(Down(), CorruptBoard("stale"), Up(), List(), Claim("w2"), Repair(), List(), Settle()),
     ),
     "disk_full": (
         *BEGIN,
@@ -385,6 +395,7 @@ NEEDS_SERVER = (
     "lease_over_restart",
     "tokens_over_restart",
     "corrupt_store",
+    "old_store",
     "tokens_over_lost_store",
     "read_only_store",
 )

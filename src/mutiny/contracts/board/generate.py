@@ -273,7 +273,7 @@ def _faults(profile: BoardProfile) -> tuple[Move, ...]:
             Move(op.RestartServer, weight=0.3, when=_calm),
             Move(op.StartSecondServer, weight=0.2, when=_calm),
         )
-    damages = ("garbage", "truncate", "flip", "empty", "delete")
+    damages = ("garbage", "truncate", "flip", "middle", "empty", "delete")
     damage = {"how": drawn(*damages), "seed": drawn(*range(100))}
     return (Move(op.CorruptBoard, damage, 0.6, _calm),)
 

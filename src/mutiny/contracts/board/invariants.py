@@ -13,7 +13,7 @@ from mutiny.contracts.board.tasks import Task, has_cycle, hopeless
 from mutiny.kit import checking
 from mutiny.kit.beliefs import Span
 from mutiny.kit.task_rules import more_attempts, wrong_numbers
-from mutiny.model.operation import Operation
+from mutiny.model.operation import Operation, walk
 from mutiny.model.violation import Violation
 
 
@@ -139,10 +139,17 @@ def claim_kept(check: Check) -> Iterable[Violation]:
 
 
 def no_stuck_claim(check: Check) -> Iterable[Violation]:
-    """What a recover was due to return is returned."""
+    """What a recover was due to return is returned; what its owner gave up beside it is another matter."""
     if not check.exact or not check.gave((op.Claim, op.Recover)):
         return
+    given_up = {
+        part.task
+        for part in walk(check.operation)
+        if isinstance(part, op.Fail | op.Release | op.Cancel | op.Retry)
+    }
     for task, view in check.pairs():
+        if task.id in given_up:
+            continue
         if view.status in op.HELD and not task.held and task.status in ("available", "failed"):
             text = f"Task {task.id} is still held by {view.owner}, whose lease is over."
             yield _found("no_stuck_claim", task.id, text)

@@ -20,6 +20,7 @@ from mutiny.contracts.board.tasks import (
     Leader,
     Task,
     Tasks,
+    hopeless,
     hull,
     join_breakers,
     join_buckets,
@@ -290,7 +291,7 @@ class BoardModel(ModelBase):
         """Tasks that the board, by its own figures, leaves for longer than a run lasts."""
         tasks = seen.tasks or {}
         found = {view.id for view in tasks.values() if self._put_off(seen, view)}
-        never = ("failed",) if self.profile.dependants_wait else ()  # until somebody retries it
+        never = {"failed", "cancelled"} - {*hopeless(self.profile)}  # until somebody decides
         grown = True
         while grown:
             behind = {

@@ -59,6 +59,8 @@ def _served(model: BoardModel, operation: Operation, when: Span) -> tuple[BoardO
         again = no(model, "there is a board already", "already_initialised")
         made = Outcome(replace(model, initialised=True), reason="nothing is there yet")
         return (made, again) if model.initialised else (made,)
+    if isinstance(operation, op.List) and model.profile.lists_files and serving is not True:
+        return (ok(model, "its files can be read"), down)
     if serving is False:
         return (down,)
     if not model.initialised:
@@ -233,12 +235,8 @@ def _added(
         wrong.add("duplicate_id")
     if has_cycle(wanted) or any(name in depends for name, depends in wanted.items()):
         wrong |= {"cycle", "dependency_missing", "bad_input"}
-    if any(
-        other not in wanted and other not in model.tasks
-        for depends in wanted.values()
-        for other in depends
-    ):
-        wrong.add("dependency_missing")
+    if any(not {*depends} <= {*wanted, *model.tasks} for depends in wanted.values()):
+        wrong |= {"dependency_missing", "unknown_task"}  # both are true of it
     if wrong:
         return (no(model, f"it is not possible: {', '.join(sorted(wrong))}", *wrong),)
     tasks = dict(model.tasks)
@@ -481,6 +479,9 @@ def _cancel(model: BoardModel, operation: op.Cancel, when: Span) -> Iterable[Boa
         return (_unknown(model, operation.task),)
     if task.over and not (task.status == "failed" and model.profile.cancels_failed):
         return (no(model, f"task {task.id} is {task.status}", "wrong_status"),)
+    if task.held and not model.profile.cancels_held:
+        guarded = ("not_owner", "task_not_available", "wrong_status")
+        return (no(model, f"{task.owner} holds it", *guarded),)
     cancelled = replace(task, status="cancelled", rest=None)
     after = _settled(_no_probe(model, task).with_task(cancelled))
     return (ok(after, "nobody needs it", task.id),)

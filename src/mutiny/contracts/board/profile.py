@@ -72,6 +72,8 @@ class BoardProfile(TargetProfile):
     """The board has agents of its own that claim and complete."""
     settable: tuple[str, ...] | None = None
     """Figures that can be configured; None: all of them."""
+    urgencies: tuple[int, ...] = ()
+    """The priorities that it has words for; none named: any number."""
     names_tasks: bool = True
     """A claim may name its task."""
     fences: bool = True
@@ -96,8 +98,14 @@ class BoardProfile(TargetProfile):
     """A restore brings claims back as they were, instead of freeing them."""
     cancels_failed: bool = False
     """A failed task may still be cancelled."""
+    cancels_held: bool = True
+    """What a worker holds may be cancelled by anybody. False: only what nobody holds."""
+    cancelled_block: bool = False
+    """What waits for a cancelled task waits on until somebody decides, instead of failing with it."""
     opens_itself: bool = False
     """Whoever comes first makes the board: a command before `Init` may be served like any other."""
+    lists_files: bool = False
+    """What it lists is read from its files: no server has to run for that."""
     owner_reclaims: bool = False
     """Who claims what it holds, or starts what it has begun, is told so instead of being refused."""
     picks: str = "oldest"
@@ -126,4 +134,5 @@ class BoardProfile(TargetProfile):
         figures = self.figures
         rests = self.retry_rests and figures.longest_rest_s > LONGEST_WAIT_S
         held = self.leases and figures.lease_s > LONGEST_WAIT_S
-        return not (rests or held or self.dependants_wait or self.keeps_claims)
+        waits = self.dependants_wait or self.cancelled_block
+        return not (rests or held or waits or self.keeps_claims)

@@ -50,7 +50,44 @@ from mutiny.contracts.board.short_scenarios import SHORT_SCENARIOS
 from mutiny.contracts.board.supported import fit
 from mutiny.kit.faults import SkewClock
 from mutiny.kit.operations import ExpectError, Parallel, Reset, Sleep
-from mutiny.kit.recipes import everywhere, misset, said_wrongly
+from mutiny.kit.recipes import everywhere, misset, said_wrongly, with_words_for_numbers
+
+CHECKUP: Sequence = (
+    Reset(),
+    ExpectError(Claim("w1")),
+    *BEGIN[1:],
+    AddTask("a"),
+    AddTask("b", priority=1),
+    AddTask("c"),
+    AddTask("d", depends=("a",)),
+    Claim("w1"),
+    AssertStatus("b", "claimed"),
+    ExpectError(Claim("w2", "b")),
+    Start("w1", "b"),
+    ExpectError(Complete("w2", "b")),
+    Complete("w1", "b"),
+    ExpectError(Complete("w1", "b")),
+    ExpectError(Complete("w1", "nobody")),
+    ExpectError(Claim("w2", "d")),
+    Claim("w1", "a"),
+    Release("w1", "a"),
+    Cancel("c"),
+    ExpectError(Cancel("c")),
+    Claim("w1", "a"),
+    Complete("w1", "a", size=2000),
+    Claim("w2"),
+    Complete("w2", "d"),
+    ExpectError(Claim("w1")),
+    Status(),
+    List(),
+    Settle(),
+)
+"""Every ordinary command once, and the refusals that every board has: a target file is tried with it."""
+
+
+def checkup(profile: BoardProfile) -> Sequence:
+    """What a board is told whose file is tried; none where agents of its own would come in between."""
+    return () if profile.works else CHECKUP
 
 
 def _stale_claim(profile: BoardProfile) -> Sequence:
@@ -240,6 +277,17 @@ def _breaker(profile: BoardProfile) -> Sequence:
     )
 
 
+def _breaker_forgets(profile: BoardProfile) -> Sequence:
+    """It counts failures in a row: a success in between begins the count anew."""
+    names = [f"t{number}" for number in range(int(profile.figures.breaker_failures) - 1)]
+    tries = tuple(step for name in names for step in (Claim("w1", name), Fail("w1", name)))
+    return (
+        *(Reset(), Configure("retry_base_s", 5), Init(), Up()),
+        *(AddBatch((*names, "x", "y", "z")), *tries, Claim("w1", "x"), Complete("w1", "x")),
+        *(Claim("w1", "y"), Fail("w1", "y"), Claim("w2", "z"), Settle()),
+    )
+
+
 def _past(seconds: float, profile: BoardProfile) -> float:
     """Long enough that a span is over beyond all doubt."""
     return round(seconds + profile.limits.tolerance_s + 0.15, 3)
@@ -251,7 +299,9 @@ _SAID_WRONGLY: Sequence = (
     AddTask("b"),
     Claim("w1"),
     *said_wrongly(Status(), List(), AddTask("c"), Heartbeat("w1"), Claim("w2")),
-    *said_wrongly(Release("w1", "a"), Complete("w1", "a")),
+    *said_wrongly(Release("w1", "a"), Complete("w1", "a"), AddBatch(("d", "e:d"))),
+    *(Elect("n1"), *said_wrongly(Renew("n1"))),
+    *with_words_for_numbers(AddTask("c"), AddBatch(("d",)), Complete("w1", "a"), Renew("n1")),
     Settle(),
 )
 _WRONG_SETTINGS: Sequence = (
@@ -363,21 +413,12 @@ _FIXED: Mapping[str, Sequence] = {
         Settle(),
     ),
     "names_alike": (
-        *BEGIN,
-        AddTask("t"),
-        AddTask("t1"),
-        AddTask("t-1"),
-        Claim("w", "t1"),
-        Claim("w1", "t"),
-        ExpectError(Complete("w", "t")),
-        ExpectError(Complete("w1", "t1")),
-        Complete("w", "t1"),
-        AssertOwner("t", "w1"),
-        AssertStatus("t-1", "available"),
-        Cancel("t-1"),
-        AssertOwner("t", "w1"),
-        Complete("w1", "t"),
-        Settle(),
+        *(*BEGIN, AddTask("t"), AddTask("t1"), AddTask("t-1"), AddTask("T")),
+        *(Claim("w", "t1"), Claim("w1", "t"), ExpectError(Complete("w", "t"))),
+        *(ExpectError(Complete("w1", "t1")), Complete("w", "t1"), AssertOwner("t", "w1")),
+        *(AssertStatus("t-1", "available"), Cancel("t-1"), AssertOwner("t", "w1"), Cancel("T")),
+        *(AssertOwner("t", "w1"), Checkpoint("one"), Complete("w1", "t"), Checkpoint("One")),
+        *(Restore("one"), AssertStatus("t", "available"), Restore("One"), Settle()),
     ),
     "priority": (
         *BEGIN,
@@ -394,6 +435,10 @@ _FIXED: Mapping[str, Sequence] = {
         Complete("w1", "urgent"),
         AssertOwner("old", "w1"),
         Settle(),
+    ),
+    "priority_is_a_number": (
+        *(*BEGIN, AddTask("a", priority=10), AddTask("b", priority=9), AddTask("c", priority=2)),
+        *(Claim("w1"), Claim("w2"), Claim("w3"), Settle()),
     ),
     "checkpoint": (
         *BEGIN,
@@ -510,8 +555,9 @@ _TIMED = {
     "retry_returns": _retry_returns,
     "breaker_opens": _breaker_opens,
     "breaker": _breaker,
+    "breaker_forgets": _breaker_forgets,
 }
-_NEEDS_BREAKER = ("breaker", "breaker_opens")
+_NEEDS_BREAKER = ("breaker", "breaker_opens", "breaker_forgets")
 _ONE_LEASE = ("stale_claim", "claim_is_heard")
 """They wait once until a lease is over, for which a minute is worth it."""
 _NEEDS_LEASE = (

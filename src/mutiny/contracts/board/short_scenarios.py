@@ -59,6 +59,10 @@ SHORT_SCENARIOS: dict[str, Sequence] = {
     ),
     "retried_by_hand": (*_FAILED, Retry("a"), Claim("w2"), Settle()),
     "before_init": (Reset(), Claim("w1"), List(), AddTask("a"), Init(), AddTask("b"), Settle()),
+    "odd_names": (
+        *(*BEGIN, AddTask("a"), Claim("team/one"), Complete("team/one", "a"), AddTask("b")),
+        *(Claim("../up"), AddTask("c"), Claim("a b"), List(), Settle()),
+    ),
     "racing_adds": (
         *(*BEGIN, Parallel((AddTask("a"), AddTask("b"), AddTask("c"), AddTask("d")))),
         *(List(), Settle()),

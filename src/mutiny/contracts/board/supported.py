@@ -21,7 +21,7 @@ from mutiny.kit.operations import (
     WrongSetting,
     disturbs,
 )
-from mutiny.kit.supported import Fitted, TargetWords, can_be_misset, fitted
+from mutiny.kit.supported import Fitted, TargetWords, can_be_misset, can_be_misused, fitted
 from mutiny.model.operation import Kind, Operation, walk
 
 HARMLESS = (
@@ -42,11 +42,19 @@ def supported(profile: BoardProfile, operation: Operation) -> bool:
 
 
 def _has_words(profile: BoardProfile, part: Operation) -> bool:
-    if part.type in profile.lacks:
+    if part.type in profile.lacks or not can_be_misused(profile, part):
         return False
+    if isinstance(part, DamageFile) and part.file == "state" and "CorruptBoard" in profile.lacks:
+        return False  # it keeps no single file
     if isinstance(part, WrongSetting):  # only a server's start, or a command that is no server's
         starts = isinstance(part.operation, op.Up)
         return can_be_misset(profile, part) and profile.server is starts
+    if (
+        isinstance(part, op.AddTask)
+        and profile.urgencies
+        and part.priority not in profile.urgencies
+    ):
+        return False
     if isinstance(part, op.Configure):
         return profile.settable is None or part.name in profile.settable
     if isinstance(part, op.AddMany | op.Drive):

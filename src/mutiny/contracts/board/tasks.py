@@ -108,14 +108,16 @@ def settle_dependants(tasks: Tasks, profile: BoardProfile) -> Tasks:
 
 def hopeless(profile: BoardProfile) -> tuple[str, ...]:
     """What a dependency is that will never be done."""
-    return ("cancelled",) if profile.dependants_wait else ("failed", "cancelled")
+    failed = () if profile.dependants_wait else ("failed",)
+    return failed if profile.cancelled_block else (*failed, "cancelled")
 
 
 def due_status(tasks: Tasks, task: Task, profile: BoardProfile) -> str:
     """What a task that nobody holds is, because of its dependencies alone."""
     never = hopeless(profile)
-    states = [tasks[name].status if name in tasks else never[0] for name in task.depends]
-    if any(status in never for status in states):
+    lost = any(name not in tasks for name in task.depends)
+    states = [tasks[name].status for name in task.depends if name in tasks]
+    if lost or any(status in never for status in states):
         return "failed"
     return "available" if all(status == "done" for status in states) else "blocked"
 

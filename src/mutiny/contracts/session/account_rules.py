@@ -14,11 +14,15 @@ from mutiny.contracts.session.looking import (
     lives,
     session_of,
     slack_s,
+    stood_still_s,
     task_of,
     tokens,
 )
 from mutiny.contracts.session.observation import ENDED, Row, SessionView, at_of
 from mutiny.kit.checking import Found
+
+SPENT = ("total_tokens_consumed", "tool_calls", "model_calls")
+"""Counters that no crash and no restore takes back."""
 
 
 @BOOK.rule(eventual=True)
@@ -42,6 +46,15 @@ def metrics_add_up(check: SessionCheck) -> Iterator[Found]:
             told = last.get(name)
             if isinstance(told, int | float) and told > due:
                 yield one.name, f"The last metrics say {name} {told}; it is {due}."
+    cut = any(word in text for word in ("SweepPoint", "Damage") for text in check.model.faults)
+    for first, second in pairwise(() if cut else one.metrics):  # what the disk lost is lost
+        for name in SPENT:
+            was, told = first.get(name), second.get(name)
+            if isinstance(was, int) and isinstance(told, int) and told < was:
+                number = second.get("number")
+                text = f"Metrics line {number} says {name} {told}; it was {was} before that."
+                yield one.name, f"{text} What is spent stays spent."
+                return
     for point in one.points:
         if point.valid and str(point.number) not in check.seen.damaged:
             most = one.agents * max(map(tokens, rows), default=0)
@@ -99,7 +112,8 @@ def metrics_regular(check: SessionCheck) -> Iterator[Found]:
     for life, rows in lives(one.metrics):
         for last, row in pairwise(rows):
             gap = at_of(row) - at_of(last)
-            if gap > 2 * span + slack_s(check) and life not in stalls:
+            late = gap > 2 * span + slack_s(check) and life not in stalls
+            if late and gap - stood_still_s(check, one, life, at_of(last), at_of(row)) > span:
                 text = f"Between metrics line {last.get('number')} and the next lie {gap:.0f} s; "
                 yield one.name, f"{text}there is one every {span:g} s."
                 return

@@ -16,6 +16,7 @@ from mutiny.contracts.session.looking import (
     own_points,
     session_of,
     slack_s,
+    stood_still_s,
     tokens,
 )
 from mutiny.contracts.session.observation import Row, SessionView, at_of
@@ -210,7 +211,7 @@ def checkpoint_by_time(check: SessionCheck) -> Iterator[Found]:
             if end <= due + slack_s(check) or _in_trouble(rows, start, end):
                 continue
             busy = max([due, *_ends_of_calls_at(calls, rows, due)])
-            if end > busy + slack_s(check):
+            if end > busy + stood_still_s(check, one, life, start, end) + slack_s(check):
                 text = f"From {start:.0f} to {end:.0f} s no checkpoint was taken (life {life}); "
                 yield one.name, f"{text}one is due every {interval:.0f} s."
                 return

@@ -36,6 +36,8 @@ class SessionJudge(Judge[SessionModel, SessionSeen]):
         if isinstance(operation, op.MemoryPressure):
             squeezed = model.configured("memory_mb", "1")
             return (replace(squeezed.fault(str(operation)), knobs=model.knobs),)
+        if isinstance(operation, op.TouchCheckpoints):
+            return (model,)  # it excuses nothing
         if isinstance(operation, op.CorruptCheckpoint):
             return (replace(model.fault(str(operation)), damaged=True),)
         if isinstance(operation, op.ClockJump):
@@ -110,6 +112,7 @@ class SessionJudge(Judge[SessionModel, SessionSeen]):
         rows = (
             ("checkpoint", said.get("checkpoint"), _usable(first), _newest(one)),
             ("tasks done", _inside(said, "tasks", "done"), len(first.done), len(one.done)),
+            ("tasks left", _inside(said, "tasks", "left"), _left(one), _left(first)),
             ("phase", _phase_told(said), _earliest(first), _place(one)),
         )
         for what, told, least, most in rows:
@@ -146,8 +149,8 @@ class SessionJudge(Judge[SessionModel, SessionSeen]):
         rows = (
             ("checkpoint_history", len(first.points), len(one.points)),
             ("error_log", len(list(first.of("error"))), len(list(one.of("error")))),
-            # What a damaged checkpoint knew of the agents is lost.
-            ("agent_performance", 0 if self.seen.damaged else _agents(first), _agents(one)),
+            # A damaged checkpoint lost what it knew of agents; who came later stands in the next one.
+            ("agent_performance", 0 if self.seen.damaged else _kept_agents(first), _agents(one)),
         )
         for name, least, most in rows:
             told = answer.said.get(name)
@@ -181,6 +184,16 @@ def _usable(one: SessionView) -> int:
 def _agents(one: SessionView) -> int:
     """How many agents it has had."""
     return len({row.get("agent") for row in one.of("agent.start")})
+
+
+def _kept_agents(one: SessionView) -> int:
+    """How many agents its last valid checkpoint knows."""
+    return 0 if one.last_valid is None else len(one.last_valid.agents)
+
+
+def _left(one: SessionView) -> int:
+    """How many tasks of its plan are not done; what is being finished just now may be."""
+    return max(0, len(one.plan.tasks) - len(one.done) - (one.status == "running"))
 
 
 def _inside(said: Mapping[str, Any], name: str, key: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from mutiny.contracts.session.checkpoints import Point
 from mutiny.contracts.session.model import SessionModel
@@ -14,6 +15,8 @@ SessionCheck = Check[SessionModel, SessionSeen]
 BOOK: RuleBook[SessionCheck] = RuleBook("session")
 LAG_S = 1.0
 """Real seconds by which anything may be late on an idle machine."""
+MOST_STILL_S = 30.0
+"""Real seconds for which a crowded machine may let nothing of a session run."""
 _ASKED = re.compile(r"(?:Task|Results of) (\S+?):")
 
 
@@ -33,6 +36,24 @@ def before_of(check: SessionCheck) -> SessionView | None:
 def slack_s(check: SessionCheck) -> float:
     """Seconds of session time that prove nothing: the machine is slow, and its time is stretched."""
     return check.seen.pace.stretched(LAG_S) * max(1.0, check.seen.rate)
+
+
+def stood_still_s(
+    check: SessionCheck, one: SessionView, life: int, start: float, end: float
+) -> float:
+    """How long a session that tells metrics all the time wrote nothing at all between two moments: on a
+    crowded machine what drives it may have no turn for seconds, and makes no checkpoint then. Not for ever.
+    """
+    usual = 2 * max(knobs.metrics_s for knobs in check.model.settings)
+    most = MOST_STILL_S * max(1.0, check.seen.rate)
+    told = [at_of(row) for row in one.metrics if life_of(row) == life]
+    if not usual or len(told) < 2:
+        return 0.0
+    start, end = max(start, told[0]), min(end, told[-1])
+    rows = (row for log in (one.events, one.calls, one.metrics) for row in log)
+    marks = sorted(at_of(row) for row in rows if life_of(row) == life and start < at_of(row) < end)
+    spans = (later - sooner for sooner, later in pairwise((start, *marks, end)))
+    return sum(span for span in spans if usual < span <= most)
 
 
 def own_points(check: SessionCheck, one: SessionView) -> Iterator[Point]:

@@ -321,6 +321,12 @@ class CorruptCheckpoint(SessionFault):
         check_one_of("part", self.part, PARTS)
 
 
+class TouchCheckpoints(SessionFault):
+    """All checkpoints but the newest look newer than it, as a copy or a backup leaves them: nothing of them
+    is changed but the time of the files.
+    """
+
+
 @dataclass(frozen=True)
 class ClockJump(SessionFault):
     """The wall clock of the box jumps, forwards or back."""
@@ -338,5 +344,6 @@ COMMANDS = (
 FAULTS = (
     *(ToolTimeout, ModelError, MemoryPressure, AgentDeadlock, SystemCrash, KillAgent),
     *(FreezeAgent, BadWork, OddBytes, DiskFull, CorruptCheckpoint, ClockJump),
+    TouchCheckpoints,
 )
 OPERATIONS = registry(*COMMANDS, *WAITS, LetRun, RunUntil, Record, Configure, BuildProject, *FAULTS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mutiny.kit.rules import rules_of
+from mutiny.kit.rules import SETTINGS, rules_of
 
 _LOST = "Lost work"
 _STATE = "Corrupted state"
@@ -74,5 +74,6 @@ TIER_2 = (
     ("processes_end", _LEFT, "Nothing that a session has started outlives it."),
     ("no_growth", _LEFT, "Memory and descriptors do not grow with the length of a session."),
     ("project_works", _STATE, "What a complete session leaves compiles, and its tests pass."),
+    SETTINGS,
 )
 RULES = rules_of("session", *TIER_0, *TIER_1, *TIER_2)

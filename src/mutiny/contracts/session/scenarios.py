@@ -30,6 +30,7 @@ from mutiny.contracts.session.operations import (
     Stop,
     SystemCrash,
     ToolTimeout,
+    TouchCheckpoints,
     VerifyCheckpoint,
     WaitForCheckpoints,
     WaitForPhase,
@@ -38,6 +39,7 @@ from mutiny.contracts.session.operations import (
 )
 from mutiny.contracts.session.profile import SessionProfile
 from mutiny.kit.operations import ExpectError, Parallel, Reset, Settle
+from mutiny.kit.recipes import misset, said_wrongly
 from mutiny.model.operation import Operation
 
 Steps = tuple[Operation, ...]
@@ -192,6 +194,14 @@ FLOW: dict[str, Steps] = {
         StartSession(agents=2),
         Stop(),
     ),
+    "said_wrongly": (
+        *_begun(0.05),
+        *said_wrongly(Status(), Checkpoint(), Restore()),
+        *misset(Status(), 2),
+        *misset(Checkpoint()),
+        Stop(),
+        Status(),
+    ),
     "two_sessions": (
         *_begun(SLOW_H),
         WaitForTasks(1),
@@ -248,6 +258,20 @@ RECOVERY: dict[str, Steps] = {
     "odd_letters": _through(OddBytes("letters")),
     "memory_pressure": _through(MemoryPressure()),
     "deadlock": (*_split(), *_AFTER, Settle()),
+    "few_kept": (
+        *_begun(SLOW_H, keep="2"),
+        WaitForTasks(1),
+        Checkpoint(),
+        WaitForTasks(2),
+        Checkpoint(),
+        WaitForTasks(3),
+        Checkpoint(),
+        SystemCrash(),
+        CorruptCheckpoint("body"),
+        Recover(),
+        *_AFTER[:1],
+        Settle(),
+    ),
     "deadlock_escalated": (
         *_split(deadlock="escalate"),
         WaitForStatus("paused"),
@@ -347,6 +371,7 @@ for _part in ("body", "key", "newest", "delta"):
         Status(),
         Settle(),
     )
+RISKS["times_changed"] = (*_crashed(TouchCheckpoints()), Status(), Recover(), *_AFTER, Settle())
 RISKS["corrupt_delta"] = (
     *_begun(SLOW_H),
     WaitForTasks(3),

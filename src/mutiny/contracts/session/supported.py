@@ -7,8 +7,8 @@ from functools import partial
 
 from mutiny.contracts.session import operations as op
 from mutiny.contracts.session.profile import SessionProfile
-from mutiny.kit.operations import Settle
-from mutiny.kit.supported import Fitted, TargetWords, fitted
+from mutiny.kit.operations import Settle, WrongSetting
+from mutiny.kit.supported import Fitted, TargetWords, can_be_misset, can_be_misused, fitted
 from mutiny.model.operation import Operation, walk
 
 HARMLESS = (
@@ -21,8 +21,10 @@ PACE = ("metrics_s", "backoff_s", "model_timeout_s", "tool_timeout_s", "idle_s",
 
 def has_words(profile: SessionProfile, part: Operation) -> bool:
     """Has the target a word for this operation?"""
-    if part.type in profile.lacks:
+    if part.type in profile.lacks or not can_be_misused(profile, part):
         return False
+    if isinstance(part, WrongSetting):
+        return can_be_misset(profile, part)
     if isinstance(part, op.Configure):
         return profile.settable is None or part.name in profile.settable
     return True

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from mutiny.kit.surroundings import MACHINES
+
 ABOUT: dict[str, str] = {
     "one_mention": "A mention starts its agent, and everything about the run is told truly.",
     "several_mentions": "Several mentions in one message start all of them.",
@@ -15,6 +17,9 @@ ABOUT: dict[str, str] = {
     "no_retry_after_end": "What fails after the end is not tried again.",
     "human_may_go_on": "A human's own `@human` ends nothing.",
     "busy": "Mentions of an agent that is busy wait, and none is lost.",
+    "busy_and_failing": "What waits behind a run that is given up has its turn.",
+    "many_at_once": "Only so many run at once; the others have their turn.",
+    "names_alike": "Agents and channels whose names begin alike are different ones.",
     "two_channels": "An agent may work in two channels at once.",
     "self_mention": "Who mentions itself is not started again.",
     "second_try": "A failed run is tried again.",
@@ -30,11 +35,14 @@ ABOUT: dict[str, str] = {
     "look_alike_posts": "The same for what agents post.",
     "wrong_names": "What cannot be is refused.",
     "readers": "A reader gets everything once, in order.",
+    "readers_of_two_channels": "A reader goes on in each channel where it was in that one.",
+    "logs": "Logs show what was said: all of it, or the end.",
     "sessions": "Five agents at once: one without a session, the others each with one.",
     "reads_stdin": "Agents that read stdin to its end do not hang.",
     "stop": "A stop stops, and a second one is refused.",
     "stop_one_of_two": "Only the one that was named is stopped.",
     "stop_of_a_channel": "Only the named channel is stopped.",
+    "stop_of_an_agent": "Only the named agent is stopped.",
     "stop_stubborn": "An agent that ignores SIGTERM is stopped, too.",
     "stop_with_children": "What a stopped agent had started ends with it.",
     "leaves_children": "What an agent leaves running ends with its run.",
@@ -70,4 +78,6 @@ ABOUT: dict[str, str] = {
     "send_against_stop": "A mention while its agent is stopped.",
     "cleanup_against_send": "Clean-up while a message is sent.",
     "stop_against_stop": "Two stops at once.",
+    "said_wrongly": "Unknown options, too few words, too many: no crash, no harm.",
+    **MACHINES,
 }

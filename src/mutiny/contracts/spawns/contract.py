@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from mutiny.contracts.spawns import generate, operations, outcomes
-from mutiny.contracts.spawns.invariants import BOOK, ORDER, SAME, SpawnsCheck
+from mutiny.contracts.spawns.book import BOOK, SpawnsCheck
+from mutiny.contracts.spawns.invariants import ORDER, SAME
 from mutiny.contracts.spawns.judge import SpawnsJudge, number_of
 from mutiny.contracts.spawns.model import SpawnsModel
 from mutiny.contracts.spawns.observation import SpawnsSeen
@@ -87,6 +88,7 @@ class SpawnsContract(ContractBase[SpawnsModel, SpawnsSeen]):
             ids = frozenset(number_of(one) for one in _listed(answer.said.get("stopped")))
             if "stopped" not in answer.said:
                 ids = _meant(operation, moment)
+            ids -= _others(operation, moment)  # what it stopped beside those nobody has asked for
             after = replace(after, stopped=after.stopped | ids)
         if answer.ok and isinstance(operation, operations.Receive) and operation.reader:
             rows = _listed(answer.said.get("messages"))
@@ -128,6 +130,19 @@ class SpawnsContract(ContractBase[SpawnsModel, SpawnsSeen]):
     def explored(self) -> Explored:
         """What exploration may do."""
         return generate.explored(self.profile)
+
+
+def _others(
+    operation: operations.Stop | operations.StopAll, moment: Moment[SpawnsSeen]
+) -> frozenset[int]:
+    """The runs that a stop has not named."""
+    agent, channel = operation.agent.lower(), operation.channel.lower()
+    known = {} if moment.seen is None else moment.seen.runs
+    return frozenset(
+        run.id
+        for run in known.values()
+        if agent not in ("", run.agent) or channel not in ("", run.channel)
+    )
 
 
 def _meant(

@@ -4,33 +4,25 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator
 
+from mutiny.contracts.spawns import bounds
 from mutiny.contracts.spawns import operations as op
+from mutiny.contracts.spawns.book import (
+    BOOK,
+    SLACK_S,
+    Accused,
+    SpawnsCheck,
+    clock_bent,
+    new_messages,
+    runs_of,
+)
 from mutiny.contracts.spawns.mentions import agents_in
-from mutiny.contracts.spawns.model import SpawnsModel
-from mutiny.contracts.spawns.observation import LIVE, Invocation, Message, Run, SpawnsSeen
-from mutiny.kit.checking import Check, RuleBook
+from mutiny.contracts.spawns.observation import LIVE, Invocation, Run
 from mutiny.kit.operations import Settle
 from mutiny.model.operation import walk
 
-SpawnsCheck = Check[SpawnsModel, SpawnsSeen]
-Accused = Iterator[tuple[str, str]]
-BOOK: RuleBook[SpawnsCheck] = RuleBook("spawns")
-SLACK_S = 0.05
-"""Between two readings of one clock."""
 MOST_TEXT = 3500
 """The doubles write down so much of a text."""
-
-
-def new_messages(check: SpawnsCheck) -> list[Message]:
-    """Messages that were not there before."""
-    return [one for one in check.seen.messages.values() if one.id not in check.before.messages]
-
-
-def runs_of(seen: SpawnsSeen, message: Message, agent: str) -> list[Run]:
-    """The runs of an agent for a message."""
-    return [run for run in seen.runs.values() if (run.message, run.agent) == (message.id, agent)]
 
 
 # --- the database and its messages ------------------------------------------------------------------------
@@ -225,68 +217,6 @@ def one_alive(check: SpawnsCheck) -> Accused:
             yield agent, f"{count} processes of {agent} live in {channel}."
 
 
-# --- bounds -----------------------------------------------------------------------------------------------
-
-
-@BOOK.rule(eventual=False)
-def depth_bound(check: SpawnsCheck) -> Accused:
-    """Counted from the messages, not from what the target says."""
-    most = check.model.setting("max_depth")
-    for run in check.seen.runs.values():
-        depth = check.seen.depth_of(run)
-        if run.status != "refused" and depth > most:
-            yield run.agent, f"{run} is {depth} deep; {most:g} is the bound."
-
-
-@BOOK.rule(eventual=False)
-def runs_bounded(check: SpawnsCheck) -> Accused:
-    """Runs that were not refused, by root message."""
-    most = check.model.setting("max_runs")
-    roots = Counter(
-        check.seen.root_of(run.message)
-        for run in check.seen.runs.values()
-        if run.status != "refused"
-    )
-    for root, count in roots.items():
-        if count > most:
-            yield "", f"Message {root} has led to {count} runs; {most:g} is the bound."
-
-
-@BOOK.rule(eventual=False)
-def nothing_after_end(check: SpawnsCheck) -> Accused:
-    """In the order of the target's own account no run begins after the signal."""
-    seen = check.seen
-    ended = {
-        one.message: one.seq
-        for one in seen.events
-        if one.kind == "message" and one.message in seen.ends.values()
-    }
-    for one in seen.events:
-        run = None if one.spawn is None else seen.runs.get(one.spawn)
-        if one.kind != "running" or run is None:
-            continue
-        end = seen.ends.get(seen.root_of(run.message))
-        if end is not None and one.seq > ended.get(end, one.seq):
-            yield run.agent, f"{run} began after message {end} had ended the conversation."
-
-
-@BOOK.rule(eventual=False)
-def retries(check: SpawnsCheck) -> Accused:
-    """Not more attempts than said, and not fewer for what failed for no other reason."""
-    seen, most = check.seen, 1 + int(check.model.setting("retries"))
-    for run in seen.runs.values():
-        tries = seen.invoked(run)
-        if max([run.attempt, *(one.attempt for one in tries)]) > most:
-            yield run.agent, f"{run} is at attempt {run.attempt}; {most} are allowed."
-        left = any(one.posting for one in tries) or seen.root_of(run.message) in seen.ends
-        spared = run.id in check.model.hit or check.model.missing or check.model.faults
-        was = check.before.runs.get(run.id)
-        new = run.status == "failed" and (was is None or not was.over)
-        if new and not left and not spared and 0 < len(tries) < most:
-            text = f"{run} has failed after {len(tries)} attempts, and was not tried again."
-            yield run.agent, text
-
-
 # --- what is so -------------------------------------------------------------------------------------------
 
 
@@ -304,6 +234,17 @@ def row_true(check: SpawnsCheck) -> Accused:
         if run.over and (run.supervised or run.provided or living):
             who = "provider" if run.provided or living else "supervisor"
             yield run.agent, f"{run} is called {run.status}, but its {who} lives."
+
+
+@BOOK.rule(eventual=True)
+def times_true(check: SpawnsCheck) -> Accused:
+    """What has ended says when, where the target says that of any; what has not ended does not."""
+    tells = any(run.ended for run in check.before.runs.values() if run.over)
+    for run in check.seen.runs.values():
+        if run.ended and not run.over:
+            yield run.agent, f"{run} is {run.status}, and says that it has ended."
+        elif tells and run.over and not run.ended:
+            yield run.agent, f"{run} is {run.status}, and does not say when it has ended."
 
 
 @BOOK.rule(eventual=True)
@@ -355,8 +296,7 @@ def pid_first(check: SpawnsCheck) -> Accused:
 def _acted_early(check: SpawnsCheck, run: Run, now: Invocation) -> bool:
     """By the clock that both have; nobody's clock was bent."""
     known = any(one.identity == now.identity for one in check.before.invocations)
-    bent = any("SkewClock" in text for text in (*check.model.faults, str(check.operation)))
-    return not known and not bent and 0 < now.at < run.started - SLACK_S
+    return not known and not clock_bent(check) and 0 < now.at < run.started - SLACK_S
 
 
 @BOOK.rule(eventual=True)
@@ -478,10 +418,10 @@ def nothing_left(check: SpawnsCheck) -> Accused:
 
 ORDER = (
     *("database_whole", "messages_kept", "posts_kept", "registered", "messages_ordered"),
-    *("effect_once", "nothing_after_end", "depth_bound", "runs_bounded", "one_live", "one_alive"),
+    *("effect_once", *bounds.FIRST, "one_live", "one_alive"),
     *("run_once", "only_mentions", "mention_runs", "cleanup_only_dead", "only_named"),
-    *("stop_stops", "result_kept", "text_received", "outlives_starter", "row_true"),
-    *("result_true", "retries", "pid_first", "session_own", "reason_given", "looks_only"),
+    *("stop_stops", "result_kept", "text_received", "outlives_starter", "row_true", "times_true"),
+    *("result_true", *bounds.LATER, "pid_first", "session_own", "reason_given", "looks_only"),
     "nothing_left",
 )
 """In which they tell most."""

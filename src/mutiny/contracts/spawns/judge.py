@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -94,6 +95,8 @@ class SpawnsJudge(Judge[SpawnsModel, SpawnsSeen]):
             told = self._chained(answer)
         elif isinstance(operation, op.Receive):
             told = self._received(model, operation, answer)
+        elif isinstance(operation, op.Logs):
+            told = self._logged(operation, answer, named(heard.result))
         return next((self.violation(rule, text, who) for rule, text, who in told), None)
 
     def _health(self, model: SpawnsModel, answer: Answer) -> Iterator[tuple[str, str, str]]:
@@ -112,8 +115,27 @@ class SpawnsJudge(Judge[SpawnsModel, SpawnsSeen]):
             elif row.get("status") not in right and not self._between(run):
                 text = f"The list says that {run} is {row.get('status')}; it is {run.status}."
                 yield "answers_truly", text, run.agent
+            else:
+                yield from self._same(row, run)
         for number in set(rows) - set(self.seen.runs):
             yield "answers_truly", f"The list has s{number}, which is nowhere.", ""
+
+    def _same(self, row: Mapping[str, Any], run: Run) -> Iterator[tuple[str, str, str]]:
+        """What a row says of who, where, how deep and by whom is what the messages tell."""
+        message = self.before.messages.get(run.message)
+        starter = 0 if message is None or message.spawn is None else message.spawn
+        known = {"agent": run.agent, "channel": run.channel, "depth": self.before.depth_of(run)}
+        for name, due in known.items():
+            said = row.get(name, due)
+            if (said.lower() if isinstance(said, str) else said) != due:
+                yield (
+                    "answers_truly",
+                    f"It says that {run} has {name} {said}, not {due}.",
+                    run.agent,
+                )
+        if "parent" in row and message is not None and number_of(row["parent"]) != starter:
+            text = f"It says that {run} was started by {row['parent']}, not s{starter}."
+            yield "answers_truly", text, run.agent
 
     def _between(self, run: Run) -> bool:
         """May it have been something else between the two looks?"""
@@ -171,6 +193,28 @@ class SpawnsJudge(Judge[SpawnsModel, SpawnsSeen]):
                     f"{operation} got message {number} otherwise than it is.",
                     "",
                 )
+
+    def _logged(
+        self, operation: op.Logs, answer: Answer, number: int
+    ) -> Iterator[tuple[str, str, str]]:
+        """What a run said is in its log: all of it, or the end of it where the log is longer."""
+        lines, run = answer.said.get("lines"), self.before.runs.get(number)
+        if not isinstance(lines, list) or run is None:
+            return
+        if operation.tail and len(lines) > operation.tail:
+            text = f"{operation} gave {len(lines)} lines."
+            yield "answers_truly", text, run.agent
+        shown = "\n".join(map(str, lines))
+        said = [one for one in self.before.messages.values() if one.spawn == run.id]
+        due = said if len(lines) < operation.tail or not operation.tail else said[-1:]
+        for one in due:
+            if one.text not in shown and json.dumps(one.text)[1:-1] not in shown:
+                yield (
+                    "answers_truly",
+                    f"{operation} does not show {one.text!r} of {run}.",
+                    run.agent,
+                )
+                return
 
     # --- what follows ------------------------------------------------------------------------------------
 

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
+from mutiny.contracts.spawns.casting import END, Steps, crew, say, set_to
+from mutiny.contracts.spawns.disturbed import BROKEN
 from mutiny.contracts.spawns.operations import (
     Behave,
     Chain,
     Cleanup,
-    Configure,
     CreateChannel,
     Health,
-    HoldDatabase,
     Init,
-    KillProvider,
-    KillSender,
-    KillSpawnGroup,
-    KillSupervisor,
     ListSpawns,
     Logs,
-    LoseDatabase,
-    ProviderMissing,
     Receive,
     Register,
-    ReusePid,
     Send,
     Spawn,
     Stop,
@@ -32,22 +25,9 @@ from mutiny.contracts.spawns.operations import (
     WaitForRun,
 )
 from mutiny.contracts.spawns.profile import SpawnsProfile
-from mutiny.kit.faults import HoldLock, SkewClock
-from mutiny.kit.operations import ExpectError, Parallel, Reset, Settle, Sleep
-from mutiny.model.operation import Operation
+from mutiny.kit.operations import ExpectError, Reset, Settle, Sleep
+from mutiny.kit.recipes import everywhere, said_wrongly
 
-Steps = tuple[Operation, ...]
-PROVIDERS = {
-    "prime": "claude",
-    "hailot": "claude",
-    "sonnelot": "claude",
-    "auger": "gemini",
-    "sentinel": "codex",
-    "zealot": "claude",
-}
-CREW = ("prime", "hailot")
-END: Steps = (Settle(), ListSpawns(), Chain(), Health())
-HELD = HoldLock(place="database", how="sqlite", seconds=4.0)
 LOOK_ALIKES = (
     "write to a@prime.org or see x/@prime",
     "the code is `@prime run` and nothing else",
@@ -55,6 +35,9 @@ LOOK_ALIKES = (
     "```\n@prime in a fence\n```",
     "escaped \\@prime, and an empty @ and @@prime",
     "/stop-all !abort prime; spawn run prime",
+    "~~~\n@prime in another fence\n~~~",
+    "``two ` ticks around @prime``",
+    "  > and @prime, quoted further in",
 )
 TEXTS = (
     "@prime say \"yes\" and 'no'; $(false) `false` ${HOME} %s",
@@ -64,23 +47,6 @@ TEXTS = (
     "-@prime starts with a dash",
     "@prime " + "long " * 600,
 )
-
-
-def crew(*agents: str, **does: tuple[str, ...]) -> Steps:
-    """A home with a channel and these agents, and what they do."""
-    made = (Register(name, PROVIDERS[name]) for name in agents or CREW)
-    told = (Behave(name, turns) for name, turns in does.items())
-    return (Reset(), Init(), CreateChannel("dev"), *made, *told)
-
-
-def set_to(**settings: float) -> Steps:
-    """Settings from now on."""
-    return tuple(Configure(name, value) for name, value in settings.items())
-
-
-def say(text: str, channel: str = "dev") -> Send:
-    """A human posts."""
-    return Send(channel, text)
 
 
 FLOW: dict[str, Steps] = {
@@ -161,6 +127,44 @@ FLOW: dict[str, Steps] = {
         say("@prime three"),
         *END,
     ),
+    "busy_and_failing": (
+        *crew(prime=("slow:300+exit:1", "exit:1", "reply")),
+        say("@prime one"),
+        say("@prime two"),
+        *END,
+    ),
+    "many_at_once": (
+        *crew("prime", "hailot", "auger", prime=("silent",), hailot=("silent",)),
+        *set_to(max_running=2),
+        CreateChannel("ops"),
+        say("@prime @hailot go"),
+        WaitForRun("prime"),
+        WaitForRun("hailot"),
+        say("@auger go there", "ops"),
+        Sleep(1.0),
+        Stop("hailot", "dev"),
+        WaitForCompletion("auger"),
+        Stop("prime", "dev"),
+        *END,
+    ),
+    "names_alike": (
+        *crew("prime"),
+        Register("prime-2"),
+        CreateChannel("dev-2"),
+        Behave("prime-2", ("silent",)),
+        say("@prime-2 never ends"),
+        WaitForRun("prime-2"),
+        say("@prime is somebody else"),
+        WaitForCompletion("prime"),
+        say("@prime works there, too", "dev-2"),
+        Receive("dev", "reader"),
+        Receive("dev-2", "reader"),
+        StopAll(agent="prime"),
+        StopAll(channel="dev-2"),
+        ListSpawns(),
+        Stop("prime-2", "dev"),
+        *END,
+    ),
     "two_channels": (
         *crew(prime=("slow:500+reply",)),
         CreateChannel("ops"),
@@ -237,6 +241,28 @@ FLOW: dict[str, Steps] = {
         Receive("dev"),
         *END,
     ),
+    "readers_of_two_channels": (
+        *crew(),
+        CreateChannel("ops"),
+        say("one"),
+        Send("ops", "two", "hailot"),
+        Receive("ops", "reader"),
+        Receive("dev", "reader"),
+        say("three"),
+        Receive("dev", "reader"),
+        Receive("dev", "other"),
+        Receive("ops", "reader"),
+        *END,
+    ),
+    "logs": (
+        *crew(prime=("flood:4+exit:1",), hailot=("exit:1", "reply")),
+        say("@prime @hailot talk"),
+        Settle(),
+        Logs("prime", "dev"),
+        Logs("prime", "dev", tail=2),
+        Logs("hailot", "dev", follow=True),
+        *END,
+    ),
     "sessions": (
         *crew("prime", "hailot", "zealot", "auger", "sentinel"),
         Behave("hailot", ("hang",)),
@@ -280,6 +306,16 @@ STOPPED: dict[str, Steps] = {
         say("@prime there", "ops"),
         WaitForRun("prime", "ops"),
         StopAll(channel="dev"),
+        *END,
+    ),
+    "stop_of_an_agent": (
+        *crew(prime=("silent",), hailot=("silent",)),
+        say("@prime @hailot at once"),
+        WaitForRun("prime"),
+        WaitForRun("hailot"),
+        StopAll(agent="prime"),
+        ListSpawns(),
+        Stop("hailot", "dev"),
         *END,
     ),
     "stop_stubborn": (
@@ -382,183 +418,18 @@ STOPPED: dict[str, Steps] = {
         *END,
     ),
 }
-BROKEN: dict[str, Steps] = {
-    "killed_sender": (*crew(prime=("slow:400+reply",)), KillSender(say("@prime go on")), *END),
-    "killed_starter": (*crew(), KillSender(Spawn("prime", "go on", "dev")), *END),
-    "killed_supervisor": (
-        *crew(prime=("slow:15000+quiet", "reply")),
-        say("@prime work"),
-        WaitForRun("prime"),
-        KillSupervisor("prime"),
-        Health(),
-        Cleanup(),
-        *END,
-    ),
-    "killed_provider": (
-        *crew(prime=("slow:3000+quiet", "reply")),
-        say("@prime work"),
-        WaitForRun("prime"),
-        KillProvider("prime"),
-        *END,
-    ),
-    "killed_group": (
-        *crew(prime=("slow:3000+quiet", "reply")),
-        say("@prime work"),
-        say("@prime and this"),
-        WaitForRun("prime"),
-        KillSpawnGroup("prime"),
-        Health(),
-        Cleanup(),
-        *END,
-    ),
-    "killed_too_often": (
-        *crew(prime=("slow:3000+quiet",)),
-        say("@prime work"),
-        WaitForRun("prime"),
-        KillSpawnGroup("prime"),
-        Cleanup(),
-        WaitForRun("prime"),
-        KillSpawnGroup("prime"),
-        Cleanup(),
-        *END,
-    ),
-    "cleanup_spares_the_living": (
-        *crew(prime=("silent",), hailot=("slow:3000+quiet", "reply")),
-        say("@prime @hailot work"),
-        WaitForRun("prime"),
-        WaitForRun("hailot"),
-        KillSpawnGroup("hailot"),
-        Cleanup(),
-        Cleanup(),
-        WaitForCompletion("hailot"),
-        Stop("prime", "dev"),
-        *END,
-    ),
-    "cleanup_keeps_results": (
-        *crew(prime=("reply",), hailot=("exit:1",)),
-        *set_to(retries=0),
-        say("@prime @hailot work"),
-        WaitForQuiet(),
-        Cleanup(),
-        *END,
-    ),
-    "cleanup_against_the_finishing": (
-        *crew(prime=("slow:150+quiet",)),
-        *(step for n in range(3) for step in (say(f"@prime round {n}"), Cleanup(), Cleanup())),
-        *END,
-    ),
-    "pid_used_again": (
-        *crew(prime=("slow:3000+quiet", "reply")),
-        say("@prime work"),
-        WaitForRun("prime"),
-        KillSpawnGroup("prime"),
-        ReusePid("prime"),
-        Stop("prime", "dev"),
-        *END,
-    ),
-    "provider_missing": (
-        *crew("sentinel", "prime"),
-        ProviderMissing("codex"),
-        say("@sentinel @prime look"),
-        Settle(),
-        ProviderMissing("codex", back=True),
-        say("@sentinel again"),
-        *END,
-    ),
-    "database_held": (
+SCENARIOS: dict[str, Steps] = {
+    **FLOW,
+    **STOPPED,
+    **BROKEN,
+    "said_wrongly": (
         *crew(),
-        HoldDatabase(say("@prime wait for it"), 1.0),
+        *said_wrongly(Register("auger"), CreateChannel("ops"), ListSpawns(), Health(), Chain()),
+        *said_wrongly(say("@prime go"), Receive("dev"), Cleanup(), StopAll()),
         *END,
     ),
-    "database_held_while_posting": (
-        *crew(prime=("slow:300+mention:hailot",)),
-        say("@prime wait for it"),
-        HELD,
-        *END,
-    ),
-    "database_held_while_starting": (
-        *crew(prime=("slow:300+exit:1", "quiet")),
-        *set_to(retry_delay_s=2.5),
-        say("@prime try twice"),
-        WaitForRun("prime"),
-        Sleep(0.6),
-        HELD,
-        *END,
-    ),
-    "database_lost": (
-        *crew(),
-        say("@prime look"),
-        Settle(),
-        LoseDatabase("delete"),
-        ExpectError(say("@prime again")),
-        ExpectError(ListSpawns()),
-        LoseDatabase("delete", back=True),
-        say("@prime once more"),
-        *END,
-    ),
-    "database_emptied": (
-        *crew(),
-        say("@prime look"),
-        Settle(),
-        LoseDatabase("empty"),
-        ExpectError(Init()),
-        ExpectError(Register("auger", "gemini")),
-        LoseDatabase("empty", back=True),
-        *END,
-    ),
-    "database_cut_off": (
-        *crew(),
-        say("@prime look"),
-        Settle(),
-        LoseDatabase("truncate"),
-        say("@prime again"),
-        LoseDatabase("truncate", back=True),
-        *END,
-    ),
-    "wrong_clock": (
-        *crew(),
-        say("one"),
-        SkewClock(offset_s=-86400, during=say("@prime two")),
-        say("three"),
-        SkewClock(offset_s=86400, during=say("four")),
-        say("five"),
-        Receive("dev"),
-        *END,
-    ),
-    "two_sends": (
-        *crew(prime=("slow:300+reply",)),
-        Parallel((say("@prime one"), say("@prime two"))),
-        *END,
-    ),
-    "four_sends": (
-        *crew("prime", "hailot", "auger", "sentinel"),
-        Parallel(
-            (say("@prime one"), say("@hailot two"), say("@auger three"), say("@sentinel four"))
-        ),
-        *END,
-    ),
-    "send_against_stop": (
-        *crew(prime=("silent", "reply")),
-        say("@prime one"),
-        WaitForRun("prime"),
-        Parallel((say("@prime two"), Stop("prime", "dev"))),
-        *END,
-    ),
-    "cleanup_against_send": (
-        *crew(prime=("slow:100+reply",)),
-        say("@prime one"),
-        Parallel((Cleanup(), say("@prime two"))),
-        *END,
-    ),
-    "stop_against_stop": (
-        *crew(prime=("silent",)),
-        say("@prime one"),
-        WaitForRun("prime"),
-        Parallel((Stop("prime", "dev"), StopAll())),
-        *END,
-    ),
+    **everywhere((*FLOW["cascade"], Receive("dev"))),
 }
-SCENARIOS: dict[str, Steps] = {**FLOW, **STOPPED, **BROKEN}
 
 
 def scenarios_of(profile: SpawnsProfile) -> dict[str, Steps]:

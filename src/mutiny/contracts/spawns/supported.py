@@ -8,7 +8,7 @@ from functools import partial
 from mutiny.contracts.spawns import operations as op
 from mutiny.contracts.spawns.profile import SpawnsProfile
 from mutiny.kit.operations import Settle
-from mutiny.kit.supported import Fitted, TargetWords, fitted
+from mutiny.kit.supported import Fitted, TargetWords, can_be_misused, fitted
 from mutiny.model.operation import Operation, walk
 
 HARMLESS = (
@@ -19,7 +19,7 @@ HARMLESS = (
 
 def has_words(profile: SpawnsProfile, part: Operation) -> bool:
     """Has the target a word for this operation?"""
-    if part.type in profile.lacks:
+    if part.type in profile.lacks or not can_be_misused(profile, part):
         return False
     return not isinstance(part, op.Configure) or part.name in profile.settable
 

@@ -28,6 +28,7 @@ KEPT_BY: dict[str, KeptBy] = {
             *("state_readable", "state_atomic", "daemon_survives", "one_daemon", "no_crash"),
             *("no_growth", "nothing_outlives", "backs_off"),
             *("down_ends_all", "source_untouched", "merged_stays", "default_moves_forward"),
+            "only_work_lands",
         ),
         KeptBy.WRITER: (
             *("idle_has_no_prompt", "working_has_prompt", "status_follows_model"),
@@ -36,6 +37,9 @@ KEPT_BY: dict[str, KeptBy] = {
                 "nothing_lost",
                 "delivered_once",
                 "delivered_whole",
+                "delivered_in_order",
+                "given_up_stays_so",
+                "agent_as_asked",
                 "merged_once",
                 "nothing_invented",
             ),

@@ -82,6 +82,10 @@ class WorkersContract(ContractBase[WorkersModel, Observation]):
         """What the target answered: by exit code and text."""
         return replace(text_answer(result, self.patterns), names="worker")
 
+    def unheard(self, classes: frozenset[str]) -> frozenset[str]:
+        """Classes of refusals of which the target's file does not tell how they sound."""
+        return classes - self.patterns.keys()
+
     def believable(self, seen: Observation) -> Observation:
         """Without a state that is still as a fault has left it."""
         return seen.believable()

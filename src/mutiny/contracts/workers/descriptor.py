@@ -15,7 +15,7 @@ DESCRIPTOR = Descriptor(
     Lazy("mutiny.targets.workers.live:WorkersLive"),
     targets=("longboat",),
     default_for=frozenset({"run"}),
-    checkup=Lazy("mutiny.contracts.workers.scenarios:CHECKUP"),
+    checkup=Lazy("mutiny.contracts.workers.scenarios:checkup"),
     advice=Lazy("mutiny.targets.workers.advice:advice"),
     state_form=Lazy("mutiny.contracts.workers.observation:WorkersState"),
     rank=1,

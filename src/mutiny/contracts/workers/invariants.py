@@ -332,7 +332,8 @@ def daemon_survives(check: Check) -> Iterator[Found]:
     if check.before.daemons is None or check.seen.daemons is None:
         raise Unreadable("the process list")
     starved = _on(check.model, faults.LowerLimit)
-    if check.seen.daemon_alive or check.daemon_touched or starved:
+    touched = check.daemon_touched or check.model.daemon_told
+    if check.seen.daemon_alive or touched or starved:
         return
     if check.before.daemon_alive:
         yield "daemon", "The daemon died by itself."
@@ -429,6 +430,20 @@ def backs_off(check: Check) -> Iterator[Found]:
 
 
 @_RULES.rule(eventual=False)
+def agent_as_asked(check: Check) -> Iterator[Found]:
+    if not check.model.profile.passes_model:
+        return
+    for agent in _agents(check.seen):
+        belief = check.model.workers.get(agent.worker)
+        if belief is None or not belief.model or not agent.alive or not agent.argv:
+            continue
+        if not any(belief.model in word for word in agent.argv):
+            words = " ".join(agent.argv)
+            text = f"Worker {agent.worker!r} was added with the model {belief.model}"
+            yield agent.worker, f"{text}, but its agent was started as {words!r}."
+
+
+@_RULES.rule(eventual=False)
 def live_agent_kept(check: Check) -> Iterator[Found]:
     if check.all_touched:
         return
@@ -442,11 +457,19 @@ def live_agent_kept(check: Check) -> Iterator[Found]:
         waiting = check.before.status_of(agent.worker) in ("working", "rejected", "rebasing")
         if waiting and not agent.busy:
             continue  # whether its prompt arrived may be unknown; then replacing it is the safe way
+        if _lost_its_session(check.before, agent):
+            continue  # it was already on its way out
         later = now.get(agent.identity)
         if later is None or not later.alive:
             was = f"The agent of worker {agent.worker!r} (pid {agent.identity[0]}) was alive before"
             text = f"{was} {check.operation} and is gone, though nothing named that worker."
             yield agent.worker, text, {"busy": agent.busy}
+
+
+def _lost_its_session(seen: Observation, agent: AgentView) -> bool:
+    """A death takes its time: an agent whose session is gone may still be seen for a moment."""
+    view = seen.workers.get(agent.worker)
+    return view is not None and seen.sessions is not None and view.session not in seen.sessions
 
 
 @_RULES.rule(eventual=True)

@@ -5,7 +5,7 @@ Everything that is the same for all contracts is in `mutiny.kit.judging`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from mutiny.contracts.workers import operations as op
@@ -15,6 +15,8 @@ from mutiny.contracts.workers.observation import Observation
 from mutiny.contracts.workers.outcomes import served
 from mutiny.contracts.workers.steps import follows
 from mutiny.kit import operations as common
+from mutiny.kit.answer import Answer
+from mutiny.kit.beliefs import distinct
 from mutiny.kit.judging import Judge, Moment
 from mutiny.kit.operations import competes
 from mutiny.kit.outcome import Outcome
@@ -81,6 +83,19 @@ class WorkersJudge(Judge[WorkersModel, Observation]):
         """Under a fault the daemon's flag may not have been written."""
         return (
             replace(model, daemon_killed=True) if isinstance(operation, op.Up | op.Down) else model
+        )
+
+    def unknown(
+        self, model: WorkersModel, operation: Operation, moment: When
+    ) -> tuple[WorkersModel, ...]:
+        """It has happened, or it has not; of a worker that is not there something may be left."""
+        found = super().unknown(model, operation, moment)
+        if not isinstance(operation, op.Add | op.Nuke):
+            return found
+        name = operation.worker
+        left = (one for one in found if name not in one.workers)
+        return distinct(
+            (*found, *(replace(one, unfinished=one.unfinished | {name}) for one in left))
         )
 
     def after_wrong_answer(
@@ -195,6 +210,27 @@ class WorkersJudge(Judge[WorkersModel, Observation]):
 
     # --- waits -------------------------------------------------------------------------------------
 
+    def failed(
+        self, model: WorkersModel, operation: Operation, answer: Answer, moment: When
+    ) -> tuple[WorkersModel, ...]:
+        """A stop that failed may have reached the daemon all the same, which takes its time."""
+        models = super().failed(model, operation, answer, moment)
+        told = isinstance(operation, op.Down)
+        return tuple(replace(one, daemon_told=True) for one in models) if told else models
+
+    def misheard(self, model: WorkersModel, operation: Operation) -> WorkersModel:
+        """With which model a worker was added may be unknown."""
+        name = operation.worker if isinstance(operation, op.Add) else ""
+        return (
+            model.with_worker(replace(model.workers[name], model=""))
+            if name in model.workers
+            else model
+        )
+
+    def taken(self, model: WorkersModel) -> Collection[str]:
+        """Whoever was added has a good name."""
+        return model.workers
+
     def overdue(
         self, model: WorkersModel, operation: Operation, result: OperationResult
     ) -> Violation | None:
@@ -218,7 +254,20 @@ class WorkersJudge(Judge[WorkersModel, Observation]):
         if status is None:
             return None
         found = self._why_overdue(model, belief.name, status)
+        if found is None and result.duration_ms >= 1000 * self._recovery_s(model):
+            found = self._forsaken(model, belief.name)
         return None if found is None else self._late(*found, operation, belief.name)
+
+    def _recovery_s(self, model: WorkersModel) -> float:
+        """So long whoever lost its agent may take to get another one."""
+        return self.seen.pace.limit(model.profile.limits.recover_s)
+
+    def _forsaken(self, model: WorkersModel, name: str) -> tuple[str, str] | None:
+        """Nobody works on what a worker is said to work on, however its agent ended."""
+        wrong, busy = unwell(self.seen, name), self.seen.status_of(name) in AGENT_MOVES
+        if wrong is None or not busy or model.daemon_certain is not True:
+            return None
+        return "recovers", f"{wrong[:1].upper()}{wrong[1:]}, and nothing has moved."
 
     def _why_overdue(self, model: WorkersModel, name: str, status: str) -> tuple[str, str] | None:
         """The rule that says that a worker was due to reach a status, and what it is instead."""

@@ -7,12 +7,15 @@ was.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator
 
+from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.invariants import Check
 from mutiny.contracts.workers.model import Work, WorkerBelief
+from mutiny.kit import checking
 from mutiny.kit import operations as common
 from mutiny.kit.checking import Found, RuleBook, Unreadable
 from mutiny.kit.git_rules import Branch, only_forward
@@ -22,7 +25,10 @@ from mutiny.model.violation import Violation
 LEDGER: RuleBook[Check] = RuleBook("workers")
 REFERENCE = re.compile(r"\(ref [^()]*\)")
 """What Mutiny adds to each text, so that it can be found again."""
-_OF_RECEIPTS = ("workers.delivered_once", "workers.delivered_whole")
+_OF_RECEIPTS = (
+    *("workers.delivered_once", "workers.delivered_whole"),
+    *("workers.delivered_in_order", "workers.given_up_stays_so"),
+)
 
 
 def audit(check: Check) -> Iterator[tuple[Violation, bool]]:
@@ -64,6 +70,40 @@ def delivered_whole(check: Check) -> Iterator[Found]:
 def _letters(text: str) -> str:
     """A text without our reference in it and without blanks, which a terminal may change."""
     return "".join(REFERENCE.sub("", text).split())
+
+
+@LEDGER.rule(eventual=False)
+def delivered_in_order(check: Check) -> Iterator[Found]:
+    first: dict[str, int] = {}
+    for number, receipt in enumerate(check.seen.receipts or ()):
+        for token in receipt.tokens:
+            first.setdefault(token, number)
+    said: dict[str, list[Work]] = {}
+    for work in check.model.work.values():  # in the order in which they were acknowledged
+        earlier = said.setdefault(work.worker, [])
+        place = first.get(work.token, math.inf)
+        for one in earlier if work.fate != "unknown" else ():
+            if one.fate == "open" and place < first.get(one.token, math.inf):
+                text = (
+                    f"The agent of worker {work.worker!r} was told {work.token} before {one.token}"
+                )
+                yield work.token, f"{text}, which was said earlier."
+        earlier.append(work)
+
+
+@LEDGER.rule(eventual=False)
+def given_up_stays_so(check: Check) -> Iterator[Found]:
+    for receipt in check.seen.receipts or ():
+        for token in receipt.tokens:
+            work = check.model.work.get(token)
+            if work is None or work.fate != "discarded" or work.known_to is None:
+                continue
+            if receipt.agent not in work.known_to:
+                who = f"an agent that came later (pid {receipt.agent[0]})"
+                yield (
+                    token,
+                    f"{token} of worker {work.worker!r} was given up, and {who} was told it.",
+                )
 
 
 @LEDGER.rule(eventual=False)
@@ -175,6 +215,22 @@ def merged_stays(check: Check) -> Iterator[Found]:
     for token in sorted(before - now):
         was = f"{token} was in the files of the default branch"
         yield token, f"{was} and is gone after {check.operation}."
+
+
+@LEDGER.rule(eventual=False)
+def only_work_lands(check: Check) -> Iterator[Found]:
+    accepts = checking.inner_of(check.operation)
+    if not isinstance(accepts, op.Accept | op.AcceptReviewed):
+        return
+    before, now = check.before.default_untold, check.seen.default_untold
+    if before is None or now is None:
+        raise Unreadable("the files of the default branch")
+    for name in sorted(now - before):
+        path = name.partition(":")[2]
+        yield (
+            "source",
+            f"After {check.operation} {path} is on the default branch, which no agent wrote.",
+        )
 
 
 @LEDGER.rule(eventual=False)

@@ -74,6 +74,8 @@ class WorkerBelief:
     """Its agent is known to be busy with what it was told last."""
     waits: Span | None = None
     """When it became ready for review; None: it is not. Where nobody can tell, it is at any time."""
+    model: str = ""
+    """The model that its agents are to be started with; empty: nobody knows."""
     stale_base: bool = False
     """The source moved since its branch began: a rebase, perhaps a conflict, lies ahead."""
 
@@ -121,6 +123,8 @@ class Work:
     """
     said: str = ""
     """What was said, when it is a text that every target has to take; empty: it may be changed."""
+    known_to: frozenset[tuple[int, int]] | None = None
+    """Agents that may have heard of it before it was given up; None: any may have, or it was not."""
 
 
 @dataclass(frozen=True)
@@ -141,10 +145,16 @@ class WorkersModel(ModelBase):
     """What the user is in the middle of in the source repository (`operations.UNFINISHED`)."""
     daemon_killed: bool = False
     """The daemon had no chance to take its flag down."""
+    daemon_told: bool = False
+    """A command that should stop the daemon has failed: it may still end of that."""
     state_damaged: bool = False
     """A fault has damaged the state file, and the target has not yet had its chance to put it right."""
     repair_asked: bool = False
     """Since the damage `up` or a repair was asked for, whatever came of it: that was its chance."""
+    unfinished: frozenset[str] = frozenset()
+    """Who was being made or removed by a command that nobody saw succeed: something of it may be left,
+    though no state shows it.
+    """
     work: Mapping[str, Work] = field(default_factory=dict)
     looked_at: float = 0.0
     """When a state of the target's own was last seen."""
@@ -261,6 +271,17 @@ class WorkersModel(ModelBase):
         fate = "open" if sure and not self.doubted else "unknown"
         entry = Work(token, kind, worker, fate, said)
         return replace(self, work={**self.work, token: entry})
+
+    def given_up(self, worker: str, agents: frozenset[tuple[int, int]] | None) -> WorkersModel:
+        """The same with everything discarded that this worker has not merged."""
+        tokens = tuple(
+            token
+            for token, work in self.work.items()
+            if work.worker == worker and work.fate not in ("merged", "discarded")
+        )
+        model = self.with_fate(tokens, "discarded")
+        told = {token: replace(model.work[token], known_to=agents) for token in tokens}
+        return replace(model, work={**model.work, **told})
 
     def _unnoticed(self, seen: Observation) -> bool:
         """The state reads well, is not the target's own, and the target has no way to tell."""

@@ -93,6 +93,8 @@ class Observation:
     default_head: str | None = None
     default_tokens: frozenset[str] | None = None
     """Tokens in the files of the default branch."""
+    default_untold: frozenset[str] | None = None
+    """Files of the default branch without any token: no agent has written them."""
     source_dirty: tuple[str, ...] | None = None
     """Tracked files of the user's checkout that are not as in its last commit; None when git failed."""
     source_edit_intact: bool | None = None

@@ -99,6 +99,8 @@ def expect(
 def served(model: WorkersModel, operation: Operation, moment: When) -> WorkersModel:
     """What is believed after a command that was served, whether that was due or not."""
     model = refused(model, operation, moment)
+    if isinstance(operation, op.Add | op.Nuke):
+        model = replace(model, unfinished=model.unfinished - {operation.worker})
     operation = _meant(model, operation, moment)[0][0]
     row = _TABLE.get(type(operation))
     if row is None or not _about_somebody_known(model, operation):
@@ -160,7 +162,8 @@ def _due(model: WorkersModel, operation: Operation, seen: Observation | None) ->
     if model.doubted:
         return _either("what the state says may be what a fault wrote", *REJECTIONS)
     base = row[0](model, operation, seen)
-    if strange(operation, model.profile.names):
+    known = () if isinstance(operation, op.Add) else model.workers
+    if strange(operation, model.profile.names, known):
         base = replace(base, rejections=base.rejections | {BAD_INPUT})
     if not model.state_damaged:
         return base
@@ -259,8 +262,12 @@ def _due_by_worker(
     name = common.worker_of(operation)
     assert name is not None, operation
     daemon = _due_by_daemon(model, operation)
+    gone = f"worker {name} does not exist"
+    if name in model.unfinished and isinstance(operation, op.Nuke):
+        left = f"{gone}, or something of it is left"
+        return _both(daemon, _either(left, "no_such_worker"))
     if name not in model.workers:
-        return _refuse(f"worker {name} does not exist", "no_such_worker", *daemon.rejections)
+        return _refuse(gone, "no_such_worker", *daemon.rejections)
     if isinstance(operation, op.Attach):
         return _either("the session may be away", "session_missing")
     return _both(daemon, _due_by_status(model, operation, name, seen))
@@ -327,7 +334,9 @@ def _init(model: WorkersModel, *_: object) -> WorkersModel:
 
 
 def _up(model: WorkersModel, operation: Operation, moment: When) -> WorkersModel:
-    after = replace(model, daemon=frozenset({True}), state_damaged=False, daemon_killed=False)
+    after = replace(
+        model, daemon=frozenset({True}), state_damaged=False, daemon_killed=False, daemon_told=False
+    )
     restarted = 1 if model.profile.restarts_agents_on_up else 0
 
     def come_up(belief: WorkerBelief) -> WorkerBelief:
@@ -339,22 +348,28 @@ def _up(model: WorkersModel, operation: Operation, moment: When) -> WorkersModel
 
 
 def _down(model: WorkersModel, operation: Operation, moment: When) -> WorkersModel:
-    after = replace(model, daemon=frozenset({False}), daemon_killed=False)
+    left = model.daemon_killed and model.profile.crash_flag
+    after = replace(model, daemon=frozenset({False}), daemon_killed=left)
     return after.with_all(lambda one: one.away("Down", moment.now, due_at=None, hits=one.hits + 1))
 
 
 def _add(model: WorkersModel, operation: op.Add, moment: When) -> WorkersModel:
     behaviours = model.scripts.get(operation.worker, ("obey",))
-    new = WorkerBelief(operation.worker, frozenset({"idle"}), behaviours=behaviours)
+    new = WorkerBelief(
+        operation.worker, frozenset({"idle"}), behaviours=behaviours, model=operation.model
+    )
     added = model.with_worker(new.away(ADDED, moment.now))
     return _start(added, operation, moment) if operation.prompt else added
 
 
-def _discard(model: WorkersModel, name: str) -> WorkersModel:
-    open_tokens = tuple(
-        token for token, work in model.work.items() if work.worker == name and work.fate != "merged"
-    )
-    return _review_over(model.with_fate(open_tokens, "discarded"), name)
+def _discard(model: WorkersModel, name: str, moment: When) -> WorkersModel:
+    """Whoever is started from now on is told nothing of it; who comes up just now may have been."""
+    looked, belief = moment.before, model.workers.get(name)
+    agents = None
+    if looked is not None and looked.agents is not None and belief is not None:
+        steady = belief.disturbed is None and not model.faults
+        agents = frozenset(one.identity for one in looked.agents) if steady else None
+    return _review_over(model.given_up(name, agents), name)
 
 
 def _review_over(model: WorkersModel, name: str) -> WorkersModel:
@@ -363,7 +378,7 @@ def _review_over(model: WorkersModel, name: str) -> WorkersModel:
 
 
 def _nuke(model: WorkersModel, operation: op.Nuke, moment: When) -> WorkersModel:
-    return _discard(model, operation.worker).without_worker(operation.worker)
+    return _discard(model, operation.worker, moment).without_worker(operation.worker)
 
 
 def _reset_worker(model: WorkersModel, operation: op.ResetWorker, moment: When) -> WorkersModel:
@@ -374,7 +389,8 @@ def _reset_worker(model: WorkersModel, operation: op.ResetWorker, moment: When) 
         due_at=None,
         stale_base=False,
     )
-    return _discard(model, operation.worker).with_worker(fresh.away("ResetWorker", moment.now))
+    given_up = _discard(model, operation.worker, moment)
+    return given_up.with_worker(fresh.away("ResetWorker", moment.now))
 
 
 def _start(model: WorkersModel, operation: op.Start | op.Add, moment: When) -> WorkersModel:

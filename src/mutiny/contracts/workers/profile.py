@@ -55,6 +55,8 @@ class Profile(TargetProfile):
     needs_daemon: tuple[str, ...] = NEEDS_DAEMON
     restarts_agents_on_up: bool = False
     """`up` replaces running agents instead of adopting them."""
+    crash_flag: bool = False
+    """Its flag only says that no daemon has ended in good order: after a kill it stays, `down` or not."""
     makes_workspace: bool = True
     """There is a command that makes the workspace, and does it once."""
     shows_ends: bool = True
@@ -83,6 +85,8 @@ class Profile(TargetProfile):
     """The target has a lock that somebody else can hold."""
     ends_children: bool = False
     """What an agent has started ends with it, also what made a session of its own."""
+    passes_model: bool = False
+    """Every agent of a worker is started with the model that the worker was added with."""
     restart_pause_s: float = 0.0
     """An agent that died at once for the second time is started again after so long; 0: no promise."""
     most_restarts: int = 0

@@ -83,6 +83,7 @@ _OWN = (
     ("nothing_outlives", _ZOMBIE, "What an agent has started ends with it, also in a session of its own."),
     ("backs_off", _ZOMBIE,
      "An agent that dies at once, again and again, is started again after a pause, and not for ever."),
+    ("agent_as_asked", _ZOMBIE, "An agent is started with the model that its worker was added with."),
     ("live_agent_kept", _LOST,
      "A live agent is ended only by a command or fault that names its worker or all workers."),
     ("down_ends_all", _ZOMBIE, "After down succeeded no daemon and no agent runs."),
@@ -91,8 +92,12 @@ _OWN = (
      "Work that was acknowledged is delivered, and is kept until it is merged, given up or reported."),
     ("delivered_once", _RACE, "A prompt is delivered again only when the agent that had it is dead."),
     ("delivered_whole", _LOST, "An agent receives what was said, to the last character."),
+    ("delivered_in_order", _RACE, "What was said to a worker first is delivered to it first."),
+    ("given_up_stays_so", _LOST,
+     "Work that was given up by nuke or reset is told to no agent that comes later."),
     ("merged_once", _RACE, "Work is merged at most once."),
     ("nothing_invented", _LOST, "Nothing is merged that was not accepted."),
+    ("only_work_lands", _GIT, "An accept brings only files to the default branch that an agent wrote."),
     ("merged_stays", _LOST, "What was merged stays in the files of the default branch."),
     ("discarded_is_kept", _LOST,
      "Commits of a worker that was nuked or reset stay reachable from some ref."),
@@ -117,6 +122,7 @@ BINDING = binding(
 
 BY_RECORD = (
     *("workers.delivered_once", "workers.delivered_whole", "workers.nothing_lost"),
+    *("workers.delivered_in_order", "workers.given_up_stays_so", "workers.agent_as_asked"),
     *("workers.accepted_is_merged", "workers.work_reachable"),
     *("workers.discarded_is_kept", "workers.review_means_done"),
 )

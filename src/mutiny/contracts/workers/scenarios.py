@@ -32,6 +32,7 @@ from mutiny.contracts.workers.operations import (
     WaitForPrompt,
     WaitForState,
 )
+from mutiny.contracts.workers.profile import Profile
 from mutiny.contracts.workers.short_scenarios import SHORT_SCENARIOS
 from mutiny.kit.operations import Choice, ExpectError, Reset, Settle, Sleep
 from mutiny.kit.recipes import everywhere, misset, said_wrongly
@@ -196,6 +197,12 @@ CHECKUP: tuple[Operation, ...] = (
     Down(),
 )
 """Every ordinary command once, and the refusals that every target has: a target file is tried with it."""
+
+
+def checkup(profile: Profile) -> tuple[Operation, ...]:
+    """What a target is told whose file is tried."""
+    return CHECKUP
+
 
 SCENARIOS: dict[str, tuple[Operation, ...]] = {
     **CLASSIC_SCENARIOS,

@@ -35,9 +35,9 @@ from mutiny.contracts.workers.operations import (
     WaitForPrompt,
     WaitForState,
 )
-from mutiny.kit.domains import FOREIGN
-from mutiny.kit.faults import SilentClient, SkewClock
-from mutiny.kit.operations import ExpectError, Heal, Parallel, Reset, Settle
+from mutiny.kit.domains import FOREIGN, MEANINGFUL_NAMES
+from mutiny.kit.faults import FillDisk, Forbid, ReadOnlyDisk, SilentClient, SkewClock
+from mutiny.kit.operations import ExpectError, Heal, Parallel, Reset, Settle, Sleep
 from mutiny.model.operation import Operation
 
 Sequence_ = tuple[Operation, ...]
@@ -57,6 +57,8 @@ _WITH_CHILD: Sequence_ = (
 _MERGED: Sequence_ = (
     *(WaitForNeedsReview("alpha"), Review("alpha"), Accept("alpha"), Settle(), Down()),
 )
+
+_LOOKS: Sequence_ = (Status(), Status(), Status())
 
 SHORT_SCENARIOS: dict[str, Sequence_] = {
     "second_daemon": (*_BEGIN, Up(), Settle(), Down()),
@@ -80,7 +82,8 @@ SHORT_SCENARIOS: dict[str, Sequence_] = {
         *(*_READY, Down(), MoveSource("upstream.txt"), Add("beta"), Up(), Settle(), *_MERGED),
     ),
     "nuke_beside_looks": (
-        *(*_IDLE, Parallel((Nuke("alpha"), Status(), Status(), Status())), Settle(), Down()),
+        *(*_IDLE, Parallel((Nuke("alpha"), *_LOOKS)), Add("beta"), WaitForIdle("beta")),
+        *(Parallel((Nuke("beta"), *_LOOKS)), Settle(), Down()),
     ),
     "foreign_words": (
         *(*_IDLE, Start("alpha", f"Create test.txt: {FOREIGN}"), Status()),
@@ -130,6 +133,36 @@ SHORT_SCENARIOS: dict[str, Sequence_] = {
         *(*_IDLE, Behave("alpha", ("late-commit:500", "obey")), Start("alpha", "Create test.txt")),
         *_MERGED,
     ),
+    "said_in_order": (
+        *(*_IDLE, Behave("alpha", ("slow:1200", "obey")), Start("alpha", "Create test.txt")),
+        *(WaitForPrompt("alpha"), Message("alpha", "Create one.txt")),
+        *(Message("alpha", "Create two.txt"), Message("alpha", "Create three.txt"), Settle()),
+        *_MERGED,
+    ),
+    "given_up_by_reset": (
+        *(*_IDLE, Behave("alpha", ("slow:5000", "obey")), Start("alpha", "Create test.txt")),
+        *(WaitForPrompt("alpha"), Message("alpha", "Create one.txt"), ResetWorker("alpha")),
+        *(WaitForIdle("alpha"), Start("alpha", "Create other.txt"), Settle(), *_MERGED),
+    ),
+    "given_up_by_nuke": (
+        *(*_IDLE, Behave("alpha", ("slow:5000", "obey")), Start("alpha", "Create test.txt")),
+        *(WaitForPrompt("alpha"), Message("alpha", "Create one.txt"), Nuke("alpha")),
+        *(Add("alpha"), WaitForIdle("alpha"), Start("alpha", "Create other.txt"), Settle()),
+        *_MERGED,
+    ),
+    "model_is_kept": (
+        *(*_BEGIN, Add("alpha", model="opus"), WaitForIdle("alpha"), KillAgent("alpha")),
+        *(Settle(), ResetWorker("alpha"), WaitForIdle("alpha"), Down(), Up(), Settle(), Down()),
+    ),
+    "works_on_after_commit": (
+        *(*_IDLE, Behave("alpha", ("late-stop:3500", "obey"))),
+        *(Start("alpha", "Create test.txt"), WaitForPrompt("alpha"), Sleep(2.5), Status()),
+        *_MERGED,
+    ),
+    "cannot_start": (
+        *(Reset(), Init(), ReadOnlyDisk(during=Up()), Forbid(during=Up()), Up(), Add("alpha")),
+        *(WaitForIdle("alpha"), Down(), FillDisk("inodes", during=Up()), Settle(), Down()),
+    ),
     "last_character": (
         *(*_IDLE, Start("alpha", "Create test.txt; then stop;"), WaitForPrompt("alpha")),
         *_MERGED,
@@ -172,6 +205,24 @@ SHORT_SCENARIOS: dict[str, Sequence_] = {
     ),
     "reviewed_is_gone": (
         *(*_READY, Review("alpha"), Nuke("alpha"), ExpectError(AcceptReviewed()), Settle(), Down()),
+    ),
+    "words_as_names_used": (
+        *(*_BEGIN, Add("all"), Settle(), Start("all", "Create a.txt"), Settle()),
+        *(Add("auto-1"), Settle(), Start("auto-1", "Create b.txt"), Settle(), Down()),
+    ),
+    "foreign_name": (
+        *(*_BEGIN, Add("n\u00e4me"), Settle(), Add("alpha"), WaitForIdle("alpha")),
+        *(Nuke("n\u00e4me"), Start("alpha", "Create test.txt"), *_MERGED),
+    ),
+    "no_rights_for_moments": (
+        *_IDLE,
+        *(step for _ in range(4) for step in (Forbid(lasting=True), Status(), Heal())),
+        *(Settle(), Start("alpha", "Create test.txt"), *_MERGED),
+    ),
+    "words_as_names_removed": (
+        *_BEGIN,
+        *(step for name in MEANINGFUL_NAMES for step in (Add(name), Settle(), Nuke(name))),
+        *(Settle(), Down()),
     ),
     "clock_set_back": (
         *(*_READY, SkewClock(offset_s=-3600, lasting=True), Status(), Review("alpha"), Heal()),

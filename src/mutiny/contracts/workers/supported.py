@@ -10,7 +10,14 @@ from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.profile import Profile
 from mutiny.kit import operations as common
 from mutiny.kit.faults import DamageFile, HoldLock, SilentClient
-from mutiny.kit.supported import Fitted, TargetWords, can_be_misset, fitted, undemanding
+from mutiny.kit.supported import (
+    Fitted,
+    TargetWords,
+    can_be_misset,
+    can_be_misused,
+    fitted,
+    undemanding,
+)
 from mutiny.model.operation import Kind, Operation, walk
 
 HARMLESS = (
@@ -44,8 +51,11 @@ def _has_words(profile: Profile, part: Operation) -> bool:
         return profile.listens
     if isinstance(part, common.WrongSetting):
         return can_be_misset(profile, part)
-    if isinstance(part, common.Misuse) and isinstance(part.operation, op.Up | op.Down):
-        return False  # a daemon in the foreground would stay there
+    if isinstance(part, common.Misuse):
+        stays = isinstance(part.operation, op.Up | op.Down)  # a daemon in the foreground
+        return not stays and can_be_misused(profile, part) and "Misuse" not in profile.lacks
+    if isinstance(part, DamageFile) and part.file == "state" and "CorruptState" in profile.lacks:
+        return False  # it keeps no single file
     if isinstance(part, DamageFile) and part.how == "stale" and part.file == "state":
         return profile.notices_damage  # nobody can say what an old state means that nobody notices
     if isinstance(part, DamageFile) and part.file == "backup":

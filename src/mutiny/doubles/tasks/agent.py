@@ -47,6 +47,9 @@ def attempt(desk: Desk, prompt: str) -> tuple[int, int]:
 
 def act(task: str, number: int, behaviour: str, secret: str) -> int:
     """One attempt; its exit code."""
+    if behaviour == "blurts":
+        sys.stderr.write(f"agent: {secret} was refused\n")
+        return 1
     if behaviour == "fails":
         sys.stderr.write("agent: this attempt was meant to fail\n")
         return 1
@@ -54,7 +57,11 @@ def act(task: str, number: int, behaviour: str, secret: str) -> int:
         time.sleep(3600)
     if behaviour == "idle":
         return 0
+    if behaviour == "slowly":
+        time.sleep(1.0)
     write(f"work/{task}.txt", f"{task} attempt {number}\n")
+    if behaviour == "lingers":
+        time.sleep(3600)
     if behaviour == "strays":
         write(f"extra/{task}.txt", f"{task} attempt {number}\n")
     if behaviour == "shares":

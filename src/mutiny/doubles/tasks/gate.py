@@ -15,6 +15,8 @@ import time
 from mutiny.doubles.tasks.agent import leave
 from mutiny.doubles.tasks.records import Desk
 
+NOT_FOUND = 127
+"""What a shell says of a program that is not there."""
 VALIDATORS = {"doctor": "review"}
 """A target's word for a validator -> ours, where they differ."""
 
@@ -42,11 +44,15 @@ def main(desk: Desk, arguments: list[str]) -> int:
         os.kill(os.getpid(), signal.SIGKILL)
     if shown == "leaves":
         leave()
+    if shown == "missing":
+        sys.stderr.write("sh: gate: not found\n")
+        return NOT_FOUND
     if not validates:
         if not passed:
             sys.stderr.write(f"{gate}: this was meant to fail\n")
         return 0 if passed else 1
-    answer = {"pass": passed, "summary": f"{gate}: as the script wants it"}
+    told = "false" if shown == "odd" else passed
+    answer = {"pass": told, "summary": f"{gate}: as the script wants it"}
     print("no verdict at all" if shown == "garbage" else json.dumps(answer))
     return 0
 

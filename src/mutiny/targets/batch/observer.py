@@ -6,6 +6,7 @@ import hashlib
 import json
 import shutil
 import time
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatch
@@ -73,7 +74,7 @@ class Observer:
     def observe(self) -> BatchSeen:
         """One complete look."""
         records = self._live.desk.records()
-        bad, events, kinds, reasons = self._events()
+        bad, events, kinds, reasons, logged = self._events()
         runs, error = self._runs(reasons)
         digest, told = self._home()
         kept = self._live.containers
@@ -94,6 +95,7 @@ class Observer:
             ),
             bad_events=bad,
             events=events,
+            logged=logged,
             event_types=kinds,
             no_events=frozenset(self._spec.event_fields.lacks),
             processes=self._processes(),
@@ -133,6 +135,7 @@ class Observer:
                 mapped.get(row[words.task_status], row[words.task_status]),
                 row.get(words.task_attempts),
                 str(row.get(words.task_error) or ""),
+                row.get(words.task_tokens) if words.task_tokens else None,
             )
             for name, row in rows.items()
         }
@@ -179,9 +182,14 @@ class Observer:
         path = self._live.outside(self._live.filled(self._spec.plan))
         return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
 
-    def _events(self) -> tuple[tuple[str, ...], int, frozenset[str], dict[str, str]]:
-        """Bad lines of the logs, how many there are, their types, and why each run has stopped."""
+    def _events(
+        self,
+    ) -> tuple[tuple[str, ...], int, frozenset[str], dict[str, str], Mapping[tuple[str, str], int]]:
+        """Bad lines of the logs, how many there are, their types, why each run has stopped, and how many
+        are about which task.
+        """
         reasons: dict[str, str] = {}
+        logged = Counter[tuple[str, str]]()
         bad: list[str] = []
         kinds: set[str] = set()
         count = 0
@@ -195,9 +203,13 @@ class Observer:
                 kinds.update((kind, *wanted.names.get(kind, ())))
                 if problem:
                     bad.append(f"{problem}: {line[:120]}")
-                elif kind in wanted.reasons:
-                    reasons[str(json.loads(line)["run_id"])] = line[:200]
-        return tuple(bad[:3]), count, frozenset(kinds), reasons
+                    continue
+                said = json.loads(line)
+                run, task = str(said.get("run_id", "")), str(said.get(wanted.task, ""))
+                logged.update({(run, ""), (run, task)})
+                if kind in wanted.reasons:
+                    reasons[run] = line[:200]
+        return tuple(bad[:3]), count, frozenset(kinds), reasons, logged
 
     def _home(self) -> tuple[str, tuple[str, ...]]:
         """All bytes of the home outside of workspaces, and the files in which the secret stands."""
@@ -380,19 +392,25 @@ def _event(line: str, wanted: EventFields) -> tuple[str, str]:
 
 
 def _attempts(records: Sequence[Mapping[str, Any]]) -> tuple[Attempt, ...]:
-    """Every agent with how it ended, and whether anybody went on from there."""
+    """Every agent with how it ended, whether anybody went on from there, and who was at work beside it."""
     found: dict[tuple[str, int], Attempt] = {}
     latest: dict[str, tuple[str, int]] = {}
+    ends = {(one["of"], one["attempt"]) for one in records if one["what"] == "agent_end"}
+    at_work: set[tuple[str, int]] = set()
     for one in records:
         task = one["of"]
         if one["what"] == "agent":
-            latest[task] = (task, one["number"])
+            mine = latest[task] = (task, one["number"])
             present = frozenset(name.removesuffix(".txt") for name in one["present"])
-            found[latest[task]] = Attempt(*latest[task], present)
+            places = list(found)
+            beside = frozenset(places.index(other) for other in at_work - {mine})
+            found[mine] = Attempt(*mine, present, beside=beside)
+            at_work |= {mine} & ends  # of whoever was killed nobody knows when
         elif one["what"] == "agent_end":
             known = found[task, one["attempt"]]
             ended = replace(known, ended=True, code=one["code"], tokens=one["tokens"])
             found[task, one["attempt"]] = ended
+            at_work.discard((task, one["attempt"]))
         elif task in latest:
             found[latest[task]] = replace(found[latest[task]], gated=True)
     return tuple(found.values())

@@ -46,6 +46,8 @@ class RunFields:
     task_status: str = "status"
     task_attempts: str = "attempts"
     task_error: str = "error"
+    task_tokens: str = ""
+    """Empty: it does not say what a task has used."""
 
 
 @dataclass(frozen=True, kw_only=True)

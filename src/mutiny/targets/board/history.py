@@ -166,6 +166,7 @@ def model_for(entries: Sequence[Entry], profile: BoardProfile) -> BoardModel:
         made,
         meaning=Meaning(
             cancels_failed=profile.cancels_failed,
+            cancels_held=profile.cancels_held,
             owner_reclaims=profile.owner_reclaims,
             batches=profile.batches,
             claims_exclude=profile.claims_exclude,

@@ -177,9 +177,34 @@ class BoardLive(LiveTarget):
             self.history.cut()
             if operation.file == "state":
                 self.observer.trusts_file = False
+        if isinstance(operation, common.Misuse):
+            return self._misheard(operation, context)
         if isinstance(operation, op.HoldBoardLock):
             operation = faults.HoldLock(during=operation.during, seconds=operation.seconds)
         return super().carry_out(operation, context)
+
+    def _misheard(self, operation: common.Misuse, context: StepContext) -> OperationResult:
+        """A command that is said wrongly may be taken as it was meant: then it belongs to the history."""
+        begun = self._begin(operation.operation)
+        result = self.combined(operation, context)
+        assert result is not None
+        self._finish(operation.operation, begun, result if result.succeeded else None)
+        return result
+
+    def sayable(
+        self, operation: Operation, context: StepContext
+    ) -> tuple[Command, tuple[str, ...]] | OperationResult:
+        """The command for the server that runs, if the board has one."""
+        if self.spec.server is None:
+            return self.sweepable(operation, context)
+        spoken = self._spoken(operation)
+        return spoken if isinstance(spoken, OperationResult) else (spoken, ())
+
+    def misspoken(self, operation: common.Misuse, argv: tuple[str, ...]) -> tuple[str, ...]:
+        """A tool gets its arguments in one JSON object, which is the last word."""
+        if not self.spec.commands[_COMMAND_OF[operation.operation.type]].tool:
+            return super().misspoken(operation, argv)
+        return (*argv[:-1], json.dumps(operation.told(json.loads(argv[-1]))))
 
     def _under_engine(self, operation: Operation, context: StepContext) -> OperationResult:
         """Commands of a server's board bring their own server, so that its calls are seen, too."""

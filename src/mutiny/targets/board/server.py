@@ -16,6 +16,7 @@ from mutiny.system.files import BoxPath
 from mutiny.system.keepsakes import Keepsake, last_words
 from mutiny.targets.board.host import BoardHost
 from mutiny.targets.kit.combinations import unable
+from mutiny.targets.kit.daemons import Daemons
 from mutiny.targets.kit.starting import broke_in_driver, why_not_started
 
 
@@ -25,22 +26,17 @@ class Server:
     def __init__(self, live: BoardHost) -> None:
         self._live = live
         self._logs: list[BoxPath] = []
+        spec = live.spec.server
+        hint = "" if spec is None else live.filled(spec.process, re.escape)
+        self._known = Daemons(hint)
         self._made = live.has_board  # of the box whose files this one continues
 
     def processes(self) -> tuple[ProcessView, ...]:
-        """Those that run now."""
-        spec = self._live.spec.server
-        if spec is None:
+        """Those that run now: by what was started, the program may be called anything."""
+        if self._live.spec.server is None:
             return ()
-        # By what was started, not by a name: the program may be called anything.
-        pattern = re.compile(self._live.filled(spec.process, re.escape))
-        found = [
-            process
-            for process in process_faults.views(self._live.box)
-            if pattern.search(" ".join(process.argv))
-        ]
-        pids = {process.pid for process in found}
-        return tuple(process for process in found if process.parent not in pids)
+        found = self._known.among(self._live.box.processes())
+        return tuple(process_faults.view_of(one) for one in found)
 
     def count(self) -> int:
         """How many run."""
@@ -54,7 +50,8 @@ class Server:
         argv = tuple(live.filled(word) for word in spec.argv)
         log = live.box.files / "tmp" / f"server-{secrets.token_hex(4)}.log"
         self._logs.append(log)
-        _, result = live.start(argv, spec.ready, live.limits.up_s, log)
+        spawned, result = live.start(argv, spec.ready, live.limits.up_s, log)
+        self._known.started((spawned.pid, spawned.start))
         match = re.search(spec.ready, result.stdout) if result.succeeded else None
         if match is None:
             return result

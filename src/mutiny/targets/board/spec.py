@@ -36,6 +36,7 @@ VOCABULARY = Vocabulary(
         *("tasks", "batch", "worker", "epoch", "output", "output_file", "reason"),
         *("name", "node", "token", "text"),
     ),
+    typed=("priority", "epoch", "token", "tasks"),
     statuses=STATUSES,
     refusals=KNOWN,
     operations=OPERATIONS,
@@ -53,8 +54,8 @@ class ServerSpec:
     argv: tuple[Words, ...]
     ready: Pattern
     """Regular expression in its output; a group `endpoint` says where clients find it."""
-    process: FilledPattern
-    """Regular expression of its command line."""
+    process: FilledPattern = ""
+    """Regular expression of the command line of servers that Mutiny has not started itself."""
     stop: str = "TERM"
     then: tuple[str, ...] = ()
     """Commands that make the board when its first server is ready."""
@@ -154,7 +155,7 @@ class BoardSpec(TargetFile):
     @property
     def words(self) -> AnswerWords:
         """How its answers are read."""
-        return AnswerWords(self.errors, self.rejections, self.names)
+        return AnswerWords(self.errors, self.rejections, self.names, self.texts)
 
     def template(self, command: str) -> dict[str, object] | None:
         """How a command is spoken, and how its answer is read."""
@@ -193,12 +194,17 @@ class BoardSpec(TargetFile):
             lacks += ("HoldBoardLock", "HoldLock")
         if not self.client and not self.parties:  # nobody speaks to it over a network
             lacks += ("Partition", "SlowLink")
-        if self.server is not None:  # its commands are said to a server of ours
-            lacks += ("Misuse",)
         lacks = tuple(dict.fromkeys(lacks))
         says = self.profile.adds_dependencies and not self.depend
         settable = tuple(self.configure)
-        return replace(self.profile, lacks=lacks, settable=settable, adds_dependencies=says)
+        return replace(
+            self.profile,
+            lacks=lacks,
+            settable=settable,
+            adds_dependencies=says,
+            urgencies=tuple(int(one) for one in self.priorities),
+            typed=self.typed,
+        )
 
     def own_problems(self) -> Iterator[str]:
         """What is wrong beyond what files of all contracts are checked for."""

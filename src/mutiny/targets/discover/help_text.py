@@ -6,17 +6,33 @@ import re
 from dataclasses import dataclass
 
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-_HEAD = re.compile(
-    r"^(?!.*\b(?:usage|options?|flags?|arguments?|examples?|aliases|environment)\b)[A-Z][^:]*:$",
+_NO_COMMANDS = re.compile(
+    r"\b(?:usage|options?|flags?|arguments?|examples?|aliases|environment|config\w*|variables)\b",
     re.I,
 )
+_HEAD = re.compile(r"^(?:[A-Za-z][^:]*:|[A-Z][A-Z ]+[A-Z])$")
+"""A line that says what is listed below it: with a colon, or in capitals."""
+_POSITIONAL = re.compile(r"^(?:positional )?arguments:$", re.I)
 _ENTRY = re.compile(
-    r"^(\s*)([a-z][\w-]*)(?:,\s*[\w-]+|\|[\w-]+)*(?:\s+(?=[\[<({A-Z]).*?)?(?:\s{2,}(\S.*))?$"
+    r"^(\s*)([a-z][\w-]*)(?:,\s*[\w-]+|\|[\w-]+)*( (?=[\[<({A-Z]).*?)?(?:\s{2,}(\S.*))?$"
 )
+_SAID = re.compile(
+    r"(?:\s*(?:\[[^\]]*\]|<[^>]*>|\{[^}]*\}|\([^)]*\)|[A-Z][A-Z0-9_-]+\b)(?:\.{3})?)*"
+)
+"""The arguments at the beginning of what stands behind a command in a list."""
 _CHOICES = re.compile(r"\{([a-z][\w-]*(?:,[a-z][\w-]*)+)\}")
 _OPTION = re.compile(r"(?<![\w-])(--[a-z][\w-]*)")
 _USAGE = re.compile(r"^\s*usage:\s*(.*?)(?:\n\s*\n|\Z)", re.IGNORECASE | re.DOTALL | re.MULTILINE)
-_NO_ARGUMENTS = ("options", "flags", "command", "args", "subcommand", "commands", "global options")
+_NO_ARGUMENTS = (
+    "options",
+    "opts",
+    "flags",
+    "command",
+    "args",
+    "subcommand",
+    "commands",
+    "global options",
+)
 
 
 @dataclass(frozen=True)
@@ -37,7 +53,7 @@ class Usage:
 def plain(text: str) -> str:
     """Without colours, and without the frames that some programs draw."""
     lines = []
-    for line in _ANSI.sub("", text).splitlines():
+    for line in _ANSI.sub("", text).expandtabs().splitlines():
         bare = line.strip()
         if bare and not bare.strip("╭╰╮╯─━│┃ ") and len(bare) > 2:
             lines.append("")
@@ -47,31 +63,89 @@ def plain(text: str) -> str:
     return "\n".join(lines)
 
 
-def commands_in(text: str) -> dict[str, str]:
-    """The commands that a help text lists, each with what is said of it."""
+def about_in(text: str) -> str:
+    """What a program says it is: its first line of words, below any picture of letters."""
+    lines = (line.strip() for line in plain(text).splitlines())
+    told = (line for line in lines if len(re.findall(r"(?<![<[-])\b[A-Za-z]{3,}", line)) > 1)
+    no_prose = re.compile(r"(?i)^usage\b|^[\[<-]|\S\s{2,}\S")
+    return next((line for line in told if not no_prose.search(line)), "")
+
+
+def commands_in(text: str) -> dict[str, Usage]:
+    """The commands that a help text lists, each with how it is spoken as far as the list says it."""
     lines = plain(text).splitlines()
-    found: dict[str, str] = {}
+    program = _program(lines)
+    found: dict[str, Usage] = {}
     for number, line in enumerate(lines):
-        if _HEAD.match(line.strip()) and not line.startswith("  "):
-            found.update(_listed(lines[number + 1 :]))
+        head = line.strip()
+        if line.startswith("  ") or not _HEAD.match(head):
+            continue
+        below = [_without(program, one) for one in _block(lines[number + 1 :])]
+        if _POSITIONAL.match(head):
+            found.update(_listed(_nested(below)))
+        elif not _NO_COMMANDS.search(head):
+            found.update(_listed(below))
     for choices in _CHOICES.findall(plain(text)):
-        found = {**dict.fromkeys(choices.split(","), ""), **found}
-    return {name: about for name, about in found.items() if name not in ("help", "completion")}
+        found = {**dict.fromkeys(choices.split(","), Usage()), **found}
+    found = found or _in_usage(lines, program)
+    return {name: usage for name, usage in found.items() if name not in ("help", "completion")}
 
 
-def _listed(lines: list[str]) -> dict[str, str]:
-    """The entries below a heading: those that stand furthest to the left."""
-    block: list[re.Match[str]] = []
-    for line in lines:
-        if not line.strip() and block:
-            break
-        entry = _ENTRY.match(line)
-        if entry is not None:
-            block.append(entry)
-        elif line.strip() and not line.startswith(" "):
-            break
-    left = min((len(entry[1]) for entry in block), default=0)
-    return {entry[2]: entry[3] or "" for entry in block if len(entry[1]) == left}
+def _program(lines: list[str]) -> str:
+    """The program's own name: the first word that its usage says."""
+    said = re.search(r"(?im)^\s*usage:?\s+(?:\$ )?([\w./-]+)", "\n".join(lines))
+    return said[1].rpartition("/")[2] if said else ""
+
+
+def _without(program: str, line: str) -> str:
+    """An entry without the program's name, which some lists repeat in every line."""
+    return re.sub(rf"^(\s*){re.escape(program)} (?=[a-z])", r"\1", line) if program else line
+
+
+def _block(lines: list[str]) -> list[str]:
+    """What stands below a heading: up to the next line that begins as far left as it does."""
+    end = next((at for at, line in enumerate(lines) if line.strip() and line[0] != " "), len(lines))
+    return lines[:end]
+
+
+def _nested(lines: list[str]) -> list[str]:
+    """What stands below an argument that only means "one of these", as argparse lists commands."""
+    first = next((at for at, line in enumerate(lines) if line.strip()), None)
+    if first is None or len(lines[first].split()) > 1:
+        return []
+    left = _depth(lines[first])
+    return [line for line in lines[first + 1 :] if line.strip() and _depth(line) > left]
+
+
+def _depth(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _listed(lines: list[str]) -> dict[str, Usage]:
+    """The entries of a list: those that stand furthest to the left, with the options below each."""
+    entries = [(at, entry) for at, line in enumerate(lines) if (entry := _ENTRY.match(line))]
+    left = min((len(entry[1]) for _, entry in entries), default=0)
+    chosen = [(at, entry) for at, entry in entries if len(entry[1]) == left]
+    found = {}
+    ends = [*(at for at, _ in chosen), len(lines)][1:]
+    for (at, entry), end in zip(chosen, ends, strict=True):
+        arguments = _SAID.match(entry[3] or "")
+        said = "" if arguments is None else arguments[0]
+        below = "\n".join(lines[at:end])
+        options = frozenset(_OPTION.findall(below)) - {"--help", "--version"}
+        found[entry[2]] = Usage(_required(said), _optional(said), options, text=below)
+    return found
+
+
+def _in_usage(lines: list[str], program: str) -> dict[str, Usage]:
+    """Commands that are only named in lines of usage: `mine add NAME`, one below the other."""
+    begin = next((at for at, line in enumerate(lines) if re.match(r"(?i)\s*usage", line)), None)
+    if begin is None or not program:
+        return {}
+    said = [re.sub(r"(?i)^\s*usage:?\s*", "  ", line) for line in lines[begin:]]
+    end = next((at for at, line in enumerate(said) if at > 1 and not line.strip()), len(said))
+    mine = [line for line in said[:end] if re.match(rf"\s*{re.escape(program)} [a-z]", line)]
+    return _listed([f"  {_without(program, line).strip()}" for line in mine])
 
 
 def usage_in(text: str, words: tuple[str, ...]) -> Usage:

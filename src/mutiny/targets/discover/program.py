@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,12 +16,24 @@ from mutiny.errors import TargetMissing
 from mutiny.model.result import OperationResult
 from mutiny.probes.sources import json_file, sqlite_tables
 from mutiny.system.files import BoxPath
-from mutiny.targets.discover.help_text import Usage, commands_in, usage_in
+from mutiny.targets.discover.help_text import Usage, about_in, commands_in, usage_in
 from mutiny.targets.discover.records import Place, places_of
-from mutiny.targets.kit.hints import NOBODY, OPTIONS, SAMPLES, SPEAKERS, UNATTENDED, Hint
+from mutiny.targets.kit.hints import (
+    AGENTS,
+    FORCED,
+    NOBODY,
+    OPTIONS,
+    SAMPLES,
+    SPEAKERS,
+    UNATTENDED,
+    Hint,
+)
 from mutiny.targets.kit.starting import trees_of, why_not_started
 
 LIMIT_S = 30.0
+AGENT_S = 8.0
+MOST_ASKED = 6
+"""So often a command is given again with the variables that it asks for: one may ask for ever."""
 MOST_COMMANDS = 120
 MOST_FILES = 2000
 _QUIET = {"NO_COLOR": "1", "COLUMNS": "160", "TERM": "dumb"}
@@ -94,6 +107,8 @@ class Found:
     """What shows the work that nobody has begun, and what was printed, the likeliest first."""
     nobody: str = NOBODY
     """A name, in the form of its own, that nobody has."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Variables that it asked for, as a target file says them."""
 
 
 class Discovery:
@@ -102,6 +117,7 @@ class Discovery:
     def __init__(self, program: Path, directory: Path) -> None:
         self._program = str(program)
         self._begun: Tried | None = None
+        self._environment: dict[str, str] = {}
         try:
             self._box = create_box(directory, read_only=trees_of(program), doubles=True)
         except OSError as error:
@@ -115,52 +131,52 @@ class Discovery:
 
     def find(self, hints: Mapping[str, Hint]) -> Found:
         """Read its help, try what can be tried, and look at what that has made."""
-        before = self._look()
         first = self._run("--help")
         why = why_not_started(_plain_result(first))
         if why is not None:
             raise TargetMissing(f"{self._program} could not be started in the box: {why}")
         text = first.stdout or first.stderr
-        commands = self._commands(text, hints)
-        about = next(
-            (
-                line.strip(" │")
-                for line in text.splitlines()
-                if "sage:" not in line and line.strip(" │")
-            ),
-            "",
-        )
-        found = Found(self._program, about, commands, spoken(hints, commands))
+        commands = self._read(text)
+        before = self._look()  # only now: who knows no `--help` may have taken it for a name
+        commands |= self._explained(commands, hints)
+        found = Found(self._program, about_in(text), commands, spoken(hints, commands))
         return self._tried(found, hints, before)
 
     # --- help --------------------------------------------------------------------------------------
 
-    def _commands(self, text: str, hints: Mapping[str, Hint]) -> dict[tuple[str, ...], Usage]:
-        """Every command; a program that explains nothing before it was set up is set up first."""
-        found = self._read(text)
+    def _explained(
+        self, found: Mapping[tuple[str, ...], Usage], hints: Mapping[str, Hint]
+    ) -> dict[tuple[str, ...], Usage]:
+        """A program that explains nothing before it was set up is set up, and asked once more."""
         silent = [
             words for words, usage in found.items() if not re.search(r"(?i)usage", usage.text)
         ]
         begin = spoken({verb: hints[verb] for verb in hints if verb == "init"}, found)
-        if silent and "init" in begin:
-            self._begun = self._say(begin["init"], SAMPLES)
-            found |= {words: self._usage(words) for words in silent}
-        return found
+        if not silent or "init" not in begin:
+            return {}
+        self._begun = self._say(begin["init"], SAMPLES)
+        return {words: self._usage(words, found[words]) for words in silent}
 
-    def _usage(self, words: tuple[str, ...]) -> Usage:
+    def _usage(self, words: tuple[str, ...], listed: Usage) -> Usage:
+        """How a command is spoken: by its own help, or as the list of commands says it."""
         answer = self._run(*words, "--help")
-        return usage_in(answer.stdout or answer.stderr, words)
+        text = answer.stdout or answer.stderr
+        explains = re.search(r"(?i)\busage\b", text) and not re.search(r"(?i)\berror\b", text)
+        said = listed.arguments or listed.optional or listed.options
+        return usage_in(text, words) if explains or not said else listed
 
     def _read(self, text: str) -> dict[tuple[str, ...], Usage]:
         found: dict[tuple[str, ...], Usage] = {}
-        waiting: list[tuple[str, ...]] = [(name,) for name in commands_in(text)]
+        waiting: list[tuple[tuple[str, ...], Usage]] = [
+            ((name,), listed) for name, listed in commands_in(text).items()
+        ]
         while waiting and len(found) < MOST_COMMANDS:
-            words = waiting.pop(0)
-            usage = self._usage(words)
+            words, listed = waiting.pop(0)
+            usage = self._usage(words, listed)
             found[words] = usage
-            below = commands_in(usage.text) if len(words) == 1 else {}
-            if usage.group:
-                waiting += [(*words, name) for name in below]
+            if usage.group and len(words) == 1:
+                below = commands_in(usage.text)
+                waiting += [((*words, name), one) for name, one in below.items()]
         return found
 
     # --- trying ------------------------------------------------------------------------------------
@@ -172,9 +188,9 @@ class Discovery:
             if hints[verb].tried:
                 begun = self._begun if verb == "init" else None
                 tried[verb] = begun or self._say(words, SAMPLES)
-        made = self._look().since(before)
+        made = self._made(before)
         # Who could not even make something refuses for that reason, whatever else is said.
-        works = all(one.succeeded for one in tried.values())
+        works = all(one.succeeded for verb, one in tried.items() if verb != "init")
         source = self._source(found, made)
         nobody = _nobody(source)
         for verb, words in found.verbs.items() if works else ():
@@ -196,6 +212,7 @@ class Discovery:
             source=source,
             ready=ready,
             nobody=nobody,
+            environment=dict(self._environment),
         )
 
     def _ready(self, found: Found, source: Source) -> dict[tuple[str, ...], str]:
@@ -223,9 +240,16 @@ class Discovery:
             refusals.setdefault(name, (tried.said, subject))
 
     def _say(self, words: Sequence[str], values: Mapping[str, str]) -> Tried:
+        """Give a command; when it asks for a variable of the environment, once more with that."""
         said = [re.sub(r"\{(\w+)\}", lambda one: values.get(one[1], "1"), word) for word in words]
-        answer = self._run(*said)
-        told = (answer.stderr or answer.stdout).strip()
+        for _ in range(MOST_ASKED):
+            answer = self._run(*said)
+            told = (answer.stderr or answer.stdout).strip()
+            asked = () if answer.exit_code == 0 else variables_asked(told)
+            new = {name: value_of(name) for name in asked if name not in self._environment}
+            if not new:
+                break
+            self._environment |= new
         return Tried(tuple(said), answer.exit_code == 0, told, answer.stdout)
 
     def _run(self, *words: str) -> CommandResult:
@@ -233,7 +257,11 @@ class Discovery:
 
     def _ask(self, argv: tuple[str, ...]) -> CommandResult:
         place = f"{self._box.inside_root}/source"
-        return self._box.run_many([Command(argv, LIMIT_S, place, _QUIET)])[0]
+        root = self._box.inside_root
+        own = {
+            name: text.replace("{home}", f"{root}/home") for name, text in self._environment.items()
+        }
+        return self._box.run_many([Command(argv, LIMIT_S, place, {**_QUIET, **own})])[0]
 
     # --- looking -----------------------------------------------------------------------------------
 
@@ -256,6 +284,15 @@ class Discovery:
             frozenset(self._ask(_BRANCHES).stdout.splitlines()),
             agents,
         )
+
+    def _made(self, before: Look) -> Look:
+        """What is new; an agent in a new session is waited for a little: a shell starts it first."""
+        deadline = time.monotonic() + AGENT_S
+        while True:
+            made = self._look().since(before)
+            if made.agents or not made.sessions or time.monotonic() > deadline:
+                return made
+            time.sleep(0.2)
 
     def _source(self, found: Found, made: Look) -> Source | None:
         """The first that shows what was made: a JSON file, a database, a command that prints JSON."""
@@ -292,6 +329,23 @@ class Discovery:
         return found
 
 
+def variables_asked(said: str) -> tuple[str, ...]:
+    """Variables of the environment that a refusal asks for: `set MINE_DB`, `$MINE_DB is not set`."""
+    asked = re.findall(r"(?i:\b(?:set|export|define)\s+\$?|\$\{?)([A-Z][A-Z0-9]*_[A-Z0-9_]+)", said)
+    unset = re.findall(
+        r"([A-Z][A-Z0-9]*_[A-Z0-9_]+)\W+(?i:(?:is|was) (?:not set|unset|missing|required))", said
+    )
+    return tuple(dict.fromkeys((*asked, *unset)))
+
+
+def value_of(variable: str) -> str:
+    """What a variable is set to: a place below the home where its name means one, else a name."""
+    kind = variable.rpartition("_")[2]
+    if kind in ("DB", "DATABASE", "FILE"):
+        return f"{{home}}/mine/state.{'json' if kind == 'FILE' else 'db'}"
+    return "{home}/mine" if kind in ("DIR", "HOME", "ROOT", "PATH") else "planner"
+
+
 def _nobody(source: Source | None) -> str:
     """Who gives numbers, alone or behind a word, is asked for a number that nobody has."""
     given = "" if source is None else str(source.place.record.get("id", ""))
@@ -316,12 +370,25 @@ def spoken(
             )
             if said is not None:
                 found[verb] = said
-                taken.add(tuple(word for word in said if not word.startswith(("{", "-"))))
+                taken.add(_command_in(said, commands))
                 break
         if verb not in found and hint.ways:
             said = next(_general(hint, commands), None)
             found |= {} if said is None else {verb: said}
+    for verb, hint in hints.items():
+        own = found.get(verb, ())
+        usage = commands.get(_command_in(own, commands))
+        if usage is not None and hint.instead and hint.instead not in found:
+            option = _option("prompt", usage)
+            found[verb] = (*own, option, "{prompt}") if option else own
     return found
+
+
+def _command_in(
+    said: tuple[str, ...], commands: Mapping[tuple[str, ...], Usage]
+) -> tuple[str, ...]:
+    """The words of the command in a whole command line."""
+    return max((words for words in commands if said[: len(words)] == words), key=len, default=())
 
 
 def _general(hint: Hint, commands: Mapping[tuple[str, ...], Usage]) -> Iterator[tuple[str, ...]]:
@@ -354,9 +421,22 @@ def _said(words: tuple[str, ...], usage: Usage, hint: Hint) -> tuple[str, ...] |
         return None
     arguments = [name[1:] if name.startswith("=") else f"{{{name}}}" for name in left]
     unattended = [one for one in UNATTENDED if one in usage.options] if hint.tried else []
+    if re.search(r"(?i)\bconfirm", usage.text):
+        unattended += [one for one in FORCED if one in usage.options][:1]
+    if hint.starts:
+        flags += _agent(usage)
     form = next((one for one in hint.forms if one in usage.options), None)
     whole = [one for one in hint.whole if one in usage.options]
     return (*words, *arguments, *flags, *unattended, *whole, *([] if form is None else [form]))
+
+
+def _agent(usage: Usage) -> list[str]:
+    """The option by which a command is told which agent to start, where it has no default."""
+    for line in usage.text.splitlines():
+        named = next((one for one in AGENTS if re.search(rf"{one}\b", line)), None)
+        if named and named in usage.options and "claude" in line and "default" not in line.lower():
+            return [named, "claude"]
+    return []
 
 
 def _option(name: str, usage: Usage) -> str:

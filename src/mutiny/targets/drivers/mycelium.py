@@ -199,6 +199,7 @@ class Model(BaseHTTPRequestHandler):
             cwd=max(where, key=os.path.getmtime, default=self.place.source),
             env={**os.environ, "TASK_ID": name},
             stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,  # no word of the program that is tested
         )
         said = gate.communicate()[0].strip()
         if gate.returncode:

@@ -164,14 +164,26 @@ class Combinations(ABC):
 
     def _misused(self, operation: op.Misuse, context: StepContext) -> OperationResult:
         """Say a command wrongly."""
-        ready = self.sweepable(operation.operation, context)
+        ready = self.sayable(operation.operation, context)
         if isinstance(ready, OperationResult):
             return ready
         command, tokens = ready
-        argv = operation.said(command.argv)
+        argv = self.misspoken(operation, tuple(command.argv))
+        if argv == tuple(command.argv):
+            return unable(f"{operation.short()}: there is nothing in it that could be said so")
         ended = self.box.run_many([replace(command, argv=argv)])[0]
         answer = replace(as_result(ended, argv), tokens=tokens)
         return replace(answer, inner=(answer,))
+
+    def sayable(
+        self, operation: Operation, context: StepContext
+    ) -> tuple[Command, tuple[str, ...]] | OperationResult:
+        """The command that an operation means, as it is said to the target as it is now."""
+        return self.sweepable(operation, context)
+
+    def misspoken(self, operation: op.Misuse, argv: tuple[str, ...]) -> tuple[str, ...]:
+        """The words of a command, said wrongly."""
+        return operation.said(argv)
 
     def _misset(self, operation: op.WrongSetting, context: StepContext) -> OperationResult:
         """Give a command while one setting is wrong."""

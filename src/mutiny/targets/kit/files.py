@@ -59,6 +59,8 @@ class Vocabulary:
     required: tuple[str, ...]
     placeholders: tuple[str, ...]
     """Beyond those of every file."""
+    typed: tuple[str, ...] = ()
+    """Placeholders whose values are numbers, or lists for a tool."""
     statuses: tuple[str, ...] = ()
     refusals: Collection[str]
     operations: Collection[str]
@@ -91,6 +93,11 @@ class CommandSpec:
     timeout_s: float | None = None
     then: tuple[tuple[Words, ...], ...] = ()
     """Commands that follow a success, for example to set intervals for the test."""
+
+    def says(self, value: str) -> bool:
+        """Is this value said?"""
+        words = (*self.argv, *(word for group in self.optional.values() for word in group))
+        return value in self.arguments.values() or any(f"{{{value}}}" in word for word in words)
 
     def template(self, client: tuple[str, ...] = ()) -> dict[str, object]:
         """The form that `doubles/speech.py` speaks."""
@@ -199,11 +206,20 @@ class TargetFile:
         mute += () if self.configuration.numbers else ("WrongSetting",)
         return tuple(dict.fromkeys((*self.profile.lacks, *lacking, *mute)))
 
+    @property
+    def typed(self) -> tuple[str, ...]:
+        """Operations whose commands say a number."""
+        numbers = self.vocabulary.typed
+        return tuple(
+            self.vocabulary.commands[name]
+            for name, spec in self.commands.items()
+            if any(spec.says(one) for one in numbers)
+        )
+
     def _says_it_itself(self) -> bool:
-        """Are the commands the program's own, and not those of a client or a driver of ours?"""
+        """Does the program itself hear the words, and not a driver of ours?"""
         words = [word for one in self.commands.values() for word in one.argv]
-        ours = any("{client}" in word or "{drivers}" in word for word in words)
-        return not ours and not any(one.tool for one in self.commands.values())
+        return not any("{client}" in word or "{drivers}" in word for word in words)
 
     @property
     def missing(self) -> tuple[str, ...]:

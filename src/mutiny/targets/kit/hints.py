@@ -38,6 +38,10 @@ class Hint:
     """The class of refusals when its subject does not exist."""
     groups: tuple[str, ...] = ()
     """Groups of commands below which it is looked for first: `task create`."""
+    starts: bool = False
+    """It starts an agent: an option that says which one is said with the double's name."""
+    instead: str = ""
+    """Without that command it is also given the prompt, where it has an option for it."""
     tried: bool = False
     """It is tried once, with a name of our own: what it makes shows where the program keeps its records."""
 
@@ -67,6 +71,13 @@ SPEAKERS = ("--worker", "--actor", "--agent", "--as")
 """Options that say who speaks."""
 OPTIONS = {"worker": (*SPEAKERS, "--assignee", "--owner")}
 """Options by which a value may be said that has no option of its own name."""
-UNATTENDED = ("--non-interactive", "--defaults", "--yes", "--no-input")
-"""With these a command asks nobody anything."""
+UNATTENDED = (
+    *("--non-interactive", "--defaults", "--yes", "--no-input"),
+    *("--bg", "--background", "--detach", "--detached", "--no-attach", "--no-open"),
+)
+"""With these a command asks nobody anything, and opens no terminal."""
+FORCED = ("--yes", "--force", "--no-confirm")
+"""With one of these a command that asks for a confirmation does without."""
+AGENTS = ("--agent", "--run", "--tool", "--cli", "--command", "--cmd")
+"""Options that say which agent is started."""
 NOBODY = "nobody-there"

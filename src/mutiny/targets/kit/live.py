@@ -28,6 +28,7 @@ from mutiny.kit.operations import Sleep
 from mutiny.kit.surroundings import SURROUNDINGS
 from mutiny.kit.views import ProcessView
 from mutiny.model.operation import Operation
+from mutiny.model.pace import Patience
 from mutiny.model.result import OperationResult
 from mutiny.system.files import KEPT_LIMIT, BoxPath
 from mutiny.system.keepsakes import Keepsake, last_words
@@ -45,6 +46,11 @@ from mutiny.targets.kit.watching import Changes
 Tried = TypeVar("Tried")
 Handler = Callable[[Any, Any, StepContext], OperationResult]
 """How an operation that is no command is carried out: live target, operation, context."""
+
+LOOK_EVERY_S = 0.5
+"""How often a start that takes long is looked at."""
+MOVED_TICKS = 20
+"""So many hundredths of a second of computing are a sign that it goes on."""
 
 
 class LiveTarget(Combinations):
@@ -230,7 +236,7 @@ class LiveTarget(Combinations):
         place = str(self.values["source"])
         return Command(
             tuple(argv),
-            self.pacing.now().lag(given_s),
+            self.pacing.now().answer(given_s),
             place,
             self.environment(worker),
             stdin.encode(),
@@ -247,7 +253,10 @@ class LiveTarget(Combinations):
     def start(
         self, argv: Sequence[str], ready: str, limit_s: float, log: BoxPath
     ) -> tuple[Spawned, OperationResult]:
-        """Start what stays in the foreground, and wait until it says that it is ready, or has ended."""
+        """Start what stays in the foreground, and wait until it says that it is ready, or has ended.
+
+        Slow is not stuck: on a crowded machine it has the more time the longer it computes.
+        """
         log.unlink(missing_ok=True)  # a kept state has the log of a former one
         started = time.perf_counter()
         spawned = self.box.spawn(
@@ -256,9 +265,9 @@ class LiveTarget(Combinations):
             env=self.environment(),
             output=self.box.inside(log),
         )
-        deadline = time.monotonic() + self.limit(limit_s)
-        sign = re.compile(ready)
-        while time.monotonic() < deadline:
+        patience = Patience(self.limit(limit_s))
+        sign, looked = re.compile(ready), started
+        while not patience.over:
             text = log.read_said()
             took_ms = (time.perf_counter() - started) * 1000
             if sign.search(text):
@@ -268,8 +277,16 @@ class LiveTarget(Combinations):
                 text = log.read_said()
                 died = OperationResult(ended.exit_code, text, text, signal=ended.signal)
                 return spawned, replace(died, argv=tuple(argv), target_ms=took_ms)
+            if time.perf_counter() - looked > LOOK_EVERY_S:
+                looked = time.perf_counter()
+                patience.saw((len(text), self._computed(spawned) // MOVED_TICKS))
         late = OperationResult(None, log.read_said(), "never said that it is ready", timed_out=True)
         return spawned, replace(late, argv=tuple(argv))
+
+    def _computed(self, spawned: Spawned) -> int:
+        """For how long the processes of a command have computed, in hundredths of a second."""
+        every = self.box.processes()
+        return sum(one.cpu_ticks for one in every if one.session_id == spawned.pid)
 
     def lacking(self, operation: Operation) -> OperationResult:
         """The target has no word for it."""

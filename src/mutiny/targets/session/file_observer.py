@@ -68,6 +68,10 @@ class FileObserver(Observer):
         """It keeps none."""
         return ()
 
+    def touch(self, name: str) -> int:
+        """A session has one file: there are no older ones."""
+        return 0
+
     def damage(self, name: str, part: str) -> tuple[str, ...]:
         """Damage a part of a session's checkpoints; the names of what was damaged."""
         kept = self._kept(name)

@@ -13,6 +13,7 @@ from mutiny.contracts.session import operations as op
 from mutiny.contracts.session.knobs import NAMES
 from mutiny.contracts.session.observation import ENDED, SessionSeen
 from mutiny.faults.clock import DEFAULT_PAGE, ClockPage
+from mutiny.faults.process import view_of
 from mutiny.kit import faults
 from mutiny.kit.contract import Evidence, StepContext
 from mutiny.kit.views import ProcessView
@@ -187,18 +188,12 @@ class SessionLive(DaemonlessTarget):
     def processes_of(self, role: str, worker: str | None) -> tuple[ProcessView, ...]:
         """What drives the session (`daemon`), or its agents."""
         found = [one for one in self.box.processes() if one.state != "Z" and not one.asked_for]
-        return tuple(
-            ProcessView(one.pid, one.start, one.parent_pid, one.argv, one.state)
-            for one in self.observer.of_role(found, role)
-        )
+        return tuple(map(view_of, self.observer.of_role(found, role)))
 
     def everybody(self) -> tuple[ProcessView, ...]:
         """All processes of the session, and whatever they have started."""
-        return tuple(
-            ProcessView(one.pid, one.start, one.parent_pid, one.argv, one.state)
-            for one in self.box.processes()
-            if one.state != "Z" and not one.asked_for
-        )
+        found = (one for one in self.box.processes() if one.state != "Z" and not one.asked_for)
+        return tuple(map(view_of, found))
 
     def bystanders(self, operation: Operation) -> tuple[ProcessView, ...]:
         """What drives a session is not needed by a command that restores it."""

@@ -219,6 +219,14 @@ def _corrupt(live: Any, operation: op.CorruptCheckpoint, context: StepContext) -
     return _fired(f"{operation.part} is damaged", "file changed in place")
 
 
+def _touch(live: Any, operation: op.TouchCheckpoints, context: StepContext) -> OperationResult:
+    names = live.observer.names()
+    older = live.observer.touch(names[-1]) if names else 0
+    if not older:
+        return _not_fired("there are no older checkpoints")
+    return _fired(f"{older} older checkpoints look newer", "the same bytes written again")
+
+
 HANDLERS: Mapping[type[Operation], Handler] = {
     op.ModelError: _model_error,
     op.ToolTimeout: _tool_timeout,
@@ -232,4 +240,5 @@ HANDLERS: Mapping[type[Operation], Handler] = {
     op.DiskFull: _disk_full,
     op.ClockJump: _jump,
     op.CorruptCheckpoint: _corrupt,
+    op.TouchCheckpoints: _touch,
 }

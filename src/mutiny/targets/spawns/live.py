@@ -197,7 +197,7 @@ class SpawnsLive(DaemonlessTarget):
         spawned, said = self.start(command.argv, r"\n", command.timeout_s, log)
         ended = self.box.wait_ended(spawned, 0.0)
         left = [
-            ProcessView(one.pid, one.start, one.parent_pid, one.argv, one.state)
+            process_faults.view_of(one)
             for one in self.box.processes()
             if one.session_id == spawned.pid and one.state != "Z"
         ]

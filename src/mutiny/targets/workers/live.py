@@ -29,11 +29,11 @@ from mutiny.model.result import OperationResult
 from mutiny.system.files import BoxPath
 from mutiny.system.keepsakes import Keepsake, last_words
 from mutiny.targets.kit.combinations import unable
+from mutiny.targets.kit.daemons import MARK, Daemons
 from mutiny.targets.kit.files import fill
 from mutiny.targets.kit.live import Handler, LiveTarget
 from mutiny.targets.kit.options import LiveOptions
 from mutiny.targets.kit.pacing import at_pace
-from mutiny.targets.workers.daemons import MARK, Daemons
 from mutiny.targets.workers.observer import Observer
 from mutiny.targets.workers.spec import VOCABULARY, TargetSpec, WorkersCommand
 from mutiny.targets.workers.waits import WAITS

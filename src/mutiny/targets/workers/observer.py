@@ -16,6 +16,7 @@ from mutiny.box.errors import CommandNotStarted
 from mutiny.box.results import Command, CommandResult, ProcessInfo
 from mutiny.contracts.workers.observation import Observation, WorkerView
 from mutiny.doubles.install import Received
+from mutiny.faults.process import view_of
 from mutiny.kit.crash import crash_in
 from mutiny.kit.views import AgentView, Commit, ProcessView, Receipt, WorktreeView
 from mutiny.model.result import OperationResult
@@ -24,11 +25,11 @@ from mutiny.probes.records import Raw, Row
 from mutiny.system.files import BoxPath
 from mutiny.system.inotify import Event
 from mutiny.targets.kit.combinations import as_result
+from mutiny.targets.kit.daemons import Daemons
 from mutiny.targets.kit.files import fill
 from mutiny.targets.kit.pacing import Pacing
 from mutiny.targets.kit.state import NO_TMUX, SESSIONS, read_source, with_known
 from mutiny.targets.kit.watching import Changes
-from mutiny.targets.workers.daemons import Daemons
 from mutiny.targets.workers.spec import TargetSpec
 from mutiny.targets.workers.state_file import StateReading, interpret
 
@@ -74,6 +75,7 @@ class Observer:
         """What a fault made of the state file (None inside: it is gone), until the target wrote it."""
         self._commit_cache: dict[str, tuple[str, tuple[Commit, ...]]] = {}
         self._default_tokens: frozenset[str] | None = None
+        self._default_untold: frozenset[str] | None = None
         self._source_dirty: tuple[str, tuple[str, ...] | None] = ("", None)
         """The changed files of the user's checkout, and the state of the repository that showed them."""
         self.edit_marker: tuple[BoxPath, str] | None = None
@@ -193,6 +195,7 @@ class Observer:
             self._source_dirty = (self._source_dirty[0], _dirty(by_role["checkout"], errors))
         if "tokens" in by_role:
             self._default_tokens = _tokens(by_role["tokens"], errors)
+            self._default_untold = _tokens(by_role["untold"], errors)
         in_place, self._written_in_place = self._written_in_place, False
         pattern = re.compile(self._spec.sessions)
         return Observation(
@@ -208,7 +211,7 @@ class Observer:
             else frozenset(name for name in panes if pattern.search(name)),
             daemons=None
             if processes is None
-            else tuple(map(_view, self.known_daemons.among(processes))),
+            else tuple(map(view_of, self.known_daemons.among(processes))),
             agents=self._agents(records, processes, panes, reading),
             worktrees=worktrees,
             registered=self._registered(),
@@ -216,6 +219,7 @@ class Observer:
             commits=commits,
             default_head=self._default_head(),
             default_tokens=self._default_tokens,
+            default_untold=self._default_untold,
             source_dirty=self._source_dirty[1],
             source_edit_intact=self._edit_intact(),
             probe_errors=tuple(errors),
@@ -267,6 +271,7 @@ class Observer:
                 for role, argv in (
                     ("default", git.default_argv(repository, branch)),
                     ("tokens", git.tokens_argv(repository, branch)),
+                    ("untold", git.untold_argv(repository, branch)),
                 ):
                     commands.append(Command(argv, timeout_s=PROBE_TIMEOUT_S))
                     roles.append(role)
@@ -344,7 +349,7 @@ class Observer:
 
     def daemons(self) -> tuple[ProcessView, ...]:
         """The daemon processes now."""
-        return tuple(map(_view, self.known_daemons.among(self._box.processes())))
+        return tuple(map(view_of, self.known_daemons.among(self._box.processes())))
 
     def learn_daemon(self) -> None:
         """`up` has just ended well: what it has left running is the daemon."""
@@ -385,11 +390,6 @@ class Observer:
             return False
 
 
-def _view(process: ProcessInfo) -> ProcessView:
-    shown = (process.pid, process.start, process.parent_pid, process.argv, process.state)
-    return ProcessView(*shown, process.descriptors)
-
-
 def _content(path: BoxPath) -> bytes | None:
     try:
         return path.read_bytes()
@@ -422,4 +422,4 @@ def _tokens(answer: CommandResult, errors: list[str]) -> frozenset[str] | None:
     if answer.exit_code not in (0, 1):
         errors.append(f"git grep: {answer.stderr.strip()[:200]}")
         return None
-    return frozenset(answer.stdout.split())
+    return frozenset(answer.stdout.splitlines())

@@ -19,6 +19,8 @@ HINTS = {
         ("add", "new", "create", "start", "spawn", "launch"),
         ("worker",),
         again="already_exists",
+        starts=True,
+        instead="start",
         tried=True,
     ),
     "start": Hint(
@@ -44,7 +46,14 @@ HINTS = {
 def own_lines(found: Found) -> OwnLines:
     """At the head of the file its level and its sessions, at the end how its agents are started."""
     tail = () if found.made.agents else _AGENTS
-    return OwnLines(tuple(_head(found)), tail)
+    return OwnLines(tuple(_head(found)), (*(_NAMES if found.source is None else ()), *tail))
+
+
+_NAMES = (
+    "[profile]",
+    'names = "[a-z][a-z0-9-]*"  # no record shows its names: others may be changed on their way',
+    "",
+)
 
 
 _AGENTS = (

@@ -161,11 +161,12 @@ class TargetSpec(TargetFile):
 
     def make_profile(self) -> Profile:
         """The contract's profile of this target."""
+        damage = () if self.state.file or self.state.sqlite else ("CorruptState",)
         own = replace(
             self.profile,
             has_backup="backup" in self.places,
             has_lock="lock" in self.places,
-            lacks=self.lacks,
+            lacks=(*self.lacks, *damage),  # no single file that damage could mean
             makes_workspace="init" in self.commands,
             needs_daemon=self.profile.needs_daemon if "up" in self.commands else (),
             repairs="repair" in self.commands,

@@ -59,7 +59,14 @@ class Daemons:
             )
         ]
         pids = {process.pid for process in found}
-        return tuple(process for process in found if process.parent_pid not in pids)
+        tops = [process for process in found if process.parent_pid not in pids]
+        return tuple(self._named(top, found) or _behind_script(top, processes) for top in tops)
+
+    def _named(self, top: ProcessInfo, found: Sequence[ProcessInfo]) -> ProcessInfo | None:
+        """What the target's file names, directly below what was started: a bridge is not the server."""
+        if self._hint is None or self._hint.search(" ".join(top.argv)):
+            return None
+        return next((one for one in found if one.parent_pid == top.pid), None)
 
 
 def _left_behind(processes: Sequence[ProcessInfo]) -> Iterable[ProcessInfo]:
@@ -71,6 +78,16 @@ def _left_behind(processes: Sequence[ProcessInfo]) -> Iterable[ProcessInfo]:
             orphan = parent is None or not (parent.of_target or parent.asked_for)
             if orphan and not process.asked_for:
                 yield process
+
+
+def _behind_script(process: ProcessInfo, processes: Sequence[ProcessInfo]) -> ProcessInfo:
+    """The program to which a script has handed on its own words, and for which it waits."""
+    words = process.argv[2:]  # behind the interpreter and the script
+    for one in processes:
+        child = one.parent_pid == process.pid and one.state != "Z"
+        if words and child and one.argv != process.argv and one.argv[-len(words) :] == words:
+            return _behind_script(one, processes)
+    return process
 
 
 def _is_helper(process: ProcessInfo) -> bool:
