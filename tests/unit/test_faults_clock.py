@@ -32,6 +32,7 @@ PYTHON_WAITS = """
 import asyncio, queue, select, signal, subprocess, sys, threading, time
 def none(*_): pass
 signal.signal(signal.SIGALRM, none)
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})  # one that rings early is not missed
 def process():
     try:
         subprocess.run(["sleep", "600"], timeout=6)
@@ -44,7 +45,7 @@ def empty():
         pass
 held = threading.Lock()
 held.acquire()
-timer = lambda: (signal.setitimer(signal.ITIMER_REAL, 6), signal.pause())
+timer = lambda: (signal.setitimer(signal.ITIMER_REAL, 6), signal.sigwait({signal.SIGALRM}))
 for name, wait in {
     "sleep": lambda: time.sleep(6),
     "event": lambda: threading.Event().wait(6),
