@@ -200,6 +200,8 @@ def offline(worker: Worker) -> Worker:
     """The worker without a session, with everything that it needs to go on later."""
     if worker.status == "offline":
         return worker
+    if never_came_up(worker):
+        return try_again(worker)
     inflight = worker.inflight
     if inflight is not None and inflight.prompt.attempts > 0:
         # Stopped on purpose: that is not the prompt's fault and no failed attempt.
@@ -208,6 +210,16 @@ def offline(worker: Worker) -> Worker:
     if planted("task-forgotten-on-down"):
         return idle(worker)._replace(status="offline")
     return worker._replace(status="offline", resume=worker.status, inflight=inflight)
+
+
+def never_came_up(worker: Worker) -> bool:
+    """Was the worker given up because its agent could not be started?"""
+    return worker.status == "error" and worker.spawn_failures > 0
+
+
+def try_again(worker: Worker) -> Worker:
+    """A worker whose agent never came up gets a new chance, and goes on where it was before."""
+    return worker._replace(status="offline", spawn_failures=0, error_reason=None)
 
 
 def prepare_for_task(transaction: Transaction, worker: Worker) -> None:

@@ -86,8 +86,8 @@ def _sign_in(transaction: Transaction, memory: Memory, me: Daemon) -> None:
     sweep_leftovers(transaction.home)
     for worker in state.workers.values():
         worker = _with_planted_amnesia(transaction, worker)
-        if worker.status == "error" and worker.spawn_failures:
-            worker = worker._replace(status="offline", spawn_failures=0, error_reason=None)
+        if lifecycle.never_came_up(worker):
+            worker = lifecycle.try_again(worker)
         if worker.status == "offline" and worker.resume != "idle":
             worker = worker._replace(status=worker.resume, resume="idle")
         transaction.put(worker)

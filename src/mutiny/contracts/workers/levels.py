@@ -82,6 +82,7 @@ PROMISED: Mapping[str, Callable[[Profile], bool]] = {
         lambda profile: profile.ends_children,
     ),
     "dies_at_once": lambda profile: profile.most_restarts > 0,
+    "given_up_and_restarted": lambda profile: profile.most_restarts > 0,
 }
 """Scenarios that show what not every target promises."""
 

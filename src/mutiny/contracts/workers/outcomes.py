@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from mutiny.contracts.workers import operations as op
-from mutiny.contracts.workers.model import ADDED, WorkerBelief, WorkersModel
+from mutiny.contracts.workers.model import ADDED, AGENT_MOVES, WorkerBelief, WorkersModel
 from mutiny.contracts.workers.observation import Observation
 from mutiny.kit import operations as common
 from mutiny.kit.beliefs import ANYTIME
@@ -342,9 +342,17 @@ def _up(model: WorkersModel, operation: Operation, moment: When) -> WorkersModel
     def come_up(belief: WorkerBelief) -> WorkerBelief:
         due = belief.tokens and belief.will_complete and belief.in_turn
         due_at, hits = moment.now if due else None, belief.hits + restarted
-        return belief.away(belief.disturbed or "Up", moment.now, due_at=due_at, hits=hits)
+        back = belief.away(belief.disturbed or "Up", moment.now, due_at=due_at, hits=hits)
+        return replace(back, statuses=back.statuses | _tried_again(belief))
 
     return after.with_all(come_up)
+
+
+def _tried_again(belief: WorkerBelief) -> frozenset[str]:
+    """What somebody who was given up may be when everything is started anew: again at its work."""
+    if "error" not in belief.statuses:
+        return frozenset()
+    return frozenset(AGENT_MOVES) if belief.tokens else frozenset({"idle"})
 
 
 def _down(model: WorkersModel, operation: Operation, moment: When) -> WorkersModel:

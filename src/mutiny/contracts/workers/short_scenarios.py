@@ -129,6 +129,12 @@ SHORT_SCENARIOS: dict[str, Sequence_] = {
         *(WaitForState("alpha", "error"), Behave("alpha", ("obey",)), ResetWorker("alpha")),
         *(WaitForIdle("alpha"), Start("alpha", "Create other.txt"), *_MERGED),
     ),
+    "given_up_and_restarted": (
+        *(*_IDLE, Behave("alpha", ("slow:60000", "exit-at-start"))),
+        *(Start("alpha", "Create test.txt"), WaitForPrompt("alpha"), KillAgent("alpha")),
+        *(WaitForState("alpha", "error"), Behave("alpha", ("obey",)), Down(), Up()),
+        *(KillDaemon(), Up(), Settle(), Down()),
+    ),
     "commit_after_done": (
         *(*_IDLE, Behave("alpha", ("late-commit:500", "obey")), Start("alpha", "Create test.txt")),
         *_MERGED,
