@@ -84,7 +84,7 @@ ABOUT: dict[str, str] = {
     "child_left_by_down": "The same, and everything is stopped.",
     "child_left_by_death": "The same, and the agent dies.",
     "dies_at_once": "An agent dies at its start, again and again: pauses, an end, a way out.",
-    "given_up_and_restarted": "An agent that was given up gets a new chance after a restart, with its task.",
+    "given_up_and_restarted": "An agent that was given up keeps its task over a restart.",
     "commit_after_done": "An agent commits after it said that it was done.",
     "said_in_order": "Three messages while an agent works arrive in the order of their saying.",
     "given_up_by_reset": "A reset gives up a message that waits; no later agent is told it.",
