@@ -525,3 +525,33 @@ def test_a_daemon_that_mutiny_started_itself_is_known_at_once() -> None:
     running = process(50, "llmc-manual", "up", asked_for=True)
     assert daemons.among((running, process(51, "git", parent=50))) == (running,)
     assert daemons.among((replace(running, start=2),)) == ()
+
+
+# --- what was before comes again --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("asked", [op.Up(), op.Doctor(repair=True)], ids=str)
+def test_an_old_copy_of_the_state_tells_of_a_turn_that_has_ended(asked: Operation) -> None:
+    ready = belief("alpha", "needs_review", tokens=(TOKEN,))
+    again = picture(view("alpha", "working"))
+    restored = advance(model(ready, state_damaged=True), asked, OK, seen=again)
+    assert "working" in restored.allowed("alpha")
+    undamaged = advance(model(ready), asked, OK, seen=again)
+    assert "working" not in undamaged.allowed("alpha")
+
+
+def test_who_was_given_up_is_at_work_again_after_a_new_start() -> None:
+    given_up = belief("alpha", "error", tokens=(TOKEN,))
+    assert "working" in advance(model(given_up), op.Up(), OK).allowed("alpha")
+    assert "idle" in advance(model(belief("alpha", "error")), op.Up(), OK).allowed("alpha")
+
+
+def test_a_worker_that_only_a_damaged_file_named_never_was() -> None:
+    beta = view("beta")
+    renamed = picture(replace(beta, name="reta"), state_as_left=True, registered={beta.worktree})
+    seen = picture(beta, registered={beta.worktree})
+    broken, _ = check_state(model(belief("beta")), common.Sleep(), True, renamed, seen, {})
+    assert not broken
+    told = replace(renamed, state_as_left=False)
+    broken, _ = check_state(model(belief("beta")), common.Sleep(), True, told, seen, {})
+    assert [item.violation.rule for item in broken] == ["workers.nuked_is_gone"]

@@ -270,7 +270,7 @@ class Judge(Questions[Model, Seen]):
             verdict = Verdict.TIMEOUT if answer.timed_out else Verdict.BUG
             return Judged(verdict, (model,), trouble)
         if answer.succeeded:
-            models = self.unknown(model, operation.operation, moment)
+            models = self.after_wrong_answer(model, operation.operation, moment)
             heard = tuple(self.misheard(one, operation.operation) for one in models)
             return Judged(Verdict.SUCCESS, heard, None, "it may be taken as it was meant")
         if not (answer.stdout + answer.stderr).strip() and not self.excused("fails_clearly"):

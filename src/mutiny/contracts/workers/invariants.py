@@ -270,7 +270,8 @@ def nuked_is_gone(check: Check) -> Iterator[Found]:
         if agent.alive and agent.worker and agent.worker not in check.model.workers:
             who = f"An agent (pid {agent.identity[0]}) runs for {agent.worker!r}"
             yield agent.worker, f"{who}, which is no worker any more, or never was."
-    for name, view in check.before.workers.items():
+    # What a fault wrote is nobody's word: a worker that only the damaged file knew was never there.
+    for name, view in check.before.believable().workers.items():
         gone = name not in check.model.workers and name not in check.seen.workers
         if gone and view.worktree in check.seen.registered:
             yield name, f"Worker {name!r} is gone, but git still has its worktree {view.worktree}."

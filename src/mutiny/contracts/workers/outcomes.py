@@ -340,19 +340,23 @@ def _up(model: WorkersModel, operation: Operation, moment: When) -> WorkersModel
     restarted = 1 if model.profile.restarts_agents_on_up else 0
 
     def come_up(belief: WorkerBelief) -> WorkerBelief:
+        belief = _as_before(model, belief)
         due = belief.tokens and belief.will_complete and belief.in_turn
         due_at, hits = moment.now if due else None, belief.hits + restarted
-        back = belief.away(belief.disturbed or "Up", moment.now, due_at=due_at, hits=hits)
-        return replace(back, statuses=back.statuses | _tried_again(belief))
+        return belief.away(belief.disturbed or "Up", moment.now, due_at=due_at, hits=hits)
 
     return after.with_all(come_up)
 
 
-def _tried_again(belief: WorkerBelief) -> frozenset[str]:
-    """What somebody who was given up may be when everything is started anew: again at its work."""
-    if "error" not in belief.statuses:
-        return frozenset()
-    return frozenset(AGENT_MOVES) if belief.tokens else frozenset({"idle"})
+def _as_before(model: WorkersModel, belief: WorkerBelief) -> WorkerBelief:
+    """Who was given up is tried again, and an old copy of the state tells of a turn that has ended since.
+
+    Both are then at work as they were before.
+    """
+    if not model.state_damaged and "error" not in belief.statuses:
+        return belief
+    again = frozenset(AGENT_MOVES) if belief.tokens else frozenset({"idle"})
+    return replace(belief, statuses=belief.statuses | again)
 
 
 def _down(model: WorkersModel, operation: Operation, moment: When) -> WorkersModel:
@@ -495,7 +499,10 @@ def _accept(model: WorkersModel, operation: op.Accept, moment: When) -> WorkersM
 
 
 def _doctor(model: WorkersModel, operation: op.Doctor, moment: When) -> WorkersModel:
-    return replace(model, state_damaged=False) if operation.repair else model
+    if not operation.repair:
+        return model
+    restored = model.with_all(lambda one: _as_before(model, one)) if model.state_damaged else model
+    return replace(restored, state_damaged=False)
 
 
 Due = Callable[[WorkersModel, Any, Observation | None], Expectation]

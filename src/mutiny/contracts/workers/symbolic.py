@@ -109,6 +109,10 @@ class Walk:
         """One operation by itself."""
         if isinstance(operation, op.Add) and not plain_name(operation.worker):
             return model  # whether a target takes such a name, nobody knows
+        if isinstance(operation, op.ReviewNext):
+            whom, surely = model.next_reviews(None, None)
+            if whom and (len(whom) > 1 or not surely):
+                return _one_of(model, whom)
         said = hasattr(operation, "message") or (
             hasattr(operation, "prompt") and (operation.prompt or not isinstance(operation, op.Add))
         )
@@ -160,6 +164,14 @@ def _both(model: WorkersModel, other: WorkersModel, name: str | None) -> Workers
             offline_allowed=new.offline_allowed or old.offline_allowed,
         )
     )
+
+
+def _one_of(model: WorkersModel, names: tuple[str, ...]) -> WorkersModel:
+    """A review of somebody that the target chooses, or of nobody: of none of them anything is learned."""
+    after = model
+    for name in names:
+        after = _both(outcome_taken(after, op.Review(name), ()), after, name)
+    return replace(after, last_reviewed=None)
 
 
 def _subject(model: WorkersModel, operation: Operation) -> str | None:
