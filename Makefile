@@ -5,7 +5,7 @@ STAMP := $(VENV)/.ready
 # Most tests wait for real processes, so four at a time fit on two cores.
 JOBS ?= 4
 
-.PHONY: run test quality lint setup compiled bench mutants modules clean help
+.PHONY: run test tests quality lint setup compiled bench mutants modules clean help
 
 help:
 	@echo "make run      set up, run seven scenarios on longboat, then find one planted bug"
@@ -37,8 +37,12 @@ lint: setup
 # All of their cases are slow, and already to list them takes seconds in each process.
 SLOW_FILES := tests/quality/test_every_plant.py tests/quality/test_experiment_library.py
 
+# The linters need one core for half a minute, so they run beside the tests; one that fails fails the whole.
+test: compiled
+	@$(MAKE) --no-print-directory -j2 lint tests
+
 # Pytest keeps what it made of the test files: collecting them takes half the time with that.
-test: lint compiled
+tests: compiled
 	env -u PYTHONDONTWRITEBYTECODE $(VENV)/bin/pytest -n $(JOBS) --dist worksteal -m "not slow" $(SLOW_FILES:%=--ignore=%)
 
 quality: compiled

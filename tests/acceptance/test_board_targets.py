@@ -47,7 +47,7 @@ def test_a_crew_with_a_server_passes(tmp_path: Path) -> None:
     passes(tmp_path, "longboat-crew", "second_server")
 
 
-@pytest.mark.parametrize("name", ["agents", "agent_killed"])
+@pytest.mark.parametrize("name", ["agent_killed", pytest.param("agents", marks=pytest.mark.slow)])
 def test_a_crew_with_agents_of_its_own_passes(tmp_path: Path, name: str) -> None:
     passes(tmp_path, "longboat-fleet", name)
 

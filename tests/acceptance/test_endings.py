@@ -151,7 +151,7 @@ def stop(process: subprocess.Popen[str], number: int) -> float:
 
 SLOW = {
     *("run, in two commands", "run, under a lasting fault", "run, many", "explore, one"),
-    *("sweep, errno", "sweep, preempt", "race"),
+    *("sweep, errno", "sweep, preempt", "race", "run, in a pause", "replay"),
 }
 """Siblings of another case."""
 

@@ -100,7 +100,7 @@ def test_the_daemon_is_found_without_a_hint(tmp_path: Path) -> None:
             ("DamageFile", {"how": "stale"}),
             ("DamageFile", {"how": "flip", "seed": 30}),
         ],
-        every=3,
+        every=4,
     ),
     ids=lambda damage: f"{damage[0]}-{damage[1]['how']}",
 )

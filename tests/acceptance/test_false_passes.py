@@ -11,6 +11,7 @@ from idle_targets import IDLE, excused_spec, idle_program
 from mutiny.experiments.document import Mistakes
 from mutiny.modes.experiment_files import load
 from mutiny_command import Ran, longboat_spec, run_mutiny
+from sampling import sampled_rows
 
 
 def scenario(directory: Path, *operations: dict[str, object]) -> str:
@@ -48,13 +49,16 @@ def test_a_file_that_is_no_program_is_inconclusive(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("fault", "complaint"),
-    [
-        ({"type": "KillDaemon", "args": {}}, "no daemon to kill"),
-        ({"type": "KillAgent", "args": {"worker": "alpha"}}, "no agent to kill"),
-        ({"type": "KillTmuxServer", "args": {}}, "no tmux server to kill"),
-        ({"type": "KillTmuxSession", "args": {"worker": "alpha"}}, "has no session"),
-        ({"type": "PauseProcess", "args": {"role": "daemon"}}, "no daemon to pause"),
-    ],
+    sampled_rows(
+        [
+            ({"type": "KillDaemon", "args": {}}, "no daemon to kill"),
+            ({"type": "KillAgent", "args": {"worker": "alpha"}}, "no agent to kill"),
+            ({"type": "KillTmuxServer", "args": {}}, "no tmux server to kill"),
+            ({"type": "KillTmuxSession", "args": {"worker": "alpha"}}, "has no session"),
+            ({"type": "PauseProcess", "args": {"role": "daemon"}}, "no daemon to pause"),
+        ],
+        every=2,
+    ),
 )
 def test_a_fault_that_cannot_fire_is_inconclusive(
     tmp_path: Path, fault: dict[str, object], complaint: str
@@ -172,19 +176,22 @@ KILLED_LATE = {"operation": STATUS, "after_ms": 60_000, "whole": False}
 
 @pytest.mark.parametrize(
     ("operations", "reason"),
-    [
-        ([SLEEP], "no command of the target ran"),
-        ([{"type": "DirtySource", "args": {}}, SLEEP], "no command of the target ran"),
-        ([{"type": "Heal", "args": {}}], "no command of the target ran"),
-        ([INIT, UP, {"type": "KillDaemon", "args": {}}], "after KillDaemon"),
-        ([INIT, UP, STARVED, SLEEP, {"type": "Heal", "args": {}}, STATUS], "was on"),
-        (
-            [INIT, {"type": "SkewClock", "args": {"offset_s": 60, "seconds": 0.1}}, STATUS],
-            "running",
-        ),
-        ([INIT, {"type": "KillDuring", "args": KILLED_LATE}, STATUS], "nothing was killed"),
-        ([INIT, {"type": "DamageFile", "args": {"how": "stale"}}, STATUS], "nothing that"),
-    ],
+    sampled_rows(
+        [
+            ([SLEEP], "no command of the target ran"),
+            ([{"type": "DirtySource", "args": {}}, SLEEP], "no command of the target ran"),
+            ([{"type": "Heal", "args": {}}], "no command of the target ran"),
+            ([INIT, UP, {"type": "KillDaemon", "args": {}}], "after KillDaemon"),
+            ([INIT, UP, STARVED, SLEEP, {"type": "Heal", "args": {}}, STATUS], "was on"),
+            (
+                [INIT, {"type": "SkewClock", "args": {"offset_s": 60, "seconds": 0.1}}, STATUS],
+                "running",
+            ),
+            ([INIT, {"type": "KillDuring", "args": KILLED_LATE}, STATUS], "nothing was killed"),
+            ([INIT, {"type": "DamageFile", "args": {"how": "stale"}}, STATUS], "nothing that"),
+        ],
+        every=2,
+    ),
 )
 def test_a_sequence_that_tests_nothing_is_inconclusive(
     tmp_path: Path, operations: list[dict[str, object]], reason: str

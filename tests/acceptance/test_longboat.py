@@ -71,6 +71,7 @@ def test_reject_and_message(box: Box) -> None:
         assert box.merged(token) == 1
 
 
+@pytest.mark.slow
 def test_message_while_working_waits_for_the_turn(box: Box) -> None:
     box.script(alpha=["slow:300", "obey"])
     box.ready("alpha")
@@ -139,6 +140,7 @@ def test_rebase_of_working_and_of_waiting_worker(box: Box) -> None:
     assert box.worker("beta")["commit_sha"] == box.git("rev-parse", "longboat/beta")
 
 
+@pytest.mark.slow
 def test_dirty_and_empty_turns(box: Box) -> None:
     box.script(alpha=["dirty"], beta=["nothing"])
     box.ready("alpha", "beta")
@@ -385,6 +387,7 @@ def test_swallowed_prompt_is_delivered_again_to_a_fresh_agent(box: Box) -> None:
     assert [e.alive for e in box.prompts("MT-a-1")[1].earlier] == [False]
 
 
+@pytest.mark.slow
 def test_prompt_that_kills_every_agent_is_reported_not_lost(box: Box) -> None:
     box.script(alpha=["exit"])
     box.ready("alpha")
@@ -411,6 +414,7 @@ def test_agent_that_never_starts_is_an_error(box: Box) -> None:
     box.wait_status("alpha", "idle")
 
 
+@pytest.mark.slow
 def test_commit_cut_in_half(box: Box) -> None:
     box.script(alpha=["crash-in-commit", "obey"])
     box.ready("alpha")
@@ -513,6 +517,7 @@ def test_both_copies_corrupt_is_refused_and_rebuilt(box: Box) -> None:
     assert box.merged("MT-a-1") == 1
 
 
+@pytest.mark.slow
 def test_doctor_finds_and_repairs_without_destroying(box: Box) -> None:
     box.ready("alpha", "beta")
     box.do("down")

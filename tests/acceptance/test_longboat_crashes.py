@@ -151,7 +151,7 @@ def killed_before_each_step(
     raise AssertionError("the command has more steps than expected")
 
 
-@pytest.mark.parametrize("behind", [False, True])
+@pytest.mark.parametrize("behind", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_accept(place: Place, monkeypatch: pytest.MonkeyPatch, behind: bool) -> None:
     place.worker_in_review()
     if behind:

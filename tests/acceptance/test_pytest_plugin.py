@@ -88,6 +88,7 @@ def test_kept_replays_and_experiments_are_tests(kept: Path) -> None:
     assert "nothing to show: " in done.stdout
 
 
+@pytest.mark.slow
 def test_a_kept_replay_that_breaks_says_what_it_is(kept: Path) -> None:
     more = ("--mutiny-corpus", "corpus", "--mutiny-plant", "cycle-accepted", "-k", "kept")
     done = run(kept, *more)
@@ -100,6 +101,7 @@ def test_a_kept_replay_that_breaks_says_what_it_is(kept: Path) -> None:
     assert "known: being mended" in known.stdout
 
 
+@pytest.mark.slow
 def test_a_goal_is_a_test(tmp_path: Path) -> None:
     words = ("--mutiny", "longboat-batch", "--mutiny-goals", "shipped", "-k", "goal and G1.8")
     done = run(tmp_path, *words)

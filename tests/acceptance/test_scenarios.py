@@ -29,7 +29,7 @@ def test_the_seed_names_are_there() -> None:
     assert tuple(CLASSIC_SCENARIOS) == CLASSIC
 
 
-@pytest.mark.parametrize("name", sampled((*CLASSIC, *FAULT_SCENARIOS), every=8))
+@pytest.mark.parametrize("name", sampled((*CLASSIC, *FAULT_SCENARIOS), every=16))
 def test_healthy_longboat_gives_no_alarm(tmp_path: Path, name: str) -> None:
     ran = run_mutiny(tmp_path, "run", "--scenario", name, "--seed", "7", "--no-minimise")
     assert ran.code == 0, ran.stdout + ran.stderr
@@ -89,6 +89,7 @@ def test_a_bug_stops_the_run_and_leaves_all_the_evidence(tmp_path: Path) -> None
     assert f"State preserved at: {latest.resolve().relative_to(tmp_path)}" in ran.stdout
 
 
+@pytest.mark.slow
 def test_the_same_seed_chooses_the_same(tmp_path: Path) -> None:
     chosen = []
     for _ in range(2):

@@ -95,6 +95,7 @@ while True:
 """
 
 
+@pytest.mark.slow
 def test_a_command_that_polls_does_not_starve_the_one_it_waits_for(tmp_path: Path) -> None:
     place = tmp_path / "state"
     made = place / "made"

@@ -151,6 +151,7 @@ def test_when_nothing_valid_is_left_that_is_said_and_nothing_begins(boat: Boat) 
     assert boat.say("status")["status"] == "unreadable"
 
 
+@pytest.mark.slow
 def test_errors_are_waited_out_and_a_dead_model_is_replaced(boat: Boat) -> None:
     limited = {"last": "*Task boot-1:*", "times": 2, "steps": [{"fault": "429"}]}
     dead = {"last": "*Task boot-2:*", "model": "*sonnet*", "steps": [{"fault": "reset"}]}
@@ -164,6 +165,7 @@ def test_errors_are_waited_out_and_a_dead_model_is_replaced(boat: Boat) -> None:
     boat.say("stop")
 
 
+@pytest.mark.slow
 def test_a_vote_that_nobody_wins_is_decided_by_somebody(boat: Boat) -> None:
     boat.environment["LONGBOAT_SESSION_DEADLOCK"] = "escalate"
     boat.script({"last": "*Vote shape by cody:*", "steps": [{"text": "prompt"}]})

@@ -11,6 +11,7 @@ from mutiny.engine.rundir import RunDirectory
 from mutiny.model.verdict import Verdict
 from mutiny.modes.bench import Bench
 from mutiny.targets.registry import find_target
+from sampling import sampled_rows
 
 LONGBOAT = Path(sys.executable).with_name("longboat")
 COMMAND = """\
@@ -95,12 +96,15 @@ list = "tasks"
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize(
     ("text", "scenario"),
-    [
-        (COMMAND, "basic_lifecycle"),
-        (TMUX_AND_GIT, "basic_lifecycle"),
-        (SQLITE, "ready_tasks"),
-        (BOARD_COMMAND, "ready_tasks"),
-    ],
+    sampled_rows(
+        [
+            (COMMAND, "basic_lifecycle"),
+            (TMUX_AND_GIT, "basic_lifecycle"),
+            (SQLITE, "ready_tasks"),
+            (BOARD_COMMAND, "ready_tasks"),
+        ],
+        every=2,
+    ),
     ids=["command", "tmux and git", "sqlite", "board command"],
 )
 def test_every_source_shows_the_same_target(text: str, scenario: str, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ def document(ran: Ran) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("kind", ["crash", "fsync"])
+@pytest.mark.parametrize("kind", ["crash", pytest.param("fsync", marks=pytest.mark.slow)])
 def test_a_healthy_operation_passes_at_every_chosen_point(tmp_path: Path, kind: str) -> None:
     ran = sweep(
         *(tmp_path, kind, "--scenario", "basic_lifecycle", "--at", "Add", "--points", "3", "--json")
@@ -34,6 +34,7 @@ def test_a_healthy_operation_passes_at_every_chosen_point(tmp_path: Path, kind: 
     assert "http://" not in page.replace("http://www.w3.org", "")
 
 
+@pytest.mark.slow
 def test_a_rebase_that_stopped_at_a_conflict_survives_a_power_cut(tmp_path: Path) -> None:
     ran = sweep(
         *(tmp_path, "fsync", "--scenario", "conflict_with_upstream", "--at", "Rebase"),
@@ -111,6 +112,7 @@ def test_one_exact_order_of_two_commands(tmp_path: Path) -> None:
     assert "0x" in bug["operation"]["args"]["schedule"]
 
 
+@pytest.mark.slow
 def test_a_daemon_that_a_schedule_leaves_behind_is_no_bug(tmp_path: Path) -> None:
     """Mutiny's own filter stays on the daemon of `up`: it must be served to the end of the run."""
     ran = sweep(

