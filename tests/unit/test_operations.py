@@ -239,7 +239,7 @@ def test_a_command_can_be_said_wrongly() -> None:
         "unknown_option": (*argv, "--no-such-option"),
         "too_few": ("boat", "nuke", "--yes"),
         "too_many": (*argv, "one-too-many"),
-        "wrong_type": argv,  # there is no number in it
+        "wrong_type": (*argv, "one-too-many"),  # there is no number in it
     }
     wrong = common.Misuse(op.Status(), "wrong_type")
     assert wrong.said(("boat", "add", "-p", "5", "x")) == ("boat", "add", "-p", "many", "x")
@@ -252,3 +252,11 @@ def test_a_tool_can_be_told_something_wrong() -> None:
     assert told["wrong_type"] == {**given, "priority": "many"}
     assert told["unknown_option"] == {**given, "no_such_argument": "one-too-many"}
     assert common.Misuse(op.Status(), "too_few").told({}) == {"no_such_argument": "one-too-many"}
+
+
+def test_a_command_that_says_no_number_is_said_wrongly_in_another_way() -> None:
+    wrong = common.Misuse(op.Status(), "wrong_type")
+    assert wrong.said(("boat", "claim", "w1")) == ("boat", "claim", "w1", "one-too-many")
+    assert wrong.said(("boat", "claim", "7", "--json")) == ("boat", "claim", "many", "--json")
+    assert wrong.told({"worker": "w1"}) == {"worker": "w1", "no_such_argument": "one-too-many"}
+    assert wrong.told({"worker": "w1", "token": 7}) == {"worker": "w1", "token": "many"}

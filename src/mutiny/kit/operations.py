@@ -389,8 +389,8 @@ class WrongSetting(Wrongly):
 @dataclass(frozen=True)
 class Misuse(Wrongly):
     """A command said wrongly, as people and scripts do: with an option that there is not, without its last
-    argument, with a word too many, with a word for a number. A program may take it all the same, or
-    refuse it; it may not crash, and a refusal changes nothing.
+    argument, with a word too many, with a word for a number (where it says none now: a word too many). A
+    program may take it all the same, or refuse it; it may not crash, and a refusal changes nothing.
     """
 
     how: str = "unknown_option"
@@ -404,17 +404,17 @@ class Misuse(Wrongly):
         if self.how == "too_few":
             given = [place for place, word in enumerate(argv) if not word.startswith("-")]
             return (*argv[: given[-1]], *argv[given[-1] + 1 :])
-        if self.how == "wrong_type":
-            last = max((place for place, word in enumerate(argv) if word.isdigit()), default=-1)
-            return tuple(NO_NUMBER if place == last else word for place, word in enumerate(argv))
+        numbers = [place for place, word in enumerate(argv) if word.isdigit()]
+        if self.how == "wrong_type" and numbers:  # a token is said only by who has one
+            return (*argv[: numbers[-1]], NO_NUMBER, *argv[numbers[-1] + 1 :])
         return (*argv, "--no-such-option" if self.how == "unknown_option" else "one-too-many")
 
     def told(self, arguments: Mapping[str, object]) -> dict[str, object]:
         """The arguments of a tool, given wrongly: one that it does not know where nothing else is left."""
         if self.how == "too_few" and arguments:
             return dict(list(arguments.items())[:-1])
-        if self.how == "wrong_type":
-            typed = [name for name, value in arguments.items() if isinstance(value, int | list)]
+        typed = [name for name, value in arguments.items() if isinstance(value, int | list)]
+        if self.how == "wrong_type" and typed:
             return {**arguments, **dict.fromkeys(typed[-1:], NO_NUMBER)}
         return {**arguments, "no_such_argument": "one-too-many"}
 

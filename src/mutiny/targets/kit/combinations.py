@@ -169,8 +169,6 @@ class Combinations(ABC):
             return ready
         command, tokens = ready
         argv = self.misspoken(operation, tuple(command.argv))
-        if argv == tuple(command.argv):
-            return unable(f"{operation.short()}: there is nothing in it that could be said so")
         ended = self.box.run_many([replace(command, argv=argv)])[0]
         answer = replace(as_result(ended, argv), tokens=tokens)
         return replace(answer, inner=(answer,))
