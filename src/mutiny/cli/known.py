@@ -73,11 +73,15 @@ def add(run: Path, reason: str, link: str, days: int, path: Path, as_json: bool)
     if problem is not None:
         raise UsageError(f"--reason: {problem}")
     before = path.read_text("utf-8") if path.exists() else ""
-    if before:
-        load_known(path, datetime.date.min)  # what is in it has to be readable before it grows
-    path.write_text(f"{before.rstrip()}\n\n{written(entry)}".lstrip(), "utf-8")
+    # What is in it has to be readable before it grows, whether or not it has expired.
+    known = load_known(path, datetime.date.min).entries if before else ()
+    same = next((one for one in known if one.names_the_same(entry)), None)
+    if same is None:
+        path.write_text(f"{before.rstrip()}\n\n{written(entry)}".lstrip(), "utf-8")
     if as_json:
-        tell("known add", 0, {"entries": [asdict(entry)]})
+        tell("known add", 0, {"entries": [asdict(same or entry)]})
+    elif same is not None:
+        echo(f"{path}: {same.rule} is there already, until {same.expires}; nothing was written")
     else:
         echo(f"{path}: {entry.rule}, until {entry.expires}")
     return 0

@@ -49,6 +49,11 @@ class Known:
             and set(self.said) <= cause.failure.said
         )
 
+    def names_the_same(self, other: Known) -> bool:
+        """Do both mean the same finding, whatever is told about it?"""
+        mine = (canonical(self.rule), self.operation, frozenset(self.said))
+        return mine == (canonical(other.rule), other.operation, frozenset(other.said))
+
     def problem(self, today: datetime.date) -> str | None:
         """Why it cannot be used; None when it can."""
         try:

@@ -102,9 +102,10 @@ class SpawnedWorkers:
             if name in named(dict.fromkeys(self._spawned, ""), worker)
         }
         everybody = process_faults.views(self._live.box)
-        heads = [process for process in everybody if process.identity in mine]
-        pids = {process.pid for process in heads}
-        return (*heads, *(process for process in everybody if process.parent in pids))
+        found = [process for process in everybody if process.identity in mine]
+        for head in found:  # grows as it goes: children of children
+            found += [process for process in everybody if process.parent == head.pid]
+        return tuple(found)
 
     def stop(self, worker: str) -> OperationResult:
         """Ask them to end; they finish what they hold."""
@@ -124,8 +125,12 @@ class SpawnedWorkers:
         return {(one.pid, one.start) for one in self._spawned.values()}
 
     def kill(self, worker: str) -> OperationResult:
-        """Kill them with whatever command they are in."""
-        return process_faults.kill(self._live.box, self.processes(worker), f"worker {worker}")
+        """Kill them with whatever command they are in.
+
+        They stand still while it is looked for: one that they begin meanwhile would outlive them.
+        """
+        with process_faults.paused(self._live.box, self.processes(worker)):
+            return process_faults.kill(self._live.box, self.processes(worker), f"worker {worker}")
 
     def pause(self, worker: str, seconds: float) -> OperationResult:
         """They stand still for some seconds."""
