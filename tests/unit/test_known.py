@@ -146,3 +146,10 @@ def test_behind_a_known_finding_a_fault_without_a_victim_is_left_out(
     left = [planned, (op.Status(), *planned[2:]), (op.Status(), *planned[3:])]
     assert runs == left[: 3 if goes_on else 2]
     assert len(tried.met) == 1
+
+
+def test_the_same_finding_is_known_once_whatever_is_told_about_it() -> None:
+    first = Known(rule="workers.recovers", reason="one", expires="2027-01-31", said=("a", "b"))
+    again = replace(first, reason="other", expires="2027-02-28", said=("b", "a"))
+    assert first.names_the_same(again)
+    assert not first.names_the_same(replace(again, operation="Up"))
