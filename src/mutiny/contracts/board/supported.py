@@ -16,6 +16,7 @@ from mutiny.kit.operations import (
     ExpectError,
     Interleave,
     KillDuring,
+    Misuse,
     SweepPoint,
     Trace,
     WrongSetting,
@@ -30,6 +31,8 @@ HARMLESS = (
 )
 UNDER_ENGINE = (SweepPoint, Trace, Interleave, KillDuring)
 """What goes through the system-call engine; a command of a server's board brings its own server."""
+_UNSPOKEN = (op.Up, op.Down, op.RestartServer, op.StartSecondServer)
+"""Done by signals, or by a start that stays: there are no words of a command that could be said wrongly."""
 _NEEDS_LEASE = ("stale task", "reassigned", "was returned")
 """In sentences: somebody's claim has to run out for them."""
 _OFF_BY_DEFAULT = ("rate_limit", "breaker_failures")
@@ -43,6 +46,8 @@ def supported(profile: BoardProfile, operation: Operation) -> bool:
 
 def _has_words(profile: BoardProfile, part: Operation) -> bool:
     if part.type in profile.lacks or not can_be_misused(profile, part):
+        return False
+    if isinstance(part, Misuse) and isinstance(part.operation, _UNSPOKEN):
         return False
     if isinstance(part, DamageFile) and part.file == "state" and "CorruptBoard" in profile.lacks:
         return False  # it keeps no single file
