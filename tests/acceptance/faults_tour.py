@@ -29,7 +29,7 @@ from mutiny.faults.namespaces import host_pid
 from mutiny.kit.views import ProcessView
 
 PYTHON = str(Path(sys.executable).resolve())
-LIMIT_S = 20.0
+LIMIT_S = 120.0
 
 VICTIM = """
 import os, sys

@@ -10,7 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 
 COMMAND = str(Path(sys.executable).parent / "mutiny")
-LIMIT_S = 100.0
+LIMIT_S = 400.0
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from mutiny_command import COMMAND
 
-LIMIT_S = 60.0
+LIMIT_S = 240.0
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from schemas import problems
 
 QUICK = ("--target", "longboat-board", "--scenario", "cycles", "--scenario", "ready_tasks")
 MARK = "MUTINY_TEST_MARK"
-LIMIT_S = 100.0
+LIMIT_S = 400.0
 
 
 def journal(place: Path) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ from schemas import validate_run
 
 LIMIT_S = 20.0
 """Within 3 s on a quiet machine; the suite must hold on a busy one."""
-START_LIMIT_S = 60.0
+START_LIMIT_S = 240.0
 
 
 def op(kind: str, **args: object) -> dict[str, object]:

@@ -28,7 +28,7 @@ OWN_PAGES = (
     *("process.md", "files.md"),
 )
 NOBODY = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
-LIMIT_S = 100
+LIMIT_S = 400
 MAY_BE_MISSING = {
     "partition": "nft",
     "partition, to": "nft",

@@ -18,7 +18,7 @@ from mutiny.system.processes import all_pids, environment_of
 from mutiny_command import COMMAND
 
 Call = Callable[..., Coroutine[Any, Any, tuple[dict[str, Any], bool]]]
-LIMIT_S = 100.0
+LIMIT_S = 400.0
 MARK = "MUTINY_TEST_MARK"
 SCENARIO = {"target": "longboat-board", "scenarios": ["cycles"]}
 

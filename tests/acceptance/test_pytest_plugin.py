@@ -22,7 +22,7 @@ def run(place: Path, *words: str) -> subprocess.CompletedProcess[str]:
         f"--mutiny-bin={LONGBOAT}",  # as a word of its own it would name the place of pytest's settings
     ]
     return subprocess.run(
-        [*command, *words], cwd=place, capture_output=True, text=True, timeout=100
+        [*command, *words], cwd=place, capture_output=True, text=True, timeout=400
     )
 
 

@@ -20,7 +20,7 @@ from longboat.session.logs import read_lines
 from mutiny.doubles.model_api.api import ModelApi
 from mutiny.doubles.model_api.script import read_script
 
-LIMIT_S = 90.0
+LIMIT_S = 400.0
 
 
 class Boat:

@@ -93,7 +93,6 @@ list = "tasks"
 """
 
 
-@pytest.mark.timeout(180)
 @pytest.mark.parametrize(
     ("text", "scenario"),
     sampled_rows(

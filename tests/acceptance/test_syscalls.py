@@ -42,7 +42,7 @@ from syscalls_helpers import need_box, wait_for
 
 PYTHON = str(Path(sys.executable).resolve())
 SOURCE = Path(__file__).resolve().parents[2] / "src"
-LIMIT_S = 30.0
+LIMIT_S = 120.0
 
 
 def need(*programs: str) -> None:

@@ -38,7 +38,6 @@ def checked(tmp_path: Path, text: str, program: Path = LONGBOAT) -> Tried:
     return Checkup(target, RunDirectory.create(tmp_path, latest=False)).run()
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize(
     ("text", "said", "change"),
     sampled_rows(
@@ -90,7 +89,6 @@ already_exists = ["already"]
 """
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("way", sampled(WAYS, every=3))
 def test_agents_are_started_as_a_configuration_says(way: str, tmp_path: Path) -> None:
     tried = checked(tmp_path, TINY_FILE.replace("WAY", WAYS[way]), TINY)
@@ -140,7 +138,6 @@ def ran(tmp_path: Path, text: str, program: Path, scenario: str) -> Outcome:
     return Bench(target, tmp_path).try_once(steps, 1, trial)
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("text", [ASKING, MERGING], ids=["asking", "merging"])
 def test_a_prompt_given_with_the_worker_and_a_merge_that_removes_it(
     text: str, tmp_path: Path
@@ -152,7 +149,6 @@ def test_a_prompt_given_with_the_worker_and_a_merge_that_removes_it(
     assert outcome.verdict is Verdict.SUCCESS, outcome.steps[-1]
 
 
-@pytest.mark.timeout(120)
 def test_a_prompt_that_the_agent_never_hears_is_lost(tmp_path: Path) -> None:
     deaf = tmp_path / "deaf"
     saying = 'f"{agent} -- {shlex.quote(text)}"'
@@ -165,7 +161,6 @@ def test_a_prompt_that_the_agent_never_hears_is_lost(tmp_path: Path) -> None:
     assert outcome.rule == "workers.nothing_lost", outcome.steps[-1]
 
 
-@pytest.mark.timeout(120)
 def test_a_proposed_file_is_accepted_and_a_correct_program_passes(tmp_path: Path) -> None:
     """Not a line has to be edited, and nothing is called a bug that is none."""
     with Discovery(TINY, tmp_path / "box") as discovery:

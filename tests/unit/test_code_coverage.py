@@ -59,7 +59,7 @@ def built(language: str, place: Path) -> tuple[Path, list[str]]:
         words = ["go", "build", "-cover", "-o", str(program), "."]
     if shutil.which(words[0]) is None or lacking(language) is not None:
         pytest.skip(f"this machine has no tools for {language}")
-    done = subprocess.run(words, cwd=place, capture_output=True, text=True, timeout=100)
+    done = subprocess.run(words, cwd=place, capture_output=True, text=True, timeout=400)
     if done.returncode != 0:
         pytest.skip(f"it cannot be built here: {done.stderr[-300:]}")
     return program, [str(program)]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Sequence
 
 import pytest
 
 from mutiny.history.board import BoardModel
-from mutiny.history.checker import Limits, Report, Verdict, check
+from mutiny.history.checker import Limits, Verdict, check
 from mutiny.history.events import Entry
 from mutiny.history.models import KeyValue, Model, Queue, Register, State
 from mutiny.history.simulate import (
@@ -266,10 +265,8 @@ def hard(writers: int) -> list[Entry]:
 
 
 def test_the_bounds_make_it_unknown() -> None:
-    began = time.monotonic()
     assert check(hard(14), Register(), Limits(steps=500)).verdict is Verdict.UNKNOWN
     assert check(hard(14), Register(), Limits(seconds=0.05)).verdict is Verdict.UNKNOWN
-    assert time.monotonic() - began < 5
     with pytest.raises(TypeError):
         bool(check([], Register()))
 
@@ -280,14 +277,6 @@ def test_a_hard_part_does_not_hide_a_wrong_one() -> None:
     assert report.verdict is Verdict.NOT_LINEARIZABLE
     assert [part.key for part in report.wrong] == ["other"]
     assert "1 wrong, 1 unknown" in report.render()
-
-
-def quickly(entries: Sequence[Entry], model: Model, within_s: float = 6.0) -> Report:
-    """Two seconds are promised on a quiet machine (`benchmarks/history.py`); tests share theirs."""
-    began = time.monotonic()
-    report = check(entries, model)
-    assert time.monotonic() - began < within_s
-    return report
 
 
 @pytest.mark.parametrize(
@@ -301,4 +290,4 @@ def quickly(entries: Sequence[Entry], model: Model, within_s: float = 6.0) -> Re
 )
 def test_ten_thousand_operations(target: Simulated, model: Model) -> None:
     entries = simulate(target, stream(9, "many"), operations=10_000, processes=8)
-    assert quickly(entries, model).verdict is Verdict.LINEARIZABLE
+    assert check(entries, model).verdict is Verdict.LINEARIZABLE

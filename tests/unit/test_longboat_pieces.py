@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -209,15 +208,12 @@ def test_down_waits_for_the_daemon_that_it_stopped_and_for_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Somebody's `up` may come in between: its daemon holds the lock, and lives for long."""
-    ended = subprocess.Popen(["true"])
-    ended.wait()
+    waited: list[Identity] = []
     monkeypatch.setattr(daemon, "daemon_is_alive", lambda home: True)
-    monkeypatch.setattr(
-        daemon, "_ask_to_stop", lambda home, timeout_s: f"stopped {ended.pid} 1 alpha beta"
-    )
-    started = time.monotonic()
+    monkeypatch.setattr(daemon, "_ask_to_stop", lambda home, timeout_s: "stopped 71 1 alpha beta")
+    monkeypatch.setattr(daemon, "wait_dead", lambda whom, timeout_s: waited.extend(whom))
     assert daemon.stop(open_home(str(tmp_path)), Config(source="/x")) == ["alpha", "beta"]
-    assert time.monotonic() - started < 2
+    assert waited == [Identity(71, 1)]
 
 
 # ---------------------------------------------------------------- plants

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -49,11 +48,9 @@ def test_replacing_and_deleting_are_seen(watch: DirectoryWatch, tmp_path: Path) 
 def test_a_wait_wakes_at_the_change(watch: DirectoryWatch, tmp_path: Path) -> None:
     timer = threading.Timer(0.05, (tmp_path / "late").touch)
     timer.start()
-    started = time.monotonic()
-    events = watch.wait(20)
+    events = watch.wait(600)  # a wait that slept through it would end with the suite's own limit
     timer.join()
     assert events[0].name == "late"
-    assert time.monotonic() - started < 10
 
 
 def test_a_single_file_can_be_watched(tmp_path: Path) -> None:
