@@ -25,6 +25,8 @@ from mutiny.contracts.spawns.observation import (
 from mutiny.contracts.spawns.rules import RULES
 from mutiny.contracts.spawns.scenarios import LOOK_ALIKES, SCENARIOS
 from mutiny.kit.beliefs import Beliefs
+from mutiny.kit.faults import SkewClock
+from mutiny.kit.judging import Moment
 from mutiny.kit.operations import Settle
 from mutiny.kit.rules import ANSWERS
 from mutiny.model.operation import Operation
@@ -518,6 +520,23 @@ def test_a_message_to_one_agent_alone_mentions_nobody() -> None:
     alone = model(sent=(Sent("dev", "human", text, "prime", 1),))
     look = seen(completed(), messages={1: message(text=text)}, invocations=(ended(task=text),))
     assert broken(look, alone) == set()
+
+
+def test_the_same_words_in_a_command_that_was_killed_change_no_older_message() -> None:
+    said = Sent("dev", "human", "and now?", "", 1, frozenset(AGENTS))
+    killed = Sent("dev", "human", "and now?", "prime", None, frozenset(AGENTS))
+    look = seen(messages={1: message(text="and now?")})
+    believed = model(sent=(said,), unsure=(killed,))
+    assert broken(look, believed, before=look, operation=Settle()) == set()
+
+
+def test_times_of_a_bent_clock_tell_no_order_also_when_all_has_settled() -> None:
+    judge = CONTRACT.judge_class(CONTRACT, BEFORE, BEFORE, NOW)
+    (bent,) = judge.follows(model(), SkewClock(offset_s=-60.0, during=op.Health()), Moment())
+    (after,) = judge.follows(bent, Settle(), Moment())
+    turned = asked_twice((NOW - 1, NOW - 3))
+    assert "first_come" not in broken(turned, after, operation=Settle())
+    assert "first_come" in broken(turned, operation=Settle())
 
 
 # --- what is due ------------------------------------------------------------------------------------------

@@ -27,4 +27,4 @@ def runs_of(seen: SpawnsSeen, message: Message, agent: str) -> list[Run]:
 
 def clock_bent(check: SpawnsCheck) -> bool:
     """Was somebody's clock bent, so that times of day tell nothing?"""
-    return any("SkewClock" in text for text in (*check.model.faults, str(check.operation)))
+    return check.model.bent or "SkewClock" in str(check.operation)

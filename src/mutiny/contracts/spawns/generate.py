@@ -35,16 +35,16 @@ def explored(profile: SpawnsProfile) -> Explored:
             Move(op.Spawn, {"agent": agent, "text": Some(_plain), "channel": channel}, 0.3),
             Move(op.Behave, {"agent": Each(_agents), "does": Some(_turns)}, 0.4),
             Move(op.Stop, {"agent": agent, "channel": channel}, 0.25),
-            Move(op.StopAll, weight=0.2),
-            Move(op.StopAll, {"channel": channel}, 0.1),
-            Move(op.StopAll, {"agent": Each(_agents)}, 0.2),
-            Move(op.Cleanup, weight=0.8),
+            Move(op.StopAll, weight=0.2, writes=False),  # there may be nothing to stop
+            Move(op.StopAll, {"channel": channel}, 0.1, writes=False),
+            Move(op.StopAll, {"agent": Each(_agents)}, 0.2, writes=False),
+            Move(op.Cleanup, weight=0.8, writes=False),  # nor anything to clean up
             Move(op.Health, weight=0.6, writes=False),
             Move(op.ListSpawns, weight=0.3, writes=False),
             Move(op.Chain, weight=0.3, writes=False),
             Move(op.Receive, {"channel": channel, "reader": Some(_readers)}, 0.3, writes=False),
             Move(op.Register, {"agent": agent}, 0.1),
-            Move(op.CreateChannel, {"channel": channel}, 0.1),
+            Move(op.CreateChannel, {"channel": channel}, 0.1, writes=False),  # it is there
             Move(op.WaitForQuiet, weight=0.7),
             Move(Sleep, {"seconds": Some(lambda _scene: (0.1, 0.4))}, 0.5),
         ),

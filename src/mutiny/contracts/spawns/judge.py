@@ -14,6 +14,7 @@ from mutiny.contracts.spawns.observation import Run, SpawnsSeen
 from mutiny.kit import operations as common
 from mutiny.kit.answer import Answer
 from mutiny.kit.beliefs import distinct
+from mutiny.kit.faults import SkewClock
 from mutiny.kit.judging import Judge, Judged, Moment
 from mutiny.kit.outcome import Outcome
 from mutiny.kit.questions import Heard, after_step
@@ -269,7 +270,8 @@ class SpawnsJudge(Judge[SpawnsModel, SpawnsSeen]):
             return (replace(model.fault(str(operation)), doubted=not operation.back),)
         if isinstance(operation, common.LibraryFault) and not isinstance(operation, HARMLESS):
             return (after_step(model, operation).struck("", self.before, self.seen),)
-        return (after_step(model, operation),)
+        after = after_step(model, operation)
+        return (replace(after, bent=after.bent or isinstance(operation, SkewClock)),)
 
     def overdue(
         self, model: SpawnsModel, operation: Operation, result: OperationResult

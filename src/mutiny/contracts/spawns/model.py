@@ -7,7 +7,7 @@ and the rules hold the target's account against that.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Self
 
@@ -67,6 +67,8 @@ class SpawnsModel(ModelBase):
     """Runs of which something was killed on purpose: nothing is foretold of them."""
     missing: frozenset[str] = frozenset()
     """Providers that are not installed."""
+    bent: bool = False
+    """Somebody's clock was bent: times of day that were written down since then tell no order."""
     bookmarks: Mapping[tuple[str, str], int] = field(default_factory=dict)
     """Reader and channel -> the last message that the reader has got."""
 
@@ -109,19 +111,25 @@ class SpawnsModel(ModelBase):
 
     def direct(self, message: Message) -> str:
         """The agent that a message was sent to alone; empty: it speaks for itself."""
-        if message.spawn is not None:
-            return ""
-        said = (message.channel, message.sender, message.text)
-        for one in self.everything_sent:
-            if one.agent and (one.id == message.id or (one.id is None and one.said == said)):
-                return one.agent
-        return ""
+        meant = (one.agent for one in self._may_be(message, self.everything_sent) if one.agent)
+        return next(meant, "")
 
     def meant_agents(self, message: Message) -> frozenset[str]:
         """The agents that there were when somebody outside sent a message; none: it is not known."""
+        same = [one.knew for one in self._may_be(message, self.sent)]
+        return frozenset.intersection(*same) if same else frozenset()
+
+    @staticmethod
+    def _may_be(message: Message, sent: Iterable[Sent]) -> list[Sent]:
+        """What was sent that may be this message: the one that the target called so, else what nobody
+        answered and that says the same.
+        """
+        if message.spawn is not None:
+            return []
         said = (message.channel, message.sender, message.text)
-        same = [one.knew for one in self.sent if message.id == one.id or said == one.said]
-        return frozenset.intersection(*same) if same and message.spawn is None else frozenset()
+        sent = tuple(sent)
+        answered = [one for one in sent if one.id == message.id]
+        return answered or [one for one in sent if one.id is None and one.said == said]
 
     def see(self, seen: SpawnsSeen) -> Self:
         """What was sent without an answer and is there has been sent."""
