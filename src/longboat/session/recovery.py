@@ -88,6 +88,7 @@ def restore(session: Session, number: int | None, lock: int) -> Json:
     payload |= {"number": new, "trigger": "restore", "restored_from": base, "git_commit": commit}
     payload |= {"previous": chain.digest, "validation": dict.fromkeys(CHECKS, True)}
     payload["timestamp"] = int(time.time())
+    payload["metrics"]["checkpoint_count"] = len(session.checkpoints.numbers()) + 1  # this one, too
     _settle(payload)
     session.checkpoints.write(payload)
     _tell(session, chain, found.fell_back, commit != wanted_commit)
