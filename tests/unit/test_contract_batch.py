@@ -33,7 +33,7 @@ from mutiny.contracts.batch.observation import (
 )
 from mutiny.contracts.batch.profile import BatchProfile
 from mutiny.contracts.batch.rules import RULES
-from mutiny.contracts.batch.scenarios import SCENARIOS
+from mutiny.contracts.batch.scenarios import SCENARIOS, scenarios_of
 from mutiny.contracts.batch.tasks import in_circle, read_task, read_tasks
 from mutiny.kit.answer import Words
 from mutiny.kit.beliefs import Beliefs
@@ -550,6 +550,16 @@ def test_nobody_plans_beside_a_run_that_has_no_plan_of_its_own() -> None:
 
     assert [may_plan(one, own_plan=True) for one in (idle, under_way, over)] == [True, True, True]
     assert [may_plan(one, own_plan=False) for one in (idle, under_way, over)] == [True, False, True]
+
+
+def test_a_scenario_is_offered_where_all_of_it_can_be_said() -> None:
+    whole = set(scenarios_of(BatchProfile()))
+    assert {"run_budget", "canary", "main_moves"} <= whole
+    few = set(
+        scenarios_of(BatchProfile(settable=("test",), moments=("worker",), lacks=("Misuse",)))
+    )
+    assert {"one_task", "validator_blocks", "killed_in_work"} <= few
+    assert not few & {"run_budget", "canary", "main_moves", "container", "said_wrongly"}
 
 
 # --- fixtures ----------------------------------------------------------------------------------------

@@ -8,11 +8,14 @@ import subprocess
 import threading
 from functools import partial
 from http.server import ThreadingHTTPServer
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
+from mutiny.contracts.batch.contract import BatchContract
 from mutiny.contracts.batch.knobs import Knobs
+from mutiny.targets.batch.spec import BatchSpec
 from mutiny.targets.drivers import mycelium
 from mutiny.targets.drivers.mycelium import Place
 
@@ -43,6 +46,14 @@ def knobs(**changed: str) -> dict[str, str]:
 def test_retries_are_told_as_attempts(tmp_path: Path) -> None:
     made = mycelium.configuration(place(tmp_path), knobs(max_retries="2"))
     assert made["max_retries"] == 3
+
+
+def test_it_is_not_asked_to_stop_at_a_failure() -> None:
+    """Its `fail_fast` only keeps a task from being set back; the others go on, and the run waits."""
+    path = Path(str(files("mutiny.targets.files").joinpath("mycelium.toml")))
+    spec = BatchSpec.load(path)
+    assert "failure_policy" not in spec.knobs
+    assert "stop_at_failure" not in BatchContract(spec.profile).scenarios
 
 
 def test_what_is_off_is_not_mentioned(tmp_path: Path) -> None:
