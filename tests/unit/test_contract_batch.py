@@ -202,6 +202,20 @@ def test_what_is_refused() -> None:
     assert not served(replace(running, doubted=True), op.Resume())
 
 
+def test_a_plan_that_is_merged_already_may_be_called_none() -> None:
+    planned = BatchModel(home=True, plan=read_tasks("a"))
+
+    def refusals(model: BatchModel, before: BatchSeen) -> set[str]:
+        right = CONTRACT.outcomes(model, op.Run(), Moment(before=before))
+        assert any(one.success for one in right)
+        return {name for one in right for name in one.refusals}
+
+    assert "no_plan" in refusals(planned, seen())
+    assert "no_plan" not in refusals(planned, BEFORE)
+    more = replace(planned, plan=op.Plan(("a", "b")).parsed())
+    assert "no_plan" not in refusals(more, seen())
+
+
 # --- rules -------------------------------------------------------------------------------------------
 
 LANDED = Head("c1", "t1")
