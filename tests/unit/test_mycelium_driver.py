@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import subprocess
+import sys
 import threading
 from functools import partial
 from http.server import ThreadingHTTPServer
@@ -138,3 +139,21 @@ def test_what_a_validator_cries_is_no_word_of_the_program(
         client.close()
         thread.join(20)
     assert "not found" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("does", ["works", "fails"])
+def test_its_agent_tells_what_it_used_also_when_it_fails(tmp_path: Path, does: str) -> None:
+    """A budget counts what agents told; the double writes down no other tokens than it tells."""
+    words = "import sys; from mutiny.doubles.tasks import codex, records;"
+    words += "codex.main(records.Desk(sys.argv[1]), ['exec', '--cd', sys.argv[1]])"
+    done = subprocess.run(
+        [sys.executable, "-c", words, str(tmp_path)],
+        input=f"Do task a [does={does} tokens=80]",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == (does == "fails")
+    told = [json.loads(line).get("usage", {}) for line in done.stdout.splitlines()]
+    record = [json.loads(line) for line in (tmp_path / "record.jsonl").read_text().splitlines()]
+    assert [one["input_tokens"] for one in told if one] == [record[-1]["tokens"]] == [80]
