@@ -16,6 +16,7 @@ import pytest
 
 from mutiny.contracts.batch.contract import BatchContract
 from mutiny.contracts.batch.knobs import Knobs
+from mutiny.doubles.tasks.records import Desk
 from mutiny.targets.batch.spec import BatchSpec
 from mutiny.targets.drivers import mycelium
 from mutiny.targets.drivers.mycelium import Place
@@ -157,3 +158,20 @@ def test_its_agent_tells_what_it_used_also_when_it_fails(tmp_path: Path, does: s
     told = [json.loads(line).get("usage", {}) for line in done.stdout.splitlines()]
     record = [json.loads(line) for line in (tmp_path / "record.jsonl").read_text().splitlines()]
     assert [one["input_tokens"] for one in told if one] == [record[-1]["tokens"]] == [80]
+
+
+def test_a_moment_may_be_for_the_first_one_alone(tmp_path: Path) -> None:
+    """Another command that comes to the same moment is not to wait for itself."""
+    (tmp_path / "holds").mkdir()
+    hold, reached = tmp_path / "holds" / "doctor", tmp_path / "holds" / "doctor.reached"
+    desk = Desk(str(tmp_path))
+    hold.write_text("one")
+    first = threading.Thread(target=desk.hold, args=("doctor",))
+    first.start()
+    while not reached.exists():
+        first.join(0.01)
+    desk.hold("doctor")
+    assert first.is_alive()
+    hold.unlink()
+    first.join(20)
+    assert not first.is_alive()
