@@ -45,6 +45,7 @@ from mutiny.kit.operations import Reset
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
+from mutiny.model.violation import Violation
 
 CONTRACT = BatchContract()
 STATE_RULES = (*container_rules.RULES, *invariants.RULES)
@@ -214,6 +215,14 @@ def test_a_plan_that_is_merged_already_may_be_called_none() -> None:
     assert "no_plan" not in refusals(planned, BEFORE)
     more = replace(planned, plan=op.Plan(("a", "b")).parsed())
     assert "no_plan" not in refusals(more, seen())
+
+
+def test_after_a_command_that_never_ended_beside_another_nothing_is_believed() -> None:
+    judge = CONTRACT.judge_class(CONTRACT, seen(), seen(), 0.0)
+    late = Violation("batch.answers_in_time", "Run() did not end.")
+    assert judge.beliefs_hold(op.Run(), late)
+    assert judge.beliefs_hold(At("worker", op.Run(), op.KillWorker("a")), late)
+    assert not judge.beliefs_hold(At("worker", op.Run(), op.Resume()), late)
 
 
 # --- rules -------------------------------------------------------------------------------------------
