@@ -33,7 +33,7 @@ from mutiny.contracts.batch.observation import (
 )
 from mutiny.contracts.batch.profile import BatchProfile
 from mutiny.contracts.batch.rules import RULES
-from mutiny.contracts.batch.scenarios import SCENARIOS
+from mutiny.contracts.batch.scenarios import SCENARIOS, scenarios_of
 from mutiny.contracts.batch.tasks import in_circle, read_task, read_tasks
 from mutiny.kit.answer import Words
 from mutiny.kit.beliefs import Beliefs
@@ -45,6 +45,7 @@ from mutiny.kit.operations import Reset
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
+from mutiny.model.violation import Violation
 
 CONTRACT = BatchContract()
 STATE_RULES = (*container_rules.RULES, *invariants.RULES)
@@ -200,6 +201,28 @@ def test_what_is_refused() -> None:
     assert served(running, op.SetTaskStatus("a"))
     assert served(running, op.Resume())
     assert not served(replace(running, doubted=True), op.Resume())
+
+
+def test_a_plan_that_is_merged_already_may_be_called_none() -> None:
+    planned = BatchModel(home=True, plan=read_tasks("a"))
+
+    def refusals(model: BatchModel, before: BatchSeen) -> set[str]:
+        right = CONTRACT.outcomes(model, op.Run(), Moment(before=before))
+        assert any(one.success for one in right)
+        return {name for one in right for name in one.refusals}
+
+    assert "no_plan" in refusals(planned, seen())
+    assert "no_plan" not in refusals(planned, BEFORE)
+    more = replace(planned, plan=op.Plan(("a", "b")).parsed())
+    assert "no_plan" not in refusals(more, seen())
+
+
+def test_after_a_command_that_never_ended_beside_another_nothing_is_believed() -> None:
+    judge = CONTRACT.judge_class(CONTRACT, seen(), seen(), 0.0)
+    late = Violation("batch.answers_in_time", "Run() did not end.")
+    assert judge.beliefs_hold(op.Run(), late)
+    assert judge.beliefs_hold(At("worker", op.Run(), op.KillWorker("a")), late)
+    assert not judge.beliefs_hold(At("worker", op.Run(), op.Resume()), late)
 
 
 # --- rules -------------------------------------------------------------------------------------------
@@ -550,6 +573,16 @@ def test_nobody_plans_beside_a_run_that_has_no_plan_of_its_own() -> None:
 
     assert [may_plan(one, own_plan=True) for one in (idle, under_way, over)] == [True, True, True]
     assert [may_plan(one, own_plan=False) for one in (idle, under_way, over)] == [True, False, True]
+
+
+def test_a_scenario_is_offered_where_all_of_it_can_be_said() -> None:
+    whole = set(scenarios_of(BatchProfile()))
+    assert {"run_budget", "canary", "main_moves"} <= whole
+    few = set(
+        scenarios_of(BatchProfile(settable=("test",), moments=("worker",), lacks=("Misuse",)))
+    )
+    assert {"one_task", "validator_blocks", "killed_in_work"} <= few
+    assert not few & {"run_budget", "canary", "main_moves", "container", "said_wrongly"}
 
 
 # --- fixtures ----------------------------------------------------------------------------------------

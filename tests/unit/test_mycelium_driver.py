@@ -5,14 +5,19 @@ from __future__ import annotations
 import http.client
 import json
 import subprocess
+import sys
 import threading
 from functools import partial
 from http.server import ThreadingHTTPServer
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
+from mutiny.contracts.batch.contract import BatchContract
 from mutiny.contracts.batch.knobs import Knobs
+from mutiny.doubles.tasks.records import Desk
+from mutiny.targets.batch.spec import BatchSpec
 from mutiny.targets.drivers import mycelium
 from mutiny.targets.drivers.mycelium import Place
 
@@ -43,6 +48,14 @@ def knobs(**changed: str) -> dict[str, str]:
 def test_retries_are_told_as_attempts(tmp_path: Path) -> None:
     made = mycelium.configuration(place(tmp_path), knobs(max_retries="2"))
     assert made["max_retries"] == 3
+
+
+def test_it_is_not_asked_to_stop_at_a_failure() -> None:
+    """Its `fail_fast` only keeps a task from being set back; the others go on, and the run waits."""
+    path = Path(str(files("mutiny.targets.files").joinpath("mycelium.toml")))
+    spec = BatchSpec.load(path)
+    assert "failure_policy" not in spec.knobs
+    assert "stop_at_failure" not in BatchContract(spec.profile).scenarios
 
 
 def test_what_is_off_is_not_mentioned(tmp_path: Path) -> None:
@@ -127,3 +140,38 @@ def test_what_a_validator_cries_is_no_word_of_the_program(
         client.close()
         thread.join(20)
     assert "not found" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("does", ["works", "fails"])
+def test_its_agent_tells_what_it_used_also_when_it_fails(tmp_path: Path, does: str) -> None:
+    """A budget counts what agents told; the double writes down no other tokens than it tells."""
+    words = "import sys; from mutiny.doubles.tasks import codex, records;"
+    words += "codex.main(records.Desk(sys.argv[1]), ['exec', '--cd', sys.argv[1]])"
+    done = subprocess.run(
+        [sys.executable, "-c", words, str(tmp_path)],
+        input=f"Do task a [does={does} tokens=80]",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == (does == "fails")
+    told = [json.loads(line).get("usage", {}) for line in done.stdout.splitlines()]
+    record = [json.loads(line) for line in (tmp_path / "record.jsonl").read_text().splitlines()]
+    assert [one["input_tokens"] for one in told if one] == [record[-1]["tokens"]] == [80]
+
+
+def test_a_moment_may_be_for_the_first_one_alone(tmp_path: Path) -> None:
+    """Another command that comes to the same moment is not to wait for itself."""
+    (tmp_path / "holds").mkdir()
+    hold, reached = tmp_path / "holds" / "doctor", tmp_path / "holds" / "doctor.reached"
+    desk = Desk(str(tmp_path))
+    hold.write_text("one")
+    first = threading.Thread(target=desk.hold, args=("doctor",))
+    first.start()
+    while not reached.exists():
+        first.join(0.01)
+    desk.hold("doctor")
+    assert first.is_alive()
+    hold.unlink()
+    first.join(20)
+    assert not first.is_alive()

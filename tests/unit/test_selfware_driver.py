@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from mutiny.contracts.session.contract import SessionContract
+from mutiny.contracts.session.operations import SystemCrash
 from mutiny.doubles.model_api.api import ModelApi
 from mutiny.doubles.model_api.script import read_script
+from mutiny.kit.operations import Settle
 from mutiny.targets.drivers import selfware as driver
+from mutiny.targets.session.spec import SessionSpec
 
 
 @pytest.mark.parametrize(
@@ -60,3 +66,13 @@ def test_settings_of_a_run_come_before_defaults(
     assert "continuous_work.checkpoint_interval_tools = 50\n" in text
     assert text.count("checkpoint_interval_tools") == 1
     assert 'model = "double"' in text
+
+
+def test_no_scenario_lets_a_session_end_before_it_crashes() -> None:
+    """A wait for some tasks that became a wait for everything leaves nothing that could crash."""
+    path = Path(str(files("mutiny.targets.files").joinpath("selfware.toml")))
+    found = SessionContract(SessionSpec.load(path).profile).scenarios
+    assert {"system_crash", "corrupt_body"} <= set(found)
+    for name, sequence in found.items():
+        for before, then in pairwise(sequence):
+            assert not (isinstance(before, Settle) and isinstance(then, SystemCrash)), name

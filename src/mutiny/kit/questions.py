@@ -257,7 +257,8 @@ class Questions(Generic[Model, Seen]):
         if operation.kind in (Kind.WAIT, Kind.ASSERTION):
             return True
         died = violation is not None and violation.rule.endswith((".no_crash", ".answers_in_time"))
-        return died and not common.competes(operation)
+        several = sum(part.asks for part in operation.children()) > 1  # nobody knows the order
+        return died and not several and not common.competes(operation)
 
     # --- what the answers are made of ------------------------------------------------------------------
 

@@ -128,9 +128,16 @@ def _run(
         taken = no(model, "there is such a run", "exists")
         return (taken, *(_resume(model, moment) if model.run_resumes else ()))
     begun = model.begun(operation.name, moment.before)
+    if _used_up(model, moment.before):
+        wrong = (*wrong, no(model, "everything that was planned is merged", "no_plan"))
     if model.edited:
         wrong = (*wrong, no(model, "the user is in the middle of something", "dirty"))
     return (*wrong, *_driven(begun, moment))
+
+
+def _used_up(model: BatchModel, seen: BatchSeen | None) -> bool:
+    """Has all of the plan come to the branch before? A target may plan to do nothing twice."""
+    return seen is not None and all(seen.landed(task.id) > 0 for task in model.plan)
 
 
 def _resume(model: BatchModel, moment: Moment[BatchSeen]) -> tuple[BatchOutcome, ...]:

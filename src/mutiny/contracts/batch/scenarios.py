@@ -24,6 +24,7 @@ from mutiny.contracts.batch.operations import (
     UseFixture,
 )
 from mutiny.contracts.batch.profile import BatchProfile
+from mutiny.contracts.batch.supported import supported
 from mutiny.kit.faults import SkewClock
 from mutiny.kit.moments import At, InterruptOrchestrator, KillOrchestrator
 from mutiny.kit.operations import ExpectError, Parallel, Reset, Settle
@@ -435,5 +436,9 @@ SCENARIOS: dict[str, Steps] = {
 
 
 def scenarios_of(profile: BatchProfile) -> dict[str, Steps]:
-    """Those that make sense for this target."""
-    return {name: steps for name, steps in SCENARIOS.items() if name not in profile.skips}
+    """Those that make sense for this target, and that it can be told whole: each has one thing to show."""
+    return {
+        name: steps
+        for name, steps in SCENARIOS.items()
+        if name not in profile.skips and all(supported(profile, one) for one in steps)
+    }

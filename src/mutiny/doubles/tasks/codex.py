@@ -32,9 +32,9 @@ def main(desk: Desk, arguments: list[str]) -> int:
         tell({"type": "item.completed", "item": item})
     if named and os.path.isfile(f"work/{named[1]}.txt"):
         write(f"extra/{named[1]}.test.txt", "it works\n")
-    if code == 0:
-        usage = {"input_tokens": tokens, "cached_input_tokens": 0, "output_tokens": 0}
-        tell({"type": "turn.completed", "usage": usage})
+    # Also of an attempt that fails: what nobody was told nobody can count.
+    usage = {"input_tokens": tokens, "cached_input_tokens": 0, "output_tokens": 0}
+    tell({"type": "turn.completed", "usage": usage})
     os.close(1)
     time.sleep(float(os.environ.get("LINGERS_S") or 0))
     os._exit(code)  # its standard output is closed already

@@ -2,7 +2,8 @@
 
 script.json  what each gate says, and the secret that may stand nowhere
 record.jsonl  what they did, a line each
-holds/WORD  whoever comes there waits as long as the file is there, and says so in holds/WORD.reached
+holds/WORD  whoever comes there waits as long as the file is there, and says so in holds/WORD.reached;
+            with a word in it only the first one waits
 """
 
 from __future__ import annotations
@@ -53,7 +54,11 @@ class Desk:
     def hold(self, word: str) -> None:
         """Wait here as long as somebody wants it."""
         place = os.path.join(self.path, "holds", word)
-        if not os.path.exists(place):
+        try:
+            only_one = os.path.getsize(place) > 0
+        except FileNotFoundError:
+            return
+        if only_one and os.path.exists(place + ".reached"):
             return
         with open(place + ".reached", "w", encoding="utf-8"):
             pass

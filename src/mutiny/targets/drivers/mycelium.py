@@ -102,7 +102,6 @@ def configuration(place: Place, knobs: Mapping[str, str]) -> dict[str, Any]:
         "lint_timeout": seconds,
         "max_parallel": int(knobs["max_parallel"]),
         "max_retries": int(knobs["max_retries"]) + 1,  # it counts attempts
-        "task_failure_policy": "fail_fast" if knobs["failure_policy"] == "stop" else "retry",
         "manifest_enforcement": knobs["manifest"],
         "resources": [{"name": name, "paths": paths} for name, paths in place.resources().items()],
         "planner": {"provider": "mock", "model": "mock"},

@@ -44,6 +44,7 @@ _GIT = """\
 #!/bin/sh
 # In front of git: waits where somebody wants it, and is git otherwise.
 wait_at() {{
+    if [ -s "$1" ] && [ -e "$1.reached" ]; then return; fi
     : > "$1.reached"
     n=0
     while [ -e "$1" ] && [ $n -lt 6000 ]; do sleep 0.01; n=$((n + 1)); done
@@ -112,7 +113,9 @@ def at_moment(live: Any, operation: At, context: StepContext) -> OperationResult
     reached = live.holds / f"{hold.name}.reached"
     reached.unlink(missing_ok=True)
     if spec.hold or spec.git:
-        hold.replace_bytes(b"")
+        # Another command may come to the same moment: it is not to wait for itself.
+        other = any(part.asks for part in walk(operation.then))
+        hold.replace_bytes(b"one" if other else b"")
     answers: list[OperationResult] = []
     writing = None
     if spec.file:
