@@ -217,6 +217,13 @@ def test_a_plan_that_is_merged_already_may_be_called_none() -> None:
     assert "no_plan" not in refusals(more, seen())
 
 
+def test_what_landed_before_a_clean_is_not_forgotten_by_a_run_beside_another_command() -> None:
+    cleaned = BatchModel(home=True, plan=read_tasks("a")).see(replace(seen(), run=None))
+    begun = cleaned.begun("", None)  # nobody looked between the two commands
+    assert begun.run is not None
+    assert begun.run.before == {"a": 1}
+
+
 def test_after_a_command_that_never_ended_beside_another_nothing_is_believed() -> None:
     judge = CONTRACT.judge_class(CONTRACT, seen(), seen(), 0.0)
     late = Violation("batch.answers_in_time", "Run() did not end.")

@@ -79,6 +79,8 @@ class BatchModel(ModelBase):
     same_plan: bool = False
     """The last plan was the one before it."""
     cost_per_1k: float = 0.002
+    landed: Mapping[str, int] = field(default_factory=dict)
+    """Task -> how often its work had come to the branch when it was last looked at."""
     newest: str | None = None
     """The newest run when the step began: what a command without a name is given; None: as it is now."""
     unheard: frozenset[int] = frozenset()
@@ -103,7 +105,8 @@ class BatchModel(ModelBase):
 
     def see(self, seen: BatchSeen) -> Self:
         """Narrowed by what is seen."""
-        return self if self.run is None else replace(self, run=self.run.narrowed(seen))
+        looked = self if seen.git is None else replace(self, landed=dict(seen.git.landed))
+        return looked if self.run is None else replace(looked, run=self.run.narrowed(seen))
 
     def agrees(self, seen: BatchSeen) -> bool:
         """Does it know the same run?"""
@@ -128,7 +131,7 @@ class BatchModel(ModelBase):
         if seen is not None:
             return seen.landed(task)
         if self.run is None or task not in self.run.tasks:
-            return 0
+            return self.landed.get(task, 0)
         return self.run.before.get(task, 0) + ("complete" in self.run.may[task])
 
     def ended(self, may: Mapping[str, May], status: May) -> BatchModel:
