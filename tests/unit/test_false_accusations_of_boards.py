@@ -138,6 +138,17 @@ def test_an_old_state_that_reads_well_cannot_be_recognised(how: str) -> None:
     assert "board.terminal_is_terminal" in rules, "from the repair on promises count again"
 
 
+def test_an_old_state_is_not_recognised_either_where_nobody_could_look() -> None:
+    """The server of the board did not run when the old state was put there."""
+    down = BoardObservation(servers=0)
+    for how, rules_then in (("stale", []), ("garbage", ["board.completion_kept"])):
+        fault = op.CorruptBoard(how)
+        verdict, _, beliefs = judged(FINISHED, fault, FIRED, of(FINISHED), down)
+        assert verdict is Verdict.SUCCESS
+        _, rules, _ = judged(beliefs, op.List(), said(ok()), down, replace(OLD, servers=1))
+        assert rules[:1] == rules_then, how
+
+
 @pytest.mark.parametrize("how", ["garbage", "empty", "delete", "truncate"])
 def test_rubbish_that_is_taken_for_an_empty_board_is_forgetting(how: str) -> None:
     _, _, beliefs = judged(ONE, op.CorruptBoard(how), FIRED, of(ONE), picture())
