@@ -628,6 +628,15 @@ def test_a_stop_is_held_against_the_run_that_it_named() -> None:
     assert judged(stop, over, DONE, argv=argv)[1] == ""
 
 
+def test_what_is_there_may_be_refused_as_such_and_nothing_else() -> None:
+    exists = {"ok": False, "error": "exists", "message": "there is one"}
+    for there in (op.CreateChannel("dev"), op.Register("prime")):
+        assert judged(there, exists)[0] is Verdict.EXPECTED
+        assert judged(there, {"ok": True})[1] == ""
+    for new in (op.CreateChannel("ops"), op.Register("auger")):
+        assert judged(new, exists)[0] is Verdict.BUG
+
+
 def test_a_stop_beside_others_may_have_ended_whoever_it_named() -> None:
     dead = seen(completed(status="stopped", session=""), invocations=(invocation(alive=False),))
     stop, answer = op.Stop("prime", "dev"), CONTRACT.read(OperationResult(0, "stopped"))
