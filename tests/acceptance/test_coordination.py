@@ -57,7 +57,7 @@ def test_finding_reproduces(path: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("target", "scenario"),
     [
-        *(("coordination-a", name) for name in ("ready_tasks", "contention", "priority")),
+        *(("coordination-a", name) for name in ("ready_tasks", "names_alike", "priority")),
         *(("coordination-a", name) for name in ("two_checkpoints", "restore_fences", "held_lock")),
         *(("coordination-b", name) for name in ("ready_tasks", "contention", "server_kill")),
         *(("coordination-c", name) for name in ("dependencies", "priority", "held_lock")),

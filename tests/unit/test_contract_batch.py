@@ -218,7 +218,7 @@ def test_a_plan_that_is_merged_already_may_be_called_none() -> None:
 
 
 def test_what_landed_before_a_clean_is_not_forgotten_by_a_run_beside_another_command() -> None:
-    cleaned = BatchModel(home=True, plan=read_tasks("a")).see(replace(seen(), run=None))
+    cleaned = BatchModel(home=True, plan=read_tasks("a")).see(seen(runs={}))
     begun = cleaned.begun("", None)  # nobody looked between the two commands
     assert begun.run is not None
     assert begun.run.before == {"a": 1}

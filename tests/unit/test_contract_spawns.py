@@ -27,7 +27,7 @@ from mutiny.contracts.spawns.scenarios import LOOK_ALIKES, SCENARIOS
 from mutiny.kit.beliefs import Beliefs
 from mutiny.kit.faults import SkewClock
 from mutiny.kit.judging import Moment
-from mutiny.kit.operations import Settle
+from mutiny.kit.operations import Parallel, Settle
 from mutiny.kit.rules import ANSWERS
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
@@ -644,6 +644,26 @@ def test_a_stop_is_held_against_the_run_that_it_named() -> None:
     assert judged(stop, {"ok": True, "stopped": ["s1", "s2"]}, LIVE, argv=argv)[1] == "only_named"
     assert judged(stop, over, LIVE, argv=argv)[1] == "rejects_truthfully"
     assert judged(stop, over, DONE, argv=argv)[1] == ""
+
+
+def test_what_is_there_may_be_refused_as_such_and_nothing_else() -> None:
+    exists = {"ok": False, "error": "exists", "message": "there is one"}
+    for there in (op.CreateChannel("dev"), op.Register("prime")):
+        assert judged(there, exists)[0] is Verdict.EXPECTED
+        assert judged(there, {"ok": True})[1] == ""
+    for new in (op.CreateChannel("ops"), op.Register("auger")):
+        assert judged(new, exists)[0] is Verdict.BUG
+
+
+def test_a_stop_beside_others_may_have_ended_whoever_it_named() -> None:
+    dead = seen(completed(status="stopped", session=""), invocations=(invocation(alive=False),))
+    stop, answer = op.Stop("prime", "dev"), CONTRACT.read(OperationResult(0, "stopped"))
+    beside = CONTRACT.learn(model(), model(), stop, answer, Moment(None, dead, NOW))
+    assert broken(dead, model(), LIVE, Parallel((SENT, stop))) == {"outlives_starter"}
+    assert broken(dead, beside, LIVE, Parallel((SENT, stop))) == set()
+    alone = CONTRACT.learn(model(), model(), stop, answer, Moment(LIVE, dead, NOW))
+    assert alone.stopped == {1}
+    assert not alone.meant
 
 
 def test_lists_and_chains_tell_what_is_so() -> None:

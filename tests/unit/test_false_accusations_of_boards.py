@@ -5,6 +5,7 @@ Each example was a wrong accusation once; beside it stands what comes close and 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -42,6 +43,7 @@ from mutiny.kit.operations import CrashAt, Parallel, Reset
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
+from mutiny.targets.registry import find_target
 
 UNREADABLE = BoardObservation(NOW, NOW, NOW, None, "it is no JSON", absent=False)
 FIRED = OperationResult(0, fired=True)
@@ -136,6 +138,17 @@ def test_an_old_state_that_reads_well_cannot_be_recognised(how: str) -> None:
     back = picture(view(A, epoch=2))
     _, rules, _ = judged(beliefs, op.List(), said(ok()), twice, back)
     assert "board.terminal_is_terminal" in rules, "from the repair on promises count again"
+
+
+def test_an_old_state_is_not_recognised_either_where_nobody_could_look() -> None:
+    """The server of the board did not run when the old state was put there."""
+    down = BoardObservation(servers=0)
+    for how, rules_then in (("stale", []), ("garbage", ["board.completion_kept"])):
+        fault = op.CorruptBoard(how)
+        verdict, _, beliefs = judged(FINISHED, fault, FIRED, of(FINISHED), down)
+        assert verdict is Verdict.SUCCESS
+        _, rules, _ = judged(beliefs, op.List(), said(ok()), down, replace(OLD, servers=1))
+        assert rules[:1] == rules_then, how
 
 
 @pytest.mark.parametrize("how", ["garbage", "empty", "delete", "truncate"])
@@ -370,6 +383,20 @@ def test_what_waits_for_a_retry_by_hand_is_not_stuck() -> None:
     behind = Task("b", depends=("a",), status="blocked")
     assert waiting_for(replace(PROFILE, dependants_wait=True), failed, behind) == ((), {"b"})
     assert waiting_for(PROFILE, failed, behind)[0] == ("task b is blocked",)
+
+
+@pytest.mark.parametrize("target", ["coordination-a", "coordination-b"])
+def test_who_begins_what_it_has_begun_may_be_told_so_again(target: str) -> None:
+    contract = find_target(target, program=sys.executable).contract()
+    assert isinstance(contract, BoardContract)
+    up = replace(HELD, profile=contract.profile, up=frozenset({True}))
+    begun = replace(up, tasks={"a": held(status="in_progress")})
+    seen = replace(of(begun), servers=int(contract.profile.server))
+    again = said(ok(task="a"))
+    verdict, rules, _ = judged(begun, op.Start("w1", "a"), again, seen, seen, contract)
+    assert (verdict, rules) == (Verdict.SUCCESS, [])
+    verdict, *_ = judged(begun, op.Start("w2", "a"), again, seen, seen, contract)
+    assert verdict is Verdict.BUG
 
 
 def test_a_board_without_repair_gets_a_new_one_after_a_damage() -> None:

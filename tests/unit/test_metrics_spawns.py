@@ -79,6 +79,13 @@ def test_the_figures_of_a_raid() -> None:
     ]
 
 
+def test_who_does_not_say_when_it_ended_has_no_latency() -> None:
+    state = {**STATE, "runs": [run(1, "prime", 1, ended=0), run(2, "hailot", 2)]}
+    measured = measure([line(1, "Send", state)])
+    assert measured is not None
+    assert set(measured.figures["latency_by_agent"]) == {"hailot"}  # type: ignore[call-overload]
+
+
 def test_a_fast_clock_makes_hours_of_minutes() -> None:
     fast = line(2, "SkewClock", {}, args={"rate": 60, "lasting": True})
     measured = measure([JOURNAL[0], fast, *JOURNAL[1:]])

@@ -50,6 +50,20 @@ def test_a_turn_that_was_over_stays_over_when_its_row_begins_again() -> None:
     }
 
 
+def test_a_turn_that_is_stopped_before_its_agent_noted_a_word_is_not_gone() -> None:
+    links, done = Links(), invoked(10, "@prime a", 0)
+    said = ["@prime a", "@prime b"]
+    link(links, [row("completed", lasting=True, pid=10)], said[:1], done)
+    never_begun = link(links, [row("stopped", pid=10)], said, done)
+    assert set(never_begun.runs) == {1001}
+    link(links, [row("running", pid=10)], said, done)
+    found = link(links, [row("stopped", pid=10)], said, done)
+    assert {one.id: one.status for one in found.runs.values()} == {
+        1001: "completed",
+        1002: "stopped",
+    }
+
+
 def test_a_row_that_does_not_last_may_not_change_its_result() -> None:
     links, done = Links(), invoked(10, "@prime a", 0)
     link(links, [row("completed", pid=10)], ["@prime a"], done)

@@ -39,7 +39,7 @@ def hurt(
         damage.file != "state"
     ):  # what a file beside the state is good for is the board's own business
         return (hit, replace(hit.all_blurred(), doubted=True))
-    if seen.tasks is None:
+    if seen.tasks is None and seen.servers != 0:  # it was looked at, and nobody can read it
         return (hit,)
     if model.profile.notices_damage:  # then it says so, or says what is true
         return (hit,)

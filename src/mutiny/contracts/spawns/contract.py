@@ -88,6 +88,9 @@ class SpawnsContract(ContractBase[SpawnsModel, SpawnsSeen]):
             ids = frozenset(number_of(one) for one in _listed(answer.said.get("stopped")))
             if "stopped" not in answer.said:
                 ids = _meant(operation, moment)
+                if moment.before is None:  # beside others nobody saw which run it was
+                    wish = (operation.agent.lower(), operation.channel.lower())
+                    after = replace(after, meant=after.meant | {wish})
             ids -= _others(operation, moment)  # what it stopped beside those nobody has asked for
             after = replace(after, stopped=after.stopped | ids)
         if answer.ok and isinstance(operation, operations.Receive) and operation.reader:

@@ -111,10 +111,10 @@ class _Account:
         return found
 
     def latencies(self) -> dict[str, dict[str, float]]:
-        """From the mention to the end of the run, by agent, of what was completed."""
+        """From the mention to the end of the run, by agent, of what was completed and says when."""
         found: dict[str, list[float]] = {}
         for run in self.runs:
-            if run["status"] == "completed":
+            if run["status"] == "completed" and run["ended"]:
                 found.setdefault(run["agent"], []).append(run["ended"] - run["created"])
         return {
             agent: {

@@ -44,14 +44,21 @@ def _register(model: SpawnsModel, operation: op.Register) -> tuple[SpawnsOutcome
         return (no(model, "nobody can be called that", BAD_INPUT),)
     if model.agents.get(name, values) != values:
         return (no(model, "there is such an agent, and it is another", "exists"),)
-    return (ok(replace(model, agents={**model.agents, name: values}), "it is there afterwards"),)
+    there = ok(replace(model, agents={**model.agents, name: values}), "it is there afterwards")
+    return (there, *_already(model, name in model.agents))
 
 
 def _channel(model: SpawnsModel, operation: op.CreateChannel) -> tuple[SpawnsOutcome, ...]:
     if not is_name(operation.channel):
         return (no(model, "no channel can be called that", BAD_INPUT),)
-    channels = model.channels | {operation.channel.lower()}
-    return (ok(replace(model, channels=channels), "it is there afterwards"),)
+    name = operation.channel.lower()
+    there = ok(replace(model, channels=model.channels | {name}), "it is there afterwards")
+    return (there, *_already(model, name in model.channels))
+
+
+def _already(model: SpawnsModel, known: bool) -> tuple[SpawnsOutcome, ...]:
+    """What is there may be made again, or be refused with the true reason."""
+    return (no(model, "it is there already", "exists"),) if known else ()
 
 
 def _send(model: SpawnsModel, operation: op.Send) -> tuple[SpawnsOutcome, ...]:

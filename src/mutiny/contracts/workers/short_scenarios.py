@@ -90,7 +90,7 @@ SHORT_SCENARIOS: dict[str, Sequence_] = {
         *(WaitForNeedsReview("alpha"), Review("alpha"), Reject(FOREIGN), Settle(), *_MERGED),
     ),
     "shorter_name_first": (
-        *(*_BEGIN, Add("job"), Add("job-2"), WaitForIdle("job"), WaitForIdle("job-2")),
+        *(*_BEGIN, Add("job"), WaitForIdle("job"), Add("job-2"), WaitForIdle("job-2")),
         *(KillTmuxSession("job"), Nuke("job"), Settle(), Start("job-2", "Create test.txt")),
         *(Settle(), Down()),
     ),

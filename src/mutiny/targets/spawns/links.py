@@ -55,6 +55,7 @@ class Links:
 
     def __init__(self) -> None:
         self._over: set[int] = set()
+        self._begun: set[int] = set()
 
     def link(
         self,
@@ -110,8 +111,12 @@ class Links:
         newest = replace(row.run, id=first + len(turns))
         if newest.id in self._over and newest.status != "completed":
             yield replace(newest, status="completed"), tuple(turns[-1])
-            if row.run.status in ("pending", "running"):
-                yield replace(row.run, id=newest.id + 1, status="pending"), ()
+            begins, after = row.run.status in ("pending", "running"), newest.id + 1
+            if begins:
+                self._begun.add(after)
+            if after in self._begun:  # also when it has ended before its agent noted a word
+                status = "pending" if begins else row.run.status
+                yield replace(row.run, id=after, status=status), ()
             return
         if row.lasting and newest.status == "completed":
             self._over.add(newest.id)
