@@ -72,6 +72,7 @@ TRIPPED_BY = {
 """The goals of tier 0, each with a plant that turns it red."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("goal", sampled(list(TRIPPED_BY), every=13))
 def test_a_goal_of_tier_0_is_tripped(tmp_path: Path, goal: str) -> None:
     plant = TRIPPED_BY[goal]

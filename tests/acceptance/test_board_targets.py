@@ -43,6 +43,7 @@ def test_all_boards_pass_all_scenarios(tmp_path: Path, target: str, name: str) -
     passes(tmp_path, target, name)
 
 
+@pytest.mark.slow
 def test_a_crew_with_a_server_passes(tmp_path: Path) -> None:
     passes(tmp_path, "longboat-crew", "second_server")
 
@@ -52,6 +53,7 @@ def test_a_crew_with_agents_of_its_own_passes(tmp_path: Path, name: str) -> None
     passes(tmp_path, "longboat-fleet", name)
 
 
+@pytest.mark.slow
 def test_two_agents_on_one_task_are_seen(tmp_path: Path) -> None:
     arguments = ("--target", "longboat-fleet", "--scenario", "crew_killed", "--no-minimise")
     ran = run_mutiny(tmp_path, "run", *arguments, "--plant", "crew-resumes-running")

@@ -151,7 +151,7 @@ def stop(process: subprocess.Popen[str], number: int) -> float:
 
 SLOW = {
     *("run, in two commands", "run, under a lasting fault", "run, many", "explore, one"),
-    *("sweep, errno", "sweep, preempt", "race", "run, in a pause", "replay"),
+    *("sweep, errno", "sweep, preempt", "race", "run, in a pause", "replay", "race, rounds"),
 }
 """Siblings of another case."""
 
@@ -234,6 +234,7 @@ def test_a_program_without_its_libraries_is_not_accused(tmp_path: Path) -> None:
     assert "No module named 'longboat'" in ran.stdout
 
 
+@pytest.mark.slow
 def test_the_tree_of_a_program_is_found_or_named(tmp_path: Path) -> None:
     program = own_longboat(tmp_path, packaged=True)
     line = ("run", "--scenario", "basic_lifecycle", "--bin", str(program))

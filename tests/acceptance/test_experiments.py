@@ -110,7 +110,10 @@ def test_minimising_changes_nothing_that_is_told_of_the_run(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        ("kill_agent: alpha", "kill_agent: nobody", "a fault did not happen (line 14)"),
+        pytest.param(
+            *("kill_agent: alpha", "kill_agent: nobody", "a fault did not happen (line 14)"),
+            marks=pytest.mark.slow,
+        ),
         # What never comes true is waited for as long as a steady state may take: half a minute.
         pytest.param("At most one daemon", "Worker ghost is idle", "", marks=pytest.mark.slow),
         ("At most one daemon", "No worker stuck in idle > 1 ms", "not met before the method"),
@@ -127,6 +130,7 @@ def test_false_passes(tmp_path: Path, old: str, new: str, reason: str) -> None:
         assert not [step for step in report["steps"] if step["phase"] == "method"]
 
 
+@pytest.mark.slow
 def test_a_verification_that_cannot_be_made_is_inconclusive(tmp_path: Path) -> None:
     text = NATIVE.replace('"No acknowledged task is lost"', '"Memory does not grow"')
     text = text.replace('verify: "Mem', 'verify: {within: 1s, sentence: "Mem').replace(

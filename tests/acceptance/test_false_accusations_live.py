@@ -52,6 +52,7 @@ def wrapped(program: Path, place: Path) -> None:
     place.chmod(0o755)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rename", sampled([linked, copied, wrapped], every=3))
 @pytest.mark.parametrize(
     "name", ["daemon_crash", pytest.param("basic_lifecycle", marks=pytest.mark.slow)]
@@ -80,6 +81,7 @@ def test_a_server_behind_a_script_is_known(
     assert ran.code == 0, ran.stdout + ran.stderr
 
 
+@pytest.mark.slow
 def test_the_daemon_is_found_without_a_hint(tmp_path: Path) -> None:
     target = longboat_spec(tmp_path, (r"argv = 'longboat\S* (--home \S+ )?up( |$)'", ""))
     ran = run_mutiny(
@@ -116,6 +118,7 @@ def test_a_damaged_state_that_nobody_could_repair_accuses_nobody(
 FLIPS = range(1, 200, 9)
 
 
+@pytest.mark.slow
 def test_a_flipped_bit_anywhere_accuses_nobody(tmp_path: Path) -> None:
     """In names of fields, in values, in the checksum: the daemon notices, and no step says otherwise."""
     busy: tuple[Deed, ...] = (
@@ -135,6 +138,7 @@ def test_a_flipped_bit_anywhere_accuses_nobody(tmp_path: Path) -> None:
 # --- nobody is there ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_an_agent_may_end_its_rebase_while_the_daemon_is_dead(tmp_path: Path) -> None:
     steps: tuple[Deed, ...] = (
         *READY,

@@ -94,6 +94,7 @@ def test_a_lasting_fault_is_on_until_it_is_healed(tmp_path: Path) -> None:
     assert outcome.steps[7].result.target_ms > 1000  # more than a hundred calls, each 30 ms late
 
 
+@pytest.mark.slow
 def test_a_full_disk_lasts_only_where_nobody_uses_it_yet(tmp_path: Path) -> None:
     full = faults.FillDisk(lasting=True)
     early = (common.Reset(), op.Init(), full, op.Up(), common.Heal(), op.Up(), op.Add("alpha"))
@@ -156,6 +157,7 @@ def test_a_replay_that_needs_what_is_lacking_is_refused_by_name(tmp_path: Path) 
         assert not (tmp_path / "chaos_runs").exists()
 
 
+@pytest.mark.slow
 def test_a_replay_names_the_techniques_of_its_faults(tmp_path: Path) -> None:
     need(why_not("bwrap"))
     words = ("run", "--scenario", "accept_then_crash", "--plant", "up-refused-after-crash")

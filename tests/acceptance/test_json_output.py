@@ -75,6 +75,7 @@ def test_every_verb_has_the_one_form(verb: str, tmp_path: Path) -> None:
     assert document["exit_code"] == 0
 
 
+@pytest.mark.slow
 def test_a_bug_its_report_its_replay_and_its_shortest_form(tmp_path: Path) -> None:
     plant = ("--plant", "state-in-place")
     found = told(tmp_path, *RUN, *plant, "--no-minimise")

@@ -195,6 +195,7 @@ def test_names_that_are_prefixes_of_each_other(box: Box) -> None:
 # ---------------------------------------------------------------- rejections
 
 
+@pytest.mark.slow
 def test_rejections(box: Box) -> None:
     box.script(alpha=["hang"])
     box.init()
@@ -378,6 +379,7 @@ def test_down_after_the_daemon_died(box: Box) -> None:
     assert box.rejected("down") == "Daemon is not running"
 
 
+@pytest.mark.slow
 def test_swallowed_prompt_is_delivered_again_to_a_fresh_agent(box: Box) -> None:
     box.script(alpha=["swallow", "obey"])
     box.ready("alpha", ack_timeout_secs=0.6)
@@ -403,6 +405,7 @@ def test_prompt_that_kills_every_agent_is_reported_not_lost(box: Box) -> None:
     assert box.merged("MT-a-1") == box.merged("MT-a-2") == 1
 
 
+@pytest.mark.slow
 def test_agent_that_never_starts_is_an_error(box: Box) -> None:
     box.script(alpha=["exit-at-start"])
     box.init()
@@ -424,6 +427,7 @@ def test_commit_cut_in_half(box: Box) -> None:
     assert box.merged("MT-a-1") == 1
 
 
+@pytest.mark.slow
 def test_missed_end_of_a_turn(box: Box) -> None:
     box.script(alpha=["no-stop", "obey"])
     box.ready("alpha", missed_completion_secs=0.5)
@@ -498,6 +502,7 @@ def test_corrupt_state_is_replaced_by_the_backup(box: Box) -> None:
     assert box.worker("alpha")["status"] == "idle"
 
 
+@pytest.mark.slow
 def test_both_copies_corrupt_is_refused_and_rebuilt(box: Box) -> None:
     box.ready("alpha", "beta")
     box.start("alpha", "MT-a-1")
@@ -539,6 +544,7 @@ def test_doctor_finds_and_repairs_without_destroying(box: Box) -> None:
     assert not orphan.exists()
 
 
+@pytest.mark.slow
 def test_lost_worktree_is_made_again(box: Box) -> None:
     box.ready("alpha")
     box.start("alpha", "MT-a-1")

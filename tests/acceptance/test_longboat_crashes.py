@@ -151,7 +151,8 @@ def killed_before_each_step(
     raise AssertionError("the command has more steps than expected")
 
 
-@pytest.mark.parametrize("behind", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("behind", [False, True])
 def test_accept(place: Place, monkeypatch: pytest.MonkeyPatch, behind: bool) -> None:
     place.worker_in_review()
     if behind:

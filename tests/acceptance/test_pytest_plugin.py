@@ -80,6 +80,7 @@ def kept(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_kept_replays_and_experiments_are_tests(kept: Path) -> None:
     more = ("--mutiny-corpus", "corpus", "--mutiny-experiment", "killed-server", "-rs")
     done = run(kept, "-k", "kept or experiment", *more)

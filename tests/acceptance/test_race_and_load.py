@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from mutiny_command import run_mutiny
 
 
@@ -28,6 +30,7 @@ def test_a_missing_lock_is_found_by_the_exhaustive_part(tmp_path: Path) -> None:
     assert replay["operations"][-1]["type"] == "Interleave"
 
 
+@pytest.mark.slow
 def test_rounds_on_a_server_say_what_they_leave_possible(tmp_path: Path) -> None:
     arguments = ("--target", "longboat-crew", "--kind", "claims", "--rounds", "3")
     race = told(tmp_path, "race", *arguments, code=0)
@@ -35,6 +38,7 @@ def test_rounds_on_a_server_say_what_they_leave_possible(tmp_path: Path) -> None
     assert race["parts"][0]["rate_at_most"] > 0.6
 
 
+@pytest.mark.slow
 def test_loads_on_a_healthy_board(tmp_path: Path) -> None:
     shapes = ("--shape", "cost", "--shape", "dag")
     sizes = ("--tasks", "20,200", "--claims", "5", "--graph", "100", "--workers", "2")
@@ -45,6 +49,7 @@ def test_loads_on_a_healthy_board(tmp_path: Path) -> None:
     assert "<polyline" in (tmp_path / load["written"]).read_text()
 
 
+@pytest.mark.slow
 def test_a_leak_of_descriptors_is_found(tmp_path: Path) -> None:
     arguments = ("--shape", "cycles", "--cycles", "60", "--plant", "descriptor-leak")
     load = told(tmp_path, "load", "--target", "longboat-crew", *arguments, code=1)

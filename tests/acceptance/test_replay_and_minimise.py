@@ -50,6 +50,7 @@ def test_a_journal_replays_like_its_run(failed: Path) -> None:
     assert document["runs"][0]["rule"] == "workers.no_crash"
 
 
+@pytest.mark.slow
 def test_minimise_refuses_what_does_not_fail_here(failed: Path) -> None:
     ran = run_mutiny(failed, "minimise", "chaos_runs/latest", "--plant", "")
     assert ran.code == 3
@@ -84,6 +85,7 @@ def test_lists_for_programs(tmp_path: Path) -> None:
     assert {"longboat", "llmc"} <= {target["name"] for target in targets}
 
 
+@pytest.mark.slow
 def test_explore_prints_a_sequence_and_runs_it(tmp_path: Path) -> None:
     first = run_mutiny(tmp_path, "explore", "--seed", "5", "--ops", "8", "--print").stdout
     assert first == run_mutiny(tmp_path, "explore", "--seed", "5", "--ops", "8", "--print").stdout

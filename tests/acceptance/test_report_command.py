@@ -8,6 +8,8 @@ import subprocess
 from importlib.resources import files
 from pathlib import Path
 
+import pytest
+
 from mutiny_command import COMMAND, LIMIT_S, Ran, run_mutiny
 
 
@@ -57,6 +59,7 @@ def test_the_printed_command_repeats_the_bug_from_anywhere(tmp_path: Path) -> No
     assert "board.no_crash" in again.stdout
 
 
+@pytest.mark.slow
 def test_a_forced_order_is_told_in_calls_and_not_called_undisturbed(tmp_path: Path) -> None:
     ran = run_mutiny(
         *(tmp_path, "race", "--plant", "board-without-lock", "--kind", "claims", "--rounds", "0")

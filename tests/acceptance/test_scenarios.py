@@ -29,7 +29,7 @@ def test_the_seed_names_are_there() -> None:
     assert tuple(CLASSIC_SCENARIOS) == CLASSIC
 
 
-@pytest.mark.parametrize("name", sampled((*CLASSIC, *FAULT_SCENARIOS), every=16))
+@pytest.mark.parametrize("name", sampled((*CLASSIC, *FAULT_SCENARIOS), every=40))
 def test_healthy_longboat_gives_no_alarm(tmp_path: Path, name: str) -> None:
     ran = run_mutiny(tmp_path, "run", "--scenario", name, "--seed", "7", "--no-minimise")
     assert ran.code == 0, ran.stdout + ran.stderr

@@ -81,7 +81,7 @@ MODES = {
 }
 
 
-@pytest.mark.parametrize("mode", sampled(MODES, every=3))
+@pytest.mark.parametrize("mode", sampled(MODES, every=5))
 def test_no_line_is_wider_than_the_screen(mode: str, tmp_path: Path) -> None:
     code, written = seen(tmp_path, *MODES[mode])
     assert code == 0, written

@@ -20,6 +20,7 @@ def test_healthy_longboat_gives_no_alarm(tmp_path: Path, name: str) -> None:
     validate_run(tmp_path / "chaos_runs" / "latest")
 
 
+@pytest.mark.slow
 def test_a_plant_is_found_by_its_rule(tmp_path: Path) -> None:
     plant = SESSION_PLANTS["session-unknown-accepted"]
     argv = ("run", *TARGET, "--plant", "session-unknown-accepted", "--scenario", plant.scenario)

@@ -179,6 +179,7 @@ def test_a_vote_that_nobody_wins_is_decided_by_somebody(boat: Boat) -> None:
     assert boat.say("stop")["ok"]
 
 
+@pytest.mark.slow
 def test_a_silent_agent_loses_its_task_and_a_dead_one_is_replaced(boat: Boat) -> None:
     boat.environment["LONGBOAT_SESSION_IDLE_S"] = "3"
     held = {"last": "*Task boot-1:*", "times": 1, "steps": [{"fault": "hang"}]}

@@ -30,6 +30,7 @@ def test_healthy_longboat_gives_no_alarm(tmp_path: Path, name: str) -> None:
     assert "<svg" in (latest / "run_report.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sampled(BY_SCENARIOS, every=60))
 def test_a_plant_is_found_by_its_rule(tmp_path: Path, name: str) -> None:
     plant = SPAWN_PLANTS[name]

@@ -46,6 +46,7 @@ def test_a_rebase_that_stopped_at_a_conflict_survives_a_power_cut(tmp_path: Path
     assert last["verdict"] == "success"
 
 
+@pytest.mark.slow
 def test_errors_of_calls_are_answered_truthfully(tmp_path: Path) -> None:
     ran = sweep(
         *(tmp_path, "errno", "--scenario", "basic_lifecycle", "--at", "Start"),
@@ -153,6 +154,7 @@ def known(tmp_path: Path, rule: str) -> tuple[str, str]:
     return "--known", "known.toml"
 
 
+@pytest.mark.slow
 def test_a_known_finding_is_shown_and_fails_no_sweep(tmp_path: Path) -> None:
     words = ("crash", *ADD, "--plant", "board-in-place")
     told = document(sweep(tmp_path, *words))

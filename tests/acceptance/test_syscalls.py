@@ -198,6 +198,7 @@ def git_verdict(place: Path) -> str:
     return f"commits={commits} fsck={sound} locks={locks}"
 
 
+@pytest.mark.slow
 def test_git_commit_in_one_pass_and_in_separate_runs(tmp_path: Path, repository: Path) -> None:
     def commit(place: Path, policy: Policy) -> tuple[Call, ...]:
         with Supervisor(policy, roots=[place]) as supervisor:

@@ -149,6 +149,7 @@ def test_a_prompt_given_with_the_worker_and_a_merge_that_removes_it(
     assert outcome.verdict is Verdict.SUCCESS, outcome.steps[-1]
 
 
+@pytest.mark.slow
 def test_a_prompt_that_the_agent_never_hears_is_lost(tmp_path: Path) -> None:
     deaf = tmp_path / "deaf"
     saying = 'f"{agent} -- {shlex.quote(text)}"'

@@ -75,6 +75,7 @@ def test_scenarios_minimise_report_and_replay(tmp_path: Path) -> None:
     assert mutiny(tmp_path, *again, "--plant", "").code != 0
 
 
+@pytest.mark.slow
 def test_exploration(tmp_path: Path) -> None:
     words = ("explore", "--seed", "1", "--seeds", "3", "--ops", "12")
     healthy = mutiny(tmp_path, *words)

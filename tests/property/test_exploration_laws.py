@@ -100,6 +100,7 @@ def _supported(target: str, make: type[Operation]) -> bool:
     return make.__name__ not in getattr(contract(target).profile, "lacks", ())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 def test_every_command_that_can_be_refused_is_refused_in_every_wrong_state(target: str) -> None:
     """Over all seeds: what was once sure to be refused was also tried, in each state it can meet."""

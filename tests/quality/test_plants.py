@@ -31,7 +31,7 @@ LAG_S = 1.5
 some_first = pytest.mark.parametrize(
     "name",
     [
-        *sampled((name for name, entry in known().items() if entry.rule not in PATIENT), every=20),
+        *sampled((name for name, entry in known().items() if entry.rule not in PATIENT), every=60),
         *(
             pytest.param(name, marks=[pytest.mark.slow])
             for name, entry in known().items()

@@ -78,6 +78,7 @@ def start(place: Path) -> tuple[subprocess.Popen[str], str]:
     return broker, said[-1]
 
 
+@pytest.mark.slow
 def test_over_http_with_two_clients_a_kill_and_an_end(tmp_path: Path) -> None:
     from mcp.client.client import Client
 
