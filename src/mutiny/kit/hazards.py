@@ -47,12 +47,17 @@ def broken(sure_calls: int) -> tuple[Around, ...]:
     )
 
 
-def disks(place: Callable[[Scene, Operation], str]) -> tuple[Around, ...]:
-    """No space, no inodes, read-only, slow: felt only by a command that surely writes."""
+def disks(
+    place: Callable[[Scene, Operation], str], full: tuple[str, ...] = ("bytes", "inodes")
+) -> tuple[Around, ...]:
+    """No space, no inodes, read-only, slow: felt only by a command that surely writes.
+
+    `full`: of what there is none left; who writes into files that are there needs no inodes.
+    """
     return (
         Around(
             faults.FillDisk,
-            lambda s, o: faults.FillDisk(s.pick(("bytes", "inodes")), place(s, o), during=o),
+            lambda s, o: faults.FillDisk(s.pick(full), place(s, o), during=o),
             certain=True,
         ),
         Around(

@@ -43,8 +43,8 @@ def explored(profile: SpawnsProfile) -> Explored:
             Move(op.ListSpawns, weight=0.3, writes=False),
             Move(op.Chain, weight=0.3, writes=False),
             Move(op.Receive, {"channel": channel, "reader": Some(_readers)}, 0.3, writes=False),
-            Move(op.Register, {"agent": agent}, 0.1),
-            Move(op.CreateChannel, {"channel": channel}, 0.1, writes=False),  # it is there
+            Move(op.Register, {"agent": agent}, 0.1, writes=False),  # it is there already
+            Move(op.CreateChannel, {"channel": channel}, 0.1, writes=False),  # so is this
             Move(op.WaitForQuiet, weight=0.7),
             Move(Sleep, {"seconds": Some(lambda _scene: (0.1, 0.4))}, 0.5),
         ),
@@ -52,7 +52,7 @@ def explored(profile: SpawnsProfile) -> Explored:
             Around(op.KillSender, lambda _s, o: op.KillSender(o), True, _sends, 2.0),
             Around(op.HoldDatabase, lambda s, o: op.HoldDatabase(o, s.pick((0.2, 0.8)))),
             *hazards.broken(profile.sure_calls),
-            *hazards.disks(lambda _scene, _operation: "state"),
+            *hazards.disks(lambda _scene, _operation: "state", full=("bytes",)),  # a database
             *hazards.clock(),
         ),
         recovery=lambda _scene: (op.Cleanup(), op.StopAll(), *_end()),
