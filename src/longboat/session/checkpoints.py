@@ -188,6 +188,11 @@ class Checkpoints:
         """The file of a checkpoint, or of its deltas."""
         return os.path.join(self.directory, f"{number:06d}.{ending}")
 
+    @property
+    def next_number(self) -> int:
+        """The number of the checkpoint that comes next: so many were taken, however few are kept."""
+        return max(self.numbers(), default=-1) + 1
+
     def numbers(self) -> list[int]:
         """All that are there, good or bad, in order."""
         try:

@@ -157,7 +157,7 @@ def line(site: Site, spent: Spent, pids: list[int] | None = None) -> Json:
         "agent_utilization": [_utilization(one, spent, elapsed_s) for one in state["agent_states"]],
         "consensus_votes_cast": sum(one["cast"] for one in state["votes"].values()),
         "memory_usage_mb": int(memory_mb([os.getpid(), *(pids or [])])),
-        "checkpoint_count": len(site.session.checkpoints.numbers()),
+        "checkpoint_count": site.session.checkpoints.next_number,
         "errors_encountered": state["counts"]["errors"],
         "tool_calls": spent.tool_calls,
         "model_calls": spent.model_calls,

@@ -83,12 +83,12 @@ def restore(session: Session, number: int | None, lock: int) -> Json:
     wanted_commit = chain.payload["git_commit"]
     commit = repository.put_back(chain.payload["file_system_state"], wanted_commit)
     base = int(chain.payload["number"])
-    new = max(session.checkpoints.numbers(), default=-1) + 1
+    new = session.checkpoints.next_number
     payload = copy.deepcopy(chain.payload)
     payload |= {"number": new, "trigger": "restore", "restored_from": base, "git_commit": commit}
     payload |= {"previous": chain.digest, "validation": dict.fromkeys(CHECKS, True)}
     payload["timestamp"] = int(time.time())
-    payload["metrics"]["checkpoint_count"] = len(session.checkpoints.numbers()) + 1  # this one, too
+    payload["metrics"]["checkpoint_count"] = new + 1  # this one, too
     _settle(payload)
     session.checkpoints.write(payload)
     _tell(session, chain, found.fell_back, commit != wanted_commit)

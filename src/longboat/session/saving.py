@@ -147,7 +147,7 @@ class Saving:
     def write(self, trigger: str) -> Json:
         """Commit, gather, check, write; only what is on the disk is told."""
         site = self.site
-        number = max(site.session.checkpoints.numbers(), default=-1) + 1
+        number = site.session.checkpoints.next_number
         if not planted("session-not-committed"):
             site.state["git_commit"] = site.repository.commit(f"Checkpoint {number}")
         site.state["file_system_state"] = site.repository.snapshot()

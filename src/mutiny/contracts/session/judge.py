@@ -136,7 +136,10 @@ class SessionJudge(Judge[SessionModel, SessionSeen]):
     def _metrics(self, answer: Answer, first: SessionView, one: SessionView) -> Violation | None:
         for name in ("total_tokens_consumed", "tasks_completed", "checkpoint_count"):
             least, most = _counted(first, name), _counted(one, name)
-            least -= name == "checkpoint_count"  # what a checkpoint says is older than itself
+            if name == "checkpoint_count":
+                least -= 1  # what a checkpoint says is older than itself
+                # Those that were taken may be counted, or those that were kept.
+                most = max((most, *(point.number + 1 for point in one.points)))
             told = answer.said.get(name)
             if one.alive is False and told in _once(one, name):
                 continue  # of what nothing drives there is only what was written before
