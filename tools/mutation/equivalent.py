@@ -44,4 +44,7 @@ EQUIVALENT: dict[str, str] = {
     "14dffa98": "a note for the log",
     "ddd6dc3a": "an empty database has no tables, and is refused for that",
     "4baed0bc": "two statements that do not depend on each other change places",
+    "8d212722": "advice of git that nobody reads",
+    "c560d077": "two statements that do not depend on each other change places",
+    "4d5bef58": "another label of a copy that is kept for a while",
 }

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from longboat.errors import GitFailed, Rejection
 from longboat.planting import planted
 from longboat.workers.state import Intent
+from longboat.workers.store import sync_directory, sync_file
 from longboat.workers.transaction import Transaction
 
 _UNFINISHED = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
@@ -98,10 +99,24 @@ def bring_checkout(transaction: Transaction, checkout: str, intent: Intent) -> N
         git.change("reset", "-q", "--hard", intent.commit, at=checkout)
         return
     quick = git.write("read-tree", "-m", "-u", intent.base, intent.commit, at=checkout)
-    if quick.ok:
-        return
-    git.clear_source_locks(transaction.config.default_branch)
     changes = changes_between(transaction, intent.base, intent.commit)
+    if not quick.ok or _any_differs(transaction, checkout, changes):
+        git.clear_source_locks(transaction.config.default_branch)
+        _bring_each(transaction, checkout, changes, intent)
+    _sync(checkout, changes)
+
+
+def _any_differs(transaction: Transaction, checkout: str, changes: list[Change]) -> bool:
+    """Is one of these files not what the index says? A power cut may have kept only the index."""
+    differing = transaction.git.ask("diff-files", "-z", "--name-only", at=checkout).split("\0")
+    return not {change.path for change in changes}.isdisjoint(differing)
+
+
+def _bring_each(
+    transaction: Transaction, checkout: str, changes: list[Change], intent: Intent
+) -> None:
+    """File by file, with whatever else is found there kept elsewhere."""
+    git = transaction.git
     for change in changes:
         _rescue(transaction, checkout, change, intent)
     lines = [
@@ -116,6 +131,21 @@ def bring_checkout(transaction: Transaction, checkout: str, intent: Intent) -> N
         if not change.new_blob:
             _remove_file(checkout, change.path)
     git.write("update-index", "-q", "--refresh", at=checkout)
+
+
+def _sync(checkout: str, changes: list[Change]) -> None:
+    """git does not sync the files of a checkout; the accept is over only when they are on the disk."""
+    if planted("checkout-not-synced"):
+        return
+    places = set()
+    for change in changes:
+        full = os.path.join(checkout, change.path)
+        if os.path.isfile(full) and not os.path.islink(full):
+            sync_file(full)
+        places.add(os.path.dirname(full))
+    for place in sorted(places):
+        if os.path.isdir(place):
+            sync_directory(place)
 
 
 def _joined(lines: list[str]) -> bytes:

@@ -115,6 +115,14 @@ ROWS: tuple[tuple[str, str, str, str, str], ...] = (
         "fsync basic_lifecycle Accept",
     ),
     (
+        "checkout-not-synced",
+        "git does not sync the files that it writes, and accept does not do it either: after a power cut "
+        "the user's checkout has an empty file where accepted work should be.",
+        _CRASH,
+        "an earlier longboat, found by its fsync sweep",
+        "fsync basic_lifecycle Accept",
+    ),
+    (
         "temporary-blocks",
         "The file next to the state into which it is written first has one fixed name and must be new: "
         "the one of a killed writer stops everybody for ever.",
