@@ -12,6 +12,8 @@ from mutiny.contracts.workers.model import WorkersModel
 from mutiny.contracts.workers.observation import Observation
 from mutiny.contracts.workers.outcomes import expect
 from mutiny.contracts.workers.profile import Profile
+from mutiny.contracts.workers.symbolic import Walk
+from mutiny.kit import operations as common
 from mutiny.kit.beliefs import ANYTIME, Span
 from mutiny.kit.judging import Judged
 from mutiny.model.operation import Operation
@@ -99,3 +101,16 @@ def test_an_accept_without_a_name_is_about_the_worker_that_was_reviewed() -> Non
     lie = judged(reviewed, op.AcceptReviewed(), "alpha", merged)
     assert lie.violation is not None
     assert lie.violation.rule == "workers.answers_truly"
+
+
+def test_exploration_learns_nothing_from_a_review_whose_worker_the_target_chose() -> None:
+    way = Walk(Profile())
+    opening = (common.Reset(), op.Init(), op.Up(), op.Add("alpha"), op.Add("beta"))
+    started = (op.Start("alpha", "one"), op.Start("beta", "two"))
+    for operation in (*opening, *started, op.ReviewNext(), op.AcceptReviewed()):
+        way.apply(operation)
+    for name in ("alpha", "beta"):
+        assert {"working", "idle"} <= way.model.allowed(name)
+    assert way.served(op.AcceptReviewed()) is None
+    way.apply(op.Review("alpha"))
+    assert not way.reviewed

@@ -7,6 +7,7 @@ beliefs hold all of them.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import replace
 
 from mutiny.contracts.workers import operations as op
@@ -19,7 +20,7 @@ from mutiny.contracts.workers.steps import follows
 from mutiny.kit import operations as common
 from mutiny.kit.domains import plain_name
 from mutiny.kit.judging import Moment
-from mutiny.model.operation import Kind, Operation
+from mutiny.model.operation import Kind, Operation, walk
 
 CALM = ("obey", "slow", "stray", "garbage", "dirty")
 """Behaviours under which an agent does as it is told."""
@@ -50,6 +51,8 @@ class Walk:
         self.last: Operation | None = None
         self.wild: frozenset[str] = frozenset()
         """Workers whose agents were told to misbehave."""
+        self.reviewed: tuple[str, ...] = ()
+        """Who may have been reviewed last, when the target has chosen whom; empty: that is known."""
 
     @property
     def lasting(self) -> bool:
@@ -58,7 +61,8 @@ class Walk:
 
     def served(self, command: Operation) -> bool | None:
         """Is a command sure to be served (True), or sure to be refused (False)?"""
-        return served(self.model, command)
+        unclear = self.reviewed and isinstance(command, op.AcceptReviewed)
+        return None if unclear else served(self.model, command)
 
     def refusals(self, command: Operation) -> frozenset[str]:
         """The refusals that would be true now."""
@@ -84,7 +88,12 @@ class Walk:
 
     def apply(self, operation: Operation) -> None:
         """Advance the beliefs; what nobody can know is believed both ways."""
-        self.model = self._after(self.model, operation)
+        before, self.model = self.model, self._after(self.model, operation)
+        for part in walk(operation):
+            if isinstance(part, op.ReviewNext):
+                self.reviewed = (*self.reviewed, *_chosen_by_target(before))
+        if isinstance(operation, op.Review | common.Reset):
+            self.reviewed = ()
         if isinstance(operation, op.Behave):
             calm = operation.turns[0].partition(":")[0] in CALM
             self.wild = self.wild - {operation.worker} if calm else self.wild | {operation.worker}
@@ -109,10 +118,10 @@ class Walk:
         """One operation by itself."""
         if isinstance(operation, op.Add) and not plain_name(operation.worker):
             return model  # whether a target takes such a name, nobody knows
-        if isinstance(operation, op.ReviewNext):
-            whom, surely = model.next_reviews(None, None)
-            if whom and (len(whom) > 1 or not surely):
-                return _one_of(model, whom)
+        if isinstance(operation, op.ReviewNext) and _chosen_by_target(model):
+            return _any_of(model, op.Review, _chosen_by_target(model))
+        if isinstance(operation, op.AcceptReviewed) and self.reviewed:
+            return _any_of(model, op.Accept, self.reviewed)
         said = hasattr(operation, "message") or (
             hasattr(operation, "prompt") and (operation.prompt or not isinstance(operation, op.Add))
         )
@@ -166,12 +175,20 @@ def _both(model: WorkersModel, other: WorkersModel, name: str | None) -> Workers
     )
 
 
-def _one_of(model: WorkersModel, names: tuple[str, ...]) -> WorkersModel:
-    """A review of somebody that the target chooses, or of nobody: of none of them anything is learned."""
+def _chosen_by_target(model: WorkersModel) -> tuple[str, ...]:
+    """Whom a review without a name may mean, where that is not clear."""
+    whom, surely = model.next_reviews(None, None)
+    return whom if len(whom) > 1 or not surely else ()
+
+
+def _any_of(
+    model: WorkersModel, make: Callable[[str], Operation], names: tuple[str, ...]
+) -> WorkersModel:
+    """A command about somebody that the target chooses, or about nobody: each of them may be meant."""
     after = model
     for name in names:
-        after = _both(outcome_taken(after, op.Review(name), ()), after, name)
-    return replace(after, last_reviewed=None)
+        after = _both(outcome_taken(after, make(name), ()), after, name)
+    return replace(after, last_reviewed=model.last_reviewed)
 
 
 def _subject(model: WorkersModel, operation: Operation) -> str | None:
