@@ -79,6 +79,7 @@ def count(place: Path, event: str) -> int:
     return sum(line["event"] == event for line in journal(place))
 
 
+@pytest.mark.slow
 def test_a_matrix_gives_causes_junit_and_a_page(tmp_path: Path) -> None:
     plants = ("--plant", "", "--plant", "cycle-accepted")
     words = ("campaign", *QUICK[:4], *plants, "--junit", "campaign.xml", "--json")

@@ -73,6 +73,7 @@ def test_the_report_can_be_shown_again(failed: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_lists_for_programs(tmp_path: Path) -> None:
     plants = json.loads(run_mutiny(tmp_path, "plants", "--json").stdout)["plants"]
     assert len(plants) >= 24
