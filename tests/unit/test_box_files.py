@@ -6,6 +6,7 @@ import hashlib
 import os
 import random
 import stat
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -196,13 +197,16 @@ def test_a_file_with_two_names_is_not_changed_in_place(tmp_path: Path) -> None:
     assert (tmp_path / "outside").read_bytes() == SECRET
 
 
-def test_a_tree_of_any_depth_is_taken_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_tree_of_any_depth_is_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Not below `tmp_path`: if this is killed, pytest could not take such a tree away, and would fail later.
+    top = Path(tempfile.mkdtemp(prefix="mutiny-deep-"))
+    monkeypatch.chdir(top)
     for _ in range(3000):
         os.mkdir("d")  # noqa: PTH102 - a path to it would be too long
         os.chdir("d")
-    trees.remove(BoxPath(tmp_path, "d"))
-    assert list(tmp_path.iterdir()) == []
+    trees.remove(BoxPath(top, "d"))
+    assert list(top.iterdir()) == []
+    top.rmdir()
 
 
 def test_names_that_others_have_chosen_become_names_of_files() -> None:
