@@ -555,3 +555,13 @@ def test_a_worker_that_only_a_damaged_file_named_never_was() -> None:
     told = replace(renamed, state_as_left=False)
     broken, _ = check_state(model(belief("beta")), common.Sleep(), True, told, seen, {})
     assert [item.violation.rule for item in broken] == ["workers.nuked_is_gone"]
+
+
+def test_a_command_said_wrongly_and_taken_otherwise_leaves_its_worker_open() -> None:
+    """`start --prompt --json`: the option was taken for the prompt, so that no text of ours arrived."""
+    wrong = common.Misuse(op.Start("alpha", "Create a.txt"), "too_few")
+    taken = OperationResult(0, stdout="started", inner=(OperationResult(0, stdout="started"),))
+    idle, busy = picture(view()), picture(view(status="working"))
+    answered = CONTRACT.judge(beliefs(model(belief())), wrong, taken, idle, busy, AT)
+    assert answered.verdict is Verdict.SUCCESS
+    assert any(one.faults for one in answered.model.alternatives), "nobody knows what was done"
