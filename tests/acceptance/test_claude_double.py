@@ -419,6 +419,7 @@ def test_crash_in_commit_leaves_the_lock_and_loses_the_commit(box: Box, alpha: P
         ("late-stop:50", "done", ["one.txt"], ""),
         ("double-stop", "done", ["one.txt"], ""),
         ("late-commit:50", "done", ["one.txt"], ""),
+        ("unfinished:50", "done", ["one.txt"], ""),
         ("garbage", "done", ["one.txt"], ""),
     ],
 )
@@ -437,6 +438,8 @@ def test_what_a_behaviour_leaves_behind(
     assert len(stops) == {"no-stop": 0, "double-stop": 2}.get(behaviour, 1)
     if behaviour.startswith("late-commit"):
         assert stops[0].time < box.events("commit")[0].time
+    wrote = [one.tokens for one in box.events("wrote")]
+    assert wrote == ([("MT-1-1",)] if behaviour.startswith("unfinished") else [])
     # Whatever it printed, it can still be talked to.
     box.type("a", "/exit")
     box.wait_for("exit", exit_code=0)

@@ -24,6 +24,7 @@ from mutiny.contracts.workers.model import Work, WorkersModel
 from mutiny.contracts.workers.observation import Observation
 from mutiny.contracts.workers.profile import Profile
 from mutiny.kit import operations as common
+from mutiny.kit.views import Commit
 from mutiny.model.operation import Operation
 
 LATER = "MT-0-2"
@@ -50,6 +51,26 @@ def _heard_in(*tokens: str) -> Observation:
     """Agents have received these, in this order."""
     told = tuple(receipt(token=token, tokens=(token,)) for token in tokens)
     return picture(view("alpha", "working"), receipts=told)
+
+
+def _heard_by(*told: tuple[int, str], kind: str = "task") -> Observation:
+    """These agents have received these, in this order."""
+    received = tuple(
+        receipt(token=token, tokens=(token,), agent=(pid, 1), kind=kind) for pid, token in told
+    )
+    return picture(view("alpha", "working"), receipts=received)
+
+
+def _unfinished(*, keeps_uncommitted: bool = True) -> WorkersModel:
+    """A task that was given up, of a target that keeps what was not committed."""
+    promises = Profile(keeps_discarded=True, keeps_uncommitted=keeps_uncommitted)
+    return task("discarded", profile=promises)
+
+
+def _written(commits: tuple[Commit, ...] = (), *, wrote: bool = True) -> Observation:
+    """Its agent had written files, and had committed nothing."""
+    told = receipt(committed=False, finished=False, wrote=wrote)
+    return picture(view(), receipts=(told,), commits=commits)
 
 
 def _given_up(agents: frozenset[tuple[int, int]] | None, fate: str = "discarded") -> WorkersModel:
@@ -114,6 +135,17 @@ LEDGER_CASES: tuple[Case, ...] = (
             check(_two_said("discarded"), _heard_in(LATER)),
             check(_two_said(later="unknown"), _heard_in(LATER, TOKEN)),
             check(_two_said(worker="beta"), _heard_in(LATER, TOKEN)),
+        ),
+        LATER,
+    ),
+    Case(  # the agent that came after one that died
+        "workers.delivered_in_order",
+        check(_two_said(), _heard_by((1, TOKEN), (2, LATER), (2, TOKEN))),
+        (
+            check(_two_said(), _heard_by((1, TOKEN), (2, TOKEN), (2, LATER))),
+            check(_two_said(), _heard_by((1, TOKEN), (2, LATER))),
+            check(_two_said("merged"), _heard_by((1, TOKEN), (2, LATER), (2, TOKEN))),
+            check(_two_said(), _heard_by((1, TOKEN), (2, LATER), (2, TOKEN), kind="conflict")),
         ),
         LATER,
     ),
@@ -247,6 +279,44 @@ LEDGER_CASES: tuple[Case, ...] = (
                 picture(
                     view(pending_prompt="Create a.txt"), receipts=(receipt(),), commits=(ON_BRANCH,)
                 ),
+            ),
+        ),
+        TOKEN,
+        ("commits",),
+    ),
+    Case(  # written, not committed, and nuked or reset
+        "workers.discarded_is_kept",
+        check(_unfinished(), _written()),
+        (
+            check(_unfinished(), _written(commits=(Commit(SHA, (), False, (TOKEN,)),))),
+            check(_unfinished(keeps_uncommitted=False), _written()),
+            check(_unfinished(), _written(wrote=False)),
+        ),
+        TOKEN,
+        ("commits",),
+    ),
+    Case(  # done and committed, and called nothing
+        "workers.nothing_lost",
+        check(task(status="no_changes"), delivered("no_changes", ON_BRANCH)),
+        (
+            check(task("merged", status="no_changes"), delivered("no_changes", ON_BRANCH)),
+            *(
+                check(
+                    task(status="no_changes"),
+                    picture(
+                        view("alpha", "no_changes"),
+                        receipts=(told,),
+                        commits=(ON_BRANCH,),
+                    ),
+                )
+                for told in (receipt(committed=False), receipt(finished=False))
+            ),
+            check(
+                model(
+                    belief("alpha", "no_changes", tokens=(TOKEN, LATER)),
+                    work=(Work(TOKEN, "task", "alpha"),),
+                ),
+                delivered("no_changes", ON_BRANCH),
             ),
         ),
         TOKEN,

@@ -399,3 +399,30 @@ def test_settling_leaves_alone_what_was_never_due() -> None:
 def test_settling_without_a_daemon_promises_nothing_about_workers() -> None:
     down = after(busy(), op.Down())
     assert "offline" in after(down, common.Settle()).allowed("alpha")
+
+
+# --- somebody types, somebody stops ------------------------------------------------------------------
+
+
+def test_what_is_typed_to_an_agent_that_rests_is_work() -> None:
+    typed = after(model(belief("alpha", "no_changes")), op.TypeIn("alpha", "Create x"), TOKEN)
+    assert typed.work[TOKEN] == Work(TOKEN, "typed", "alpha")
+    assert typed.allowed("alpha") == {"no_changes", "working", "needs_review"}
+    unheard = typed.see(picture(view("alpha", "no_changes")))
+    assert "working" in unheard.allowed("alpha"), "the daemon hears of it a moment later"
+    heard = unheard.see(picture(view("alpha", "working"))).see(picture(view("alpha", "no_changes")))
+    assert heard.allowed("alpha") == {"no_changes"}
+
+
+def test_what_is_typed_in_the_middle_of_a_turn_may_go_anywhere() -> None:
+    typed = after(busy(), op.TypeIn("alpha", "Create x"), "MT-0-2")
+    assert typed.work["MT-0-2"].fate == "unknown"
+    assert after(WorkersModel(), op.TypeIn("alpha", "Create x"), TOKEN).work == {}
+
+
+@pytest.mark.parametrize("promised", [True, False])
+def test_an_orderly_stop_is_no_failed_attempt_where_that_is_promised(promised: bool) -> None:
+    believed = busy(profile=Profile(stop_costs_nothing=promised))
+    for _ in range(3):
+        believed = after(after(believed, op.Down()), op.Up())
+    assert ("error" in believed.allowed("alpha")) is not promised

@@ -203,6 +203,9 @@ SWITCHES: dict[str, dict[str, tuple[object, Allowed]]] = {
     "typed": {
         "said": (("AddTask",), lambda one: supported(one, Misuse(op.AddTask("a"), "wrong_type"))),
     },
+    "asks_first": {
+        "said": (("Cancel",), lambda one: supported(one, Misuse(op.Cancel("a"), "unconfirmed"))),
+    },
     "urgencies": {
         "said": ((1, 5, 9), lambda one: not supported(one, op.AddTask("a", priority=10))),
     },

@@ -690,6 +690,15 @@ def test_a_command_said_wrongly_may_be_taken_as_it_was_meant() -> None:
     assert {"alpha" in one.workers for one in taken.models} == {True, False}
 
 
+def test_what_nobody_has_said_yes_to_has_not_happened() -> None:
+    """A program may call that a good end."""
+    for answer in (ok(), OperationResult(2, stderr="Say --yes when nobody can be asked")):
+        wrong = common.Misuse(op.Nuke("alpha"), common.UNCONFIRMED)
+        found = judge(model(belief()), wrong, replace(answer, inner=(answer,)))
+        assert verdict(found) == EXPECTED
+        assert [list(one.workers) for one in found.models] == [["alpha"]]
+
+
 def test_with_which_model_a_worker_was_added_is_unknown_when_it_was_said_wrongly() -> None:
     added = [
         one.workers["beta"] for one in misused(ok(), op.Add("beta")).models if "beta" in one.workers

@@ -55,6 +55,7 @@ SAMPLES: tuple[Operation, ...] = (
     common.WrongSetting(op.Status(), "boolean", 1),
     op.AcceptReviewed(),
     common.Misuse(op.Nuke("alpha"), "too_few"),
+    op.TypeIn("alpha", "Create x"),
     common.Choice((op.Up(), op.KillTmuxSession("beta"))),
     common.Parallel((op.Accept("alpha"), op.Accept("alpha"))),
     common.Trace(op.Accept("alpha"), "files"),
@@ -243,6 +244,13 @@ def test_a_command_can_be_said_wrongly() -> None:
     }
     wrong = common.Misuse(op.Status(), "wrong_type")
     assert wrong.said(("boat", "add", "-p", "5", "x")) == ("boat", "add", "-p", "many", "x")
+
+
+def test_a_question_can_be_left_unanswered() -> None:
+    wrong = common.Misuse(op.Nuke("alpha"), common.UNCONFIRMED)
+    assert wrong.said(("boat", "nuke", "alpha", "--yes", "--json")) == (
+        *("boat", "nuke", "alpha", "--json"),
+    )
 
 
 def test_a_tool_can_be_told_something_wrong() -> None:

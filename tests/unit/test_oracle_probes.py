@@ -216,6 +216,14 @@ def test_commits_with_their_tokens() -> None:
     assert git.parse_log("", frozenset()) == ()
 
 
+def test_the_lines_of_a_commit_count_for_it_where_messages_do_not_tell_everything() -> None:
+    output = f"\x1e{SHA}\x1fUncommitted work\n\ndiff --git a/a b/a\n+MT-0-1\n-MT-0-2\n"
+    (plain,) = git.parse_log(output, frozenset(), squashes=False)
+    assert (plain.tokens, plain.in_files) == ((), ("MT-0-1",))
+    (squashed,) = git.parse_log(output, frozenset())
+    assert (squashed.tokens, squashed.in_files) == (("MT-0-1",), ("MT-0-1",))
+
+
 def test_a_token_that_is_named_twice_counts_once() -> None:
     (found,) = git.parse_log(f"\x1e{SHA}\x1fMT-0-1 and MT-0-1", frozenset())
     assert found.tokens == ("MT-0-1",)

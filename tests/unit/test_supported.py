@@ -39,6 +39,8 @@ Says = Callable[[Any, Operation], bool]
 EVERYTHING = Profile(
     notices_damage=True,
     listens=True,
+    notices_typing=True,
+    asks_first=("Nuke", "ResetWorker"),
     number_settings=("a", "b", "c"),
     refused_settings=common.WRONG_SETTINGS,
 )

@@ -68,8 +68,8 @@ class Earlier:
 class Received:
     """One line of received.jsonl; fields that the event does not have are None or empty.
 
-    ``event`` is one of start, prompt, commit, child, turn_end, hook, clear, exit, problem; or ``torn`` for
-    a line that its writer did not live to finish (then only ``detail`` is set).
+    ``event`` is one of start, prompt, wrote, commit, child, turn_end, hook, clear, exit, problem; or
+    ``torn`` for a line that its writer did not live to finish (then only ``detail`` is set).
     """
 
     event: str

@@ -269,6 +269,8 @@ class Judge(Questions[Model, Seen]):
         if trouble is not None:
             verdict = Verdict.TIMEOUT if answer.timed_out else Verdict.BUG
             return Judged(verdict, (model,), trouble)
+        if answer.succeeded and operation.how == common.UNCONFIRMED:  # "cancelled" is a good end
+            return Judged(Verdict.EXPECTED, (model,), None, "nobody has said yes")
         if answer.succeeded:
             models = self.after_wrong_answer(model, operation.operation, moment)
             heard = tuple(self.misheard(one, operation.operation) for one in models)

@@ -16,6 +16,9 @@ ERRNOS = ("ENOSPC", "EIO", "EACCES", "EROFS", "EMFILE", "EINTR")
 READ_ERRNOS = ("EIO", "EACCES", "EMFILE")
 TEARS = ("kill", "short", "lie")
 MISUSES = ("unknown_option", "too_few", "too_many", "wrong_type")
+UNCONFIRMED = "unconfirmed"
+"""A misuse of some commands only: those that ask before they destroy."""
+CONFIRMATIONS = ("--yes", "-y", "--confirm")
 NO_NUMBER = "many"
 WRONG_SETTINGS = ("text", "quoted", "boolean", "negative", "unknown")
 _LENGTHS = ("during", "seconds", "lasting")
@@ -391,16 +394,19 @@ class Misuse(Wrongly):
     """A command said wrongly, as people and scripts do: with an option that there is not, without its last
     argument, with a word too many, with a word for a number (where it says none now: a word too many). A
     program may take it all the same, or refuse it; it may not crash, and a refusal changes nothing.
+    `unconfirmed`: without the word that answers its question; nobody can be asked, so nothing happens.
     """
 
     how: str = "unknown_option"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_one_of("how", self.how, MISUSES)
+        check_one_of("how", self.how, (*MISUSES, UNCONFIRMED))
 
     def said(self, argv: Sequence[str]) -> tuple[str, ...]:
         """The command line, said wrongly."""
+        if self.how == UNCONFIRMED:
+            return tuple(word for word in argv if word not in CONFIRMATIONS)
         if self.how == "too_few":
             given = [place for place, word in enumerate(argv) if not word.startswith("-")]
             return (*argv[: given[-1]], *argv[given[-1] + 1 :])

@@ -45,6 +45,8 @@ class TargetProfile:
     """
     typed: tuple[str, ...] = ()
     """Operations whose commands take a number or a list, which can be given as a word instead."""
+    asks_first: tuple[str, ...] = ()
+    """Operations whose commands ask before they destroy, and do nothing when nobody answers."""
     number_settings: tuple[str, ...] = ()
     """Its settings that are numbers, as its file tells of them; each can be made wrong."""
     refused_settings: tuple[str, ...] = ()

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mutiny.kit.domains import ROOTS
-from mutiny.kit.operations import MISUSES, WRONG_SETTINGS, Misuse, Reset, WrongSetting
+from mutiny.kit.operations import (
+    MISUSES,
+    UNCONFIRMED,
+    WRONG_SETTINGS,
+    Misuse,
+    Reset,
+    WrongSetting,
+)
 from mutiny.kit.surroundings import SURROUNDINGS
 from mutiny.model.operation import Operation
 
@@ -31,6 +38,11 @@ def said_wrongly(*commands: Operation) -> tuple[Operation, ...]:
     """Each command in every wrong way that does not depend on what it is about."""
     ways = [how for how in MISUSES if how != "wrong_type"]
     return tuple(Misuse(command, how) for command in commands for how in ways)
+
+
+def unconfirmed(*commands: Operation) -> tuple[Operation, ...]:
+    """Each of these commands, which ask first, without an answer to their question."""
+    return tuple(Misuse(command, UNCONFIRMED) for command in commands)
 
 
 def with_words_for_numbers(*commands: Operation) -> tuple[Operation, ...]:

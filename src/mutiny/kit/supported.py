@@ -13,6 +13,7 @@ from typing import Any
 
 from mutiny.kit.experiment import EXPERIMENT_OPERATIONS, SteadyState, VerifySentence, Watch
 from mutiny.kit.operations import (
+    UNCONFIRMED,
     Choice,
     ExpectError,
     Interleave,
@@ -72,8 +73,10 @@ def can_be_misset(profile: TargetProfile, operation: WrongSetting) -> bool:
 
 def can_be_misused(profile: TargetProfile, part: Operation) -> bool:
     """Whatever is no misuse, and a command that has something to be said wrongly in this way."""
-    typed = isinstance(part, Misuse) and part.how == "wrong_type"
-    return not typed or part.children()[0].type in profile.typed
+    if not isinstance(part, Misuse):
+        return True
+    some = {"wrong_type": profile.typed, UNCONFIRMED: profile.asks_first}
+    return part.how not in some or part.operation.type in some[part.how]
 
 
 def fitted(words: TargetWords, sequence: Sequence[Operation]) -> Fitted:

@@ -42,6 +42,8 @@ class Commit:
     sha: str
     tokens: tuple[str, ...]
     on_default: bool
+    in_files: tuple[str, ...] = ()
+    """Tokens in the lines that it adds, as far as they were asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,8 @@ class Receipt:
     """The turn has ended in the record."""
     committed: bool = False
     """The agent wrote down a commit for it."""
+    wrote: bool = False
+    """The agent has written files for it that were not committed at that moment."""
     text: str | None = None
     """What it received, to the last character; None: it was too long to be written down whole."""
 

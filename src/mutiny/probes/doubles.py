@@ -70,6 +70,9 @@ def receipts(records: Iterable[Received]) -> tuple[Receipt, ...]:
                     text=_whole(record.text),
                 )
             )
+        elif record.event == "wrote" and who in open_turn:
+            index = open_turn[who]
+            found[index] = replace(found[index], wrote=True)
         elif record.event == "commit" and who in open_turn:
             index = open_turn[who]
             found[index] = replace(found[index], committed=True)

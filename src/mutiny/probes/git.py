@@ -97,9 +97,9 @@ def fingerprint(git_dir: BoxPath, *, index: bool = False) -> str:
     return digest.hexdigest()
 
 
-def parse_log(output: str, default: frozenset[str]) -> tuple[Commit, ...]:
-    """Commits with the tokens in their messages, and in the lines that they add if the log has
-    them.
+def parse_log(output: str, default: frozenset[str], *, squashes: bool = True) -> tuple[Commit, ...]:
+    """Commits with the tokens in their messages, and in the lines that they add if the log has them: where
+    a target squashes, the messages alone do not tell whose work is in them.
     """
     commits = []
     for block in output.split("\x1e"):
@@ -107,9 +107,14 @@ def parse_log(output: str, default: frozenset[str]) -> tuple[Commit, ...]:
         if separator:
             message, _, patch = text.partition("\ndiff --git ")
             added = [line for line in patch.splitlines() if line.startswith("+")]
-            tokens = tuple(dict.fromkeys(TOKEN.findall("\n".join((message, *added)))))
-            commits.append(Commit(sha, tokens, sha in default))
+            in_files = _tokens("\n".join(added))
+            tokens = _tokens("\n".join((message, *added))) if squashes else _tokens(message)
+            commits.append(Commit(sha, tokens, sha in default, in_files))
     return tuple(commits)
+
+
+def _tokens(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(TOKEN.findall(text)))
 
 
 def repository_dir(repository: BoxPath) -> BoxPath:

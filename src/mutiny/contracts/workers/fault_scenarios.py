@@ -465,6 +465,10 @@ FAULT_SCENARIOS: dict[str, Sequence_] = {
         Down(),
     ),
     "old_state": (*_READY, DamageFile("stale"), Settle(), *_MERGED, Down()),
+    "older_state": (
+        *(*_READY, Down(), Add("beta"), DamageFile("stale"), Status(), Up(), Settle()),
+        *(Start("beta", "Create other.txt"), WaitForNeedsReview("beta"), *_MERGED, Down()),
+    ),
     "killed_in_accept": (*_READY, KillDuring(Accept("alpha"), 60), Up(), Settle(), Down()),
     "accept_then_crash": (
         *_READY,

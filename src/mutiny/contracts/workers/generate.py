@@ -17,7 +17,7 @@ from mutiny.model.operation import Operation, walk
 
 NAMES = ("alpha", "beta", "gamma")
 FILES = ("shared.txt", "src/shared.rs", "docs/notes.md", "other.txt")
-CALM = ("obey", "obey", "slow:200", "slow:600", "stray", "garbage", "dirty")
+CALM = ("obey", "obey", "slow:200", "slow:600", "stray", "garbage", "dirty", "unfinished:600")
 WILD = (
     *("hang", "nothing", "exit", "crash-in-commit", "swallow", "ignore-ctrl-c", "give-up"),
     "no-stop",
@@ -266,6 +266,15 @@ def _progress() -> tuple[Move, ...]:
             {"worker": worker, "turns": drawn(*TURNS)},
             0.7,
             lambda s, o: _running(s) and not _belief(s, o).tokens,
+        ),
+        Move(
+            op.TypeIn,
+            {
+                "worker": worker,
+                "message": drawn("Create typed.txt", "Please also create extra.txt"),
+            },
+            0.4,
+            lambda s, o: _review_is("needs_review")(s, o) and not _belief(s, o).offline_allowed,
         ),
         Move(common.Settle, weight=0.3),
         Move(common.Sleep, {"seconds": drawn(0.05, 0.2, 0.5)}, 0.5),

@@ -75,15 +75,22 @@ def _letters(text: str) -> str:
 @LEDGER.rule(eventual=False)
 def delivered_in_order(check: Check) -> Iterator[Found]:
     first: dict[str, int] = {}
+    told: dict[tuple[int, int], dict[str, int]] = {}
     for number, receipt in enumerate(check.seen.receipts or ()):
         for token in receipt.tokens:
             first.setdefault(token, number)
+            if receipt.kind != "conflict":  # that may repeat what the task was
+                told.setdefault(receipt.agent, {}).setdefault(token, number)
     said: dict[str, list[Work]] = {}
     for work in check.model.work.values():  # in the order in which they were acknowledged
         earlier = said.setdefault(work.worker, [])
-        place = first.get(work.token, math.inf)
         for one in earlier if work.fate != "unknown" else ():
-            if one.fate == "open" and place < first.get(one.token, math.inf):
+            never = first.get(work.token, math.inf) < first.get(one.token, math.inf)
+            # Who comes after an agent that died is told everything anew, in the same order.
+            anew = any(
+                has.get(work.token, math.inf) < has.get(one.token, 0) for has in told.values()
+            )
+            if one.fate == "open" and (never or anew):
                 text = (
                     f"The agent of worker {work.worker!r} was told {work.token} before {one.token}"
                 )
@@ -151,6 +158,8 @@ def _why_lost(check: Check, work: Work) -> str:
     resting = view.status == "idle" and not view.pending_prompt
     if resting and check.model.profile.shows_ends and not _may_still_begin(check, belief):
         return f"{work.token} was acknowledged, was never merged or given up, and {who} is idle."
+    if view.status == "no_changes" and belief.tokens[-1:] == (work.token,) and _did(check, work):
+        return f"{work.token} was done and committed, but {who} says that nothing was changed."
     # Unattended: nobody is there to hand it out.
     if not check.model.attended or not belief.will_complete or _received(check, work):
         return ""
@@ -167,6 +176,19 @@ def _was_done(check: Check, work: Work) -> bool:
     """The agent really committed something for this token; otherwise there is nothing to merge."""
     receipts = check.seen.receipts or ()
     return any(work.token in receipt.tokens and receipt.committed for receipt in receipts)
+
+
+def _did(check: Check, work: Work) -> bool:
+    """An agent was told it, committed something, and ended its turn."""
+    receipts = check.seen.receipts or ()
+    return any(work.token in one.tokens and one.committed and one.finished for one in receipts)
+
+
+def _was_written(check: Check, work: Work) -> bool:
+    """The agent had files for this token that it had not committed, and the target keeps those."""
+    receipts = check.seen.receipts or ()
+    told = any(work.token in receipt.tokens and receipt.wrote for receipt in receipts)
+    return told and check.model.profile.keeps_uncommitted
 
 
 def _may_still_begin(check: Check, belief: WorkerBelief) -> bool:
@@ -188,10 +210,16 @@ def discarded_is_kept(check: Check) -> Iterator[Found]:
     if not check.model.profile.keeps_discarded:
         return
     reachable = {token for commit in _commits(check) for token in commit.tokens}
+    in_files = {token for commit in _commits(check) for token in commit.in_files}
     for work in check.model.work.values():
-        if work.fate == "discarded" and work.token not in reachable and _was_done(check, work):
+        if work.fate != "discarded" or work.token in reachable:
+            continue
+        if _was_done(check, work):
             done = f"The agent of worker {work.worker!r} committed {work.token}, the worker was nuked or"
             yield work.token, f"{done} reset, and no ref reaches the commit any more."
+        elif work.token not in in_files and _was_written(check, work):
+            done = f"The agent of worker {work.worker!r} had written files for {work.token}, the worker was"
+            yield work.token, f"{done} nuked or reset, and no ref has them."
 
 
 @LEDGER.rule(eventual=True)

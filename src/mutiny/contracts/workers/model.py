@@ -27,7 +27,7 @@ AGENT_MOVES: Mapping[str, tuple[str, ...]] = {
 
 COMPLETING = frozenset(
     {"obey", "slow", "dirty", "stray", "resolve", "give-up", "ignore-ctrl-c", "garbage"}
-    | {"late-stop", "double-stop"}
+    | {"late-stop", "double-stop", "unfinished"}
 )
 """Behaviours of the double that end a turn with work done."""
 
@@ -72,6 +72,8 @@ class WorkerBelief:
     """How it has been seen since something was last due from it."""
     received: bool = False
     """Its agent is known to be busy with what it was told last."""
+    typed: bool = False
+    """Somebody has typed something to its agent: it may begin by itself."""
     waits: Span | None = None
     """When it became ready for review; None: it is not. Where nobody can tell, it is at any time."""
     model: str = ""
@@ -188,6 +190,8 @@ class WorkersModel(ModelBase):
             moves = (*AGENT_MOVES.get(status, ()), *self.profile.extra_moves.get(status, ()))
             if belief is not None and belief.tokens and not self.profile.start_is_immediate:
                 moves += ("working",) if status == "idle" else ()
+            if belief is not None and belief.typed and status != "offline":
+                moves += ("working",)
             if belief is not None and status in AGENT_MOVES and self._may_give_up(belief):
                 moves += ("error",)
             if belief is not None and status == "rebasing" and len(belief.tokens) > 1:
@@ -327,6 +331,7 @@ class WorkersModel(ModelBase):
                 belief = replace(
                     belief,
                     statuses=frozenset({status}),
+                    typed=belief.typed and status not in AGENT_MOVES,
                     disturbed=None if well else belief.disturbed,
                     offline_allowed=belief.offline_allowed and not well,
                     due_at=belief.due_at if status in AGENT_MOVES or status == "idle" else None,

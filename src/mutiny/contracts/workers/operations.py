@@ -35,6 +35,15 @@ class Behave(OfWorker):
             raise ValueError("turns: needs at least one turn")
 
 
+@dataclass(frozen=True)
+class TypeIn(OfWorker):
+    """A person sits beside the agent of a worker that rests, and types something into its terminal."""
+
+    message: str
+    quiet_arguments: ClassVar[frozenset[str]] = frozenset({"message"})
+    kind: ClassVar[Kind] = Kind.CONTROL
+
+
 # --- commands ------------------------------------------------------------------------------------
 
 
@@ -304,7 +313,22 @@ class MoveSource(Operation):
 
 
 OPERATIONS: dict[str, type[Operation]] = registry(
-    *(Behave, Init, Up, Down, Add, Nuke, Start, Message, Attach, Review, Accept, Reject, Rebase),
+    *(
+        Behave,
+        TypeIn,
+        Init,
+        Up,
+        Down,
+        Add,
+        Nuke,
+        Start,
+        Message,
+        Attach,
+        Review,
+        Accept,
+        Reject,
+        Rebase,
+    ),
     *(ReviewNext, AcceptReviewed, ResetWorker, Doctor, Status),
     *(WaitForState, WaitForIdle, WaitForNeedsReview, WaitForPrompt),
     *(AssertState, AssertWorkerExists, AssertSessionAlive),

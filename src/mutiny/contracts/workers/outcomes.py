@@ -362,7 +362,10 @@ def _as_before(model: WorkersModel, belief: WorkerBelief) -> WorkerBelief:
 def _down(model: WorkersModel, operation: Operation, moment: When) -> WorkersModel:
     left = model.daemon_killed and model.profile.crash_flag
     after = replace(model, daemon=frozenset({False}), daemon_killed=left)
-    return after.with_all(lambda one: one.away("Down", moment.now, due_at=None, hits=one.hits + 1))
+    cost = 0 if model.profile.stop_costs_nothing else 1
+    return after.with_all(
+        lambda one: one.away("Down", moment.now, due_at=None, hits=one.hits + cost)
+    )
 
 
 def _add(model: WorkersModel, operation: op.Add, moment: When) -> WorkersModel:
@@ -400,6 +403,7 @@ def _reset_worker(model: WorkersModel, operation: op.ResetWorker, moment: When) 
         tokens=(),
         due_at=None,
         stale_base=False,
+        typed=False,
     )
     given_up = _discard(model, operation.worker, moment)
     return given_up.with_worker(fresh.away("ResetWorker", moment.now))
@@ -494,7 +498,15 @@ def _accept(model: WorkersModel, operation: op.Accept, moment: When) -> WorkersM
     if model.profile.accept_removes:
         return merged.without_worker(name)
     return merged.with_worker(
-        replace(belief, statuses=statuses, tokens=(), due_at=None, stale_base=False, hits=0)
+        replace(
+            belief,
+            statuses=statuses,
+            tokens=(),
+            due_at=None,
+            stale_base=False,
+            hits=0,
+            typed=False,
+        )
     )
 
 

@@ -75,6 +75,8 @@ class Profile(TargetProfile):
     """Accept merges the work and removes the worker."""
     keeps_discarded: bool = False
     """Commits of nuked and reset workers are archived under some ref."""
+    keeps_uncommitted: bool = False
+    """So is what their agents had written and not committed."""
     repairs: bool = True
     """The doctor has a cure, too."""
     has_backup: bool = True
@@ -85,6 +87,10 @@ class Profile(TargetProfile):
     """The target has a lock that somebody else can hold."""
     ends_children: bool = False
     """What an agent has started ends with it, also what made a session of its own."""
+    stop_costs_nothing: bool = False
+    """An orderly stop is no failed attempt: a task goes on after any number of them."""
+    notices_typing: bool = False
+    """What a person types into the terminal of an agent that rests is work like any other."""
     passes_model: bool = False
     """Every agent of a worker is started with the model that the worker was added with."""
     restart_pause_s: float = 0.0

@@ -29,6 +29,7 @@ from mutiny.contracts.workers.operations import (
     ReviewNext,
     Start,
     Status,
+    TypeIn,
     Up,
     WaitForIdle,
     WaitForNeedsReview,
@@ -38,6 +39,7 @@ from mutiny.contracts.workers.operations import (
 from mutiny.kit.domains import FOREIGN, MEANINGFUL_NAMES
 from mutiny.kit.faults import FillDisk, Forbid, ReadOnlyDisk, SilentClient, SkewClock
 from mutiny.kit.operations import ExpectError, Heal, Parallel, Reset, Settle, Sleep
+from mutiny.kit.recipes import unconfirmed
 from mutiny.model.operation import Operation
 
 Sequence_ = tuple[Operation, ...]
@@ -57,6 +59,12 @@ _WITH_CHILD: Sequence_ = (
 _MERGED: Sequence_ = (
     *(WaitForNeedsReview("alpha"), Review("alpha"), Accept("alpha"), Settle(), Down()),
 )
+
+
+def _typed(text: str) -> Sequence_:
+    """Typed to the agent, which has it; the daemon hears of it a moment later."""
+    return (TypeIn("alpha", text), WaitForPrompt("alpha"), Sleep(1.0))
+
 
 _LOOKS: Sequence_ = (Status(), Status(), Status())
 
@@ -145,6 +153,27 @@ SHORT_SCENARIOS: dict[str, Sequence_] = {
         *(Message("alpha", "Create two.txt"), Message("alpha", "Create three.txt"), Settle()),
         *_MERGED,
     ),
+    "typed_by_hand": (
+        *(*_IDLE, *_typed("Create test.txt"), WaitForNeedsReview("alpha")),
+        *(*_typed("Create more.txt"), *_MERGED[:-1]),
+        *(Behave("alpha", ("nothing", "obey")), Start("alpha", "Create third.txt")),
+        *(WaitForState("alpha", "no_changes"), *_typed("Do it, create third.txt"), *_MERGED),
+    ),
+    "unfinished_work_nuked": (
+        *(*_IDLE, Behave("alpha", ("unfinished:60000", "obey"))),
+        *(Start("alpha", "Create test.txt"), WaitForPrompt("alpha"), Sleep(1.0), Nuke("alpha")),
+        *(Settle(), Down()),
+    ),
+    "unfinished_work_reset": (
+        *(*_IDLE, Behave("alpha", ("unfinished:60000", "obey"))),
+        *(Start("alpha", "Create test.txt"), WaitForPrompt("alpha"), Sleep(1.0)),
+        *(ResetWorker("alpha"), WaitForIdle("alpha"), Start("alpha", "Create other.txt"), *_MERGED),
+    ),
+    "said_again_in_order": (
+        *(*_IDLE, Behave("alpha", ("slow:60000", "obey")), Start("alpha", "Create test.txt")),
+        *(WaitForPrompt("alpha"), Message("alpha", "Create one.txt"), KillAgent("alpha")),
+        *(Settle(), *_MERGED),
+    ),
     "given_up_by_reset": (
         *(*_IDLE, Behave("alpha", ("slow:5000", "obey")), Start("alpha", "Create test.txt")),
         *(WaitForPrompt("alpha"), Message("alpha", "Create one.txt"), ResetWorker("alpha")),
@@ -229,6 +258,19 @@ SHORT_SCENARIOS: dict[str, Sequence_] = {
         *_BEGIN,
         *(step for name in MEANINGFUL_NAMES for step in (Add(name), Settle(), Nuke(name))),
         *(Settle(), Down()),
+    ),
+    "stopped_often": (
+        *(
+            *_IDLE,
+            Behave("alpha", ("slow:60000", "slow:60000", "slow:60000", "slow:60000", "obey")),
+        ),
+        *(Start("alpha", "Create test.txt"), WaitForPrompt("alpha")),
+        *(step for _ in range(3) for step in (Down(), Up(), WaitForPrompt("alpha"))),
+        *(Down(), Up(), *_MERGED),
+    ),
+    "asks_first": (
+        *(*_READY, *unconfirmed(Nuke("alpha")), AssertState("alpha", "needs_review")),
+        *(*unconfirmed(ResetWorker("alpha")), AssertState("alpha", "needs_review"), *_MERGED),
     ),
     "clock_set_back": (
         *(*_READY, SkewClock(offset_s=-3600, lasting=True), Status(), Review("alpha"), Heal()),

@@ -33,6 +33,27 @@ def _behave(model: WorkersModel, operation: op.Behave, moment: When) -> WorkersM
     return model.with_worker(replace(belief, behaviours=operation.turns))
 
 
+def _type_in(model: WorkersModel, operation: op.TypeIn, moment: When) -> WorkersModel:
+    """It is a task where there is none, else more of it; until that is noticed nothing has changed."""
+    belief = model.workers.get(operation.worker)
+    if belief is None:
+        return model
+    sure = not belief.in_turn and belief.disturbed is None
+    for token in moment.tokens:
+        model = model.with_work(token, "typed", belief.name, sure=sure)
+    return model.with_worker(
+        replace(
+            belief,
+            statuses=belief.statuses | {"working"},
+            tokens=(*belief.tokens, *moment.tokens),
+            hits=belief.hits if belief.tokens else 0,
+            received=False,
+            typed=True,
+            due_at=model.due(belief, moment.now),
+        )
+    )
+
+
 # --- waits ----------------------------------------------------------------------------------------
 
 
@@ -137,6 +158,7 @@ def _heal(model: WorkersModel, operation: Operation, moment: When) -> WorkersMod
 
 _TABLE: dict[type[Operation], Callable[[WorkersModel, Any, When], WorkersModel]] = {
     op.Behave: _behave,
+    op.TypeIn: _type_in,
     op.WaitForIdle: _waited,
     op.WaitForNeedsReview: _waited,
     op.WaitForState: _waited,

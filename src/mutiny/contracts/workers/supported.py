@@ -49,6 +49,8 @@ def _has_words(profile: Profile, part: Operation) -> bool:
         return profile.has_lock
     if isinstance(part, SilentClient):
         return profile.listens
+    if isinstance(part, op.TypeIn):
+        return profile.notices_typing
     if isinstance(part, common.WrongSetting):
         return can_be_misset(profile, part)
     if isinstance(part, common.Misuse):

@@ -180,7 +180,7 @@ class Agent:
             self._run_hooks("UserPromptSubmit", prompt=prompt)
             self._remember(self.transcript.user, prompt)
             self._before_work(name, milliseconds)
-            return self._perform(work, name, kind), ""
+            return self._perform(work, name, milliseconds, kind), ""
         except (WorkFailed, OSError) as error:
             return Turn("failed", f"I could not finish: {error}"), str(error)
 
@@ -201,7 +201,7 @@ class Agent:
             pid, start = processes.leave_child()
             self.log.write("child", child=pid, child_start=start)
 
-    def _perform(self, work: Work, name: str, kind: str) -> Turn:
+    def _perform(self, work: Work, name: str, milliseconds: int, kind: str) -> Turn:
         """Do the work of a turn."""
         if name == "nothing":
             return Turn("nothing", "There is nothing to do.")
@@ -218,6 +218,9 @@ class Agent:
             work.crash_in_commit(paths)
         if name == "die-dirty":
             work.die()
+        if name == "unfinished":
+            self.log.write("wrote", tokens=work.tokens)
+            self._terminal.wait(milliseconds / 1000)
         if name.startswith("die-"):
             work.die_after_commit(paths, name)
         if name == "late-commit":

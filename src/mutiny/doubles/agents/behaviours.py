@@ -33,6 +33,7 @@ BEHAVIOURS: dict[str, str] = {
     "no-stop": "Obeys, but never runs the Stop hook.",
     "late-stop": "Obeys, and runs the Stop hook so many milliseconds later (`late-stop:400`).",
     "double-stop": "Obeys, and runs the Stop hook twice.",
+    "unfinished": "Writes its files, and commits them so many milliseconds later (`unfinished:400`).",
     "late-commit": "Runs the Stop hook first, and commits its work so many milliseconds later.",
     "die-dirty": "Does half of the work, and dies by SIGKILL without committing it.",
     "die-elsewhere": "Commits the work to a branch of its own, and dies there by SIGKILL.",
@@ -42,7 +43,7 @@ BEHAVIOURS: dict[str, str] = {
 }
 """Every behaviour with one sentence about what the agent then does."""
 
-_WITH_MILLISECONDS = frozenset({"slow", "late-stop", "late-commit"})
+_WITH_MILLISECONDS = frozenset({"slow", "unfinished", "late-stop", "late-commit"})
 
 
 class UnknownBehaviour(ValueError):

@@ -19,7 +19,7 @@ def at_pace(turn: str, pace: Pace) -> str:
     what should happen meanwhile still does.
     """
     name, colon, milliseconds = turn.partition(":")
-    if name != "slow" or not milliseconds.isdigit():
+    if name not in ("slow", "unfinished") or not milliseconds.isdigit():
         return turn
     return f"{name}{colon}{round(pace.stretched(int(milliseconds)))}"
 

@@ -255,6 +255,14 @@ class WorkersLive(LiveTarget):
         write_script(self.box.files / "doubles", self._script)
         return OperationResult()
 
+    def _type_in(self, operation: op.TypeIn, context: StepContext) -> OperationResult:
+        token, pane = context.token(), f"={self._session_of(operation.worker)}:"
+        typed = ("tmux", "send-keys", "-t", pane, "-l", _referenced(operation.message, token))
+        answer = self.box.run((*typed, ";", "send-keys", "-t", pane, "Enter"), timeout_s=5)
+        if answer.exit_code != 0:
+            return unable(f"nothing could be typed: {answer.stderr.strip()}")
+        return OperationResult(tokens=(token,))
+
     def _kill_daemon(self, operation: op.KillDaemon, context: StepContext) -> OperationResult:
         return process_faults.kill(self.box, self.observer.daemons(), "daemon")
 
@@ -358,6 +366,7 @@ class WorkersLive(LiveTarget):
 
     handlers: ClassVar[Mapping[type[Operation], Handler]] = {
         op.Behave: _behave,
+        op.TypeIn: _type_in,
         op.KillDaemon: _kill_daemon,
         op.KillTmuxSession: _kill_session,
         op.KillTmuxServer: _kill_server,

@@ -289,7 +289,8 @@ class Observer:
         return not clean
 
     def _log(self, repository: str, *, heads: bool = True) -> Command:
-        argv = git.log_argv(repository, added_lines=self._spec.git.squashes, heads=heads)
+        lines = self._spec.git.squashes or self._spec.profile.keeps_uncommitted
+        argv = git.log_argv(repository, added_lines=lines, heads=heads)
         return Command(argv, timeout_s=PROBE_TIMEOUT_S)
 
     def _worktree(self, view: WorkerView) -> WorktreeView:
@@ -314,7 +315,10 @@ class Observer:
                 continue
             shas = frozenset(default.stdout.split()) if default is not None else frozenset()
             mark = self._commit_cache[repository][0]
-            self._commit_cache[repository] = (mark, git.parse_log(log.stdout, shas))
+            self._commit_cache[repository] = (
+                mark,
+                git.parse_log(log.stdout, shas, squashes=self._spec.git.squashes),
+            )
         known = [self._commit_cache.get(repository) for repository in self._repositories]
         if self._source in self._repositories and self._commit_cache.get(self._source) is None:
             return None
