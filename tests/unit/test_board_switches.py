@@ -206,6 +206,15 @@ SWITCHES: dict[str, dict[str, tuple[object, Allowed]]] = {
     "asks_first": {
         "said": (("Cancel",), lambda one: supported(one, Misuse(op.Cancel("a"), "unconfirmed"))),
     },
+    "keeps_reasons": {
+        "step": (True, lambda one: broken(one, A, op.Cancel("a"), ok(task="a"), seen(CANCELLED))),
+    },
+    "has_backups": {
+        "said": (True, lambda one: supported(one, DamageFile("garbage", file="backup"))),
+    },
+    "heartbeat_files": {
+        "said": (True, lambda one: supported(one, DamageFile("delete", file="heartbeat"))),
+    },
     "urgencies": {
         "said": ((1, 5, 9), lambda one: not supported(one, op.AddTask("a", priority=10))),
     },

@@ -9,13 +9,15 @@ import pytest
 from mutiny.contracts.board import invariants
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.contract import BoardContract
-from mutiny.contracts.board.invariants import INVARIANTS, Check
+from mutiny.contracts.board.damage import hurt
+from mutiny.contracts.board.invariants import INVARIANTS, Check, answers_in_time
 from mutiny.contracts.board.model import BoardModel
 from mutiny.contracts.board.observation import AgentRun, BoardObservation, TaskView
 from mutiny.contracts.board.profile import BoardProfile, Figures
 from mutiny.contracts.board.rules import RULES
 from mutiny.contracts.board.tasks import Breaker, Bucket, Leader, Task
 from mutiny.kit.beliefs import Beliefs, Span
+from mutiny.kit.faults import DamageFile
 from mutiny.kit.operations import CrashAt, Parallel
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
@@ -83,6 +85,7 @@ B_AFTER_A = Task("b", depends=("a",), order=2, status="blocked")
 ONE = board(A)
 HELD = board(held())
 LIST = op.List()
+CALLED_OFF = board(replace(A, status="cancelled"))
 
 
 def case(
@@ -111,6 +114,14 @@ BATCHED = board(Task("x", order=1), Task("y", order=2))
 STATE_CASES = (
     case("state_readable", ONE, BoardObservation(state_error="torn", absent=False)),
     case("no_crash", ONE, BoardObservation(crash="List crashed: KeyError: 'a'", absent=False)),
+    case("answers_in_time", ONE, of(ONE, silent="list: busy")),
+    case(
+        "status_is_honest",
+        replace(CALLED_OFF, profile=BoardProfile(keeps_reasons=True)),
+        of(CALLED_OFF),
+        op.Cancel("a"),
+        sound=picture(view(replace(A, status="cancelled"), reason="told: nobody needs a")),
+    ),
     case("add_kept", ONE, picture()),
     case("rejects_truthfully", ONE, picture(view(A), view(Task("z")))),
     case("batch_is_atomic", board(), picture(view(Task("x"))), BATCH, picture(), picture()),
@@ -589,3 +600,40 @@ def test_how_often_others_failed_is_not_known_to_the_breaker() -> None:
         Beliefs((ONE,)), op.SpawnWorker("w"), OperationResult(), of(ONE), of(ONE), NOW
     )
     assert served.model.alternatives[0].breaker.unsure
+
+
+def test_a_board_that_is_hindered_may_have_no_time() -> None:
+    seen = of(ONE, silent="list: busy")
+    for hindered in (replace(ONE, damaged=True), replace(ONE, faults=("FillDisk",))):
+        assert not list(answers_in_time(Check(hindered, seen, seen, LIST)))
+    assert not list(answers_in_time(Check(ONE, seen, seen, op.HoldBoardLock())))
+
+
+def test_an_epoch_from_before_a_restore_is_not_given_again() -> None:
+    """The task was removed by a restore and added again: who held it then is still fenced."""
+    again = replace(ONE, given={("w9", "a"): (1, 3)})
+    at = Span(NOW, NOW)
+    found = judged(again, op.Claim("w1"), ok(task="a", epoch=1), at).violation  # type: ignore[attr-defined]
+    assert found is not None
+    assert found.rule == "board.tokens_grow"
+    assert judged(again, op.Claim("w1"), ok(task="a", epoch=4), at).violation is None  # type: ignore[attr-defined]
+
+
+def test_beside_others_nobody_knows_what_a_vague_checkpoint_held() -> None:
+    believed = replace(ONE, checkpoints={"c": {}}, vague=frozenset({"c"}))
+    both = Parallel((op.Restore("c"), op.Claim("w1")))
+    look = of(believed)
+    parts = tuple(
+        OperationResult(0, details={"answer": answer, "invoked": NOW, "returned": NOW})
+        for answer in (ok(tasks=1), ok(task="a", epoch=1))
+    )
+    contract = BoardContract(believed.profile)
+    result = OperationResult(inner=parts)
+    told = contract.judge(Beliefs((believed,)), both, result, look, look, NOW)
+    assert told.verdict is Verdict.INCONCLUSIVE
+
+
+def test_who_has_lost_the_file_of_its_heartbeats_is_not_robbed() -> None:
+    (after,) = hurt(HELD, DamageFile("delete", file="heartbeat"), of(HELD))
+    assert not after.damaged
+    assert after.heard["w1"].earliest == HELD.heard["w1"].earliest

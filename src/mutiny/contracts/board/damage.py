@@ -34,6 +34,8 @@ def hurt(
     model: BoardModel, damage: faults.DamageFile, seen: BoardObservation
 ) -> tuple[BoardModel, ...]:
     """The worlds after a damage: the board knows that it is damaged, or it cannot know."""
+    if damage.file == "heartbeat":  # a lease may begin anew, but is not over
+        return (model.all_blurred(leases_kept=True),)
     hit = replace(model, damaged=True)
     if (
         damage.file != "state"

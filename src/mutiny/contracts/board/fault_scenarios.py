@@ -402,5 +402,6 @@ NEEDS_SERVER = (
 NEEDS_FILES = (
     *("disk_full", "corrupt_state", "twice_corrupt", "poisoned_backup", "stale_state", "held_lock"),
     "tokens_over_repair",
-    *("before_init", "state_deleted", "state_repaired"),
+    *("before_init", "state_deleted", "state_repaired", "heartbeat_lost"),
+    "newest_copy_damaged",
 )

@@ -57,8 +57,12 @@ def explored(profile: BoardProfile) -> Explored:
         first=lambda scene: op.Up() if profile.server and not _serving(scene) else None,
         supported=lambda operation: supported(profile, operation),
         hazardous=lambda scene: _calm(scene) and scene.taken(*CRASHES) < MOST_CRASHES,
-        pairable=lambda _scene, one, other: (
-            not isinstance(one, LIFE) and not isinstance(other, LIFE)
+        pairable=lambda scene, *pair: (
+            not any(
+                isinstance(one, LIFE)
+                or (isinstance(one, op.Restore) and one.name in _model(scene).vague)
+                for one in pair
+            )
         ),
         refused=lambda command: command,
     )

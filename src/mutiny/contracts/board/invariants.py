@@ -13,7 +13,7 @@ from mutiny.contracts.board.tasks import Task, has_cycle, hopeless
 from mutiny.kit import checking
 from mutiny.kit.beliefs import Span
 from mutiny.kit.task_rules import more_attempts, wrong_numbers
-from mutiny.model.operation import Operation, walk
+from mutiny.model.operation import Kind, Operation, walk
 from mutiny.model.violation import Violation
 
 
@@ -57,6 +57,15 @@ def no_crash(check: Check) -> Iterable[Violation]:
     """Whoever only asks how things are gets an answer, not a crash."""
     if check.seen.crash is not None and not check.model.damaged and not check.model.lasting:
         yield _found("no_crash", "", f"Asked for its tasks, {check.seen.crash}")
+
+
+def answers_in_time(check: Check) -> Iterable[Violation]:
+    """Whoever only asks how things are gets an answer at some time, unless somebody is in the way."""
+    model = check.model
+    hindered = model.damaged or model.lasting or model.faults or model.loose
+    if check.seen.silent is not None and not hindered and check.operation.kind is Kind.COMMAND:
+        text = f"Asked for its tasks, the board has no time, however often: {check.seen.silent}"
+        yield _found("answers_in_time", "", text)
 
 
 def add_kept(check: Check) -> Iterable[Violation]:
@@ -326,6 +335,18 @@ def status_is_honest(check: Check) -> Iterable[Violation]:
         if view.status != task.status:
             text = f"Task {task.id} is {view.status}, but was due to be {task.status}."
             yield _found("status_is_honest", task.id, text)
+    given = check.operation
+    if isinstance(given, op.Fail | op.Cancel) and check.succeeded:
+        yield from _reason_shown(check, given)
+
+
+def _reason_shown(check: Check, given: op.Fail | op.Cancel) -> Iterable[Violation]:
+    view, why = (check.seen.tasks or {}).get(given.task), op.reason_of(given)
+    if check.model.profile.keeps_reasons and view is not None and why not in (view.reason or ""):
+        text = (
+            f"{given} was told {why!r}, but task {given.task} shows {view.reason!r} as the reason."
+        )
+        yield _found("status_is_honest", given.task, text)
 
 
 def numbers_are_true(check: Check) -> Iterable[Violation]:
@@ -349,7 +370,15 @@ OF_BELIEFS: tuple[Invariant, ...] = (
 OF_PROCESSES: tuple[Invariant, ...] = (one_server, one_run)
 """Rules about processes: no damage to a file excuses these."""
 INVARIANTS: tuple[Invariant, ...] = (
-    *(no_crash, state_readable, one_server, batch_is_atomic, add_kept, nothing_invented),
+    *(
+        no_crash,
+        answers_in_time,
+        state_readable,
+        one_server,
+        batch_is_atomic,
+        add_kept,
+        nothing_invented,
+    ),
     *(checkpoint_exact, repair_keeps_data, single_owner, one_run),
     *(tokens_grow, no_double_effect, dependencies_respected, cycles_refused, attempts_bounded),
     *(terminal_is_terminal, completion_kept, no_stuck_claim, claim_kept),

@@ -65,6 +65,10 @@ class BoardJudge(Judge[BoardModel, BoardObservation]):
         """Loads, histories, and a server that is killed after an answer."""
         if isinstance(operation, op.Drive):
             return self._driven(model, operation, result)
+        parts = operation.children() if common.competes(operation) else ()
+        if any(isinstance(part, op.Restore) and part.name in model.vague for part in parts):
+            # What it held nobody knows, and what is seen now may be the work of the others.
+            return Judged(Verdict.INCONCLUSIVE, (model,))
         if isinstance(operation, op.KillServer) and operation.after is not None:
             return self._killed_after(model, operation, operation.after, result)
         if operation.kind not in (Kind.WAIT, Kind.ASSERTION):
@@ -268,8 +272,9 @@ class BoardJudge(Judge[BoardModel, BoardObservation]):
         epoch, token = answer.number("epoch"), answer.number("token")
         if isinstance(operation, op.Claim) and epoch is not None:
             task = model.tasks.get(answer.task or "")
-            if task is not None and epoch <= task.epoch:
-                had = f"task {task.id} had {task.epoch} before"
+            had_before = model.top_epoch(answer.task or "")
+            if task is not None and epoch <= had_before:
+                had = f"task {task.id} had {had_before} before"
                 text = f"{operation} was given epoch {epoch}, but {had}."
                 return self.violation("tokens_grow", text, task.id)
         if isinstance(operation, op.Elect) and token is not None and token <= model.top_token:

@@ -94,6 +94,12 @@ class BoardModel(ModelBase):
         """Later than all tasks that are there."""
         return 1 + max((task.order for task in self.tasks.values()), default=0)
 
+    def top_epoch(self, task: str) -> int:
+        """The newest epoch that this task, or one of its name that a restore removed, was claimed with."""
+        known = (epochs[-1] for (_, name), epochs in self.given.items() if name == task and epochs)
+        now = self.tasks.get(task)
+        return max((0 if now is None else now.epoch, *known))
+
     def epoch_used(self, worker: str, task: str, *, stale: bool) -> int | None:
         """The epoch that a worker names; None when it was never given one."""
         return number_used(self.given.get((worker, task), ()), stale=stale)

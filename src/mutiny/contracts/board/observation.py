@@ -71,6 +71,8 @@ class BoardObservation:
     pace: Pace = field(default_factory=Pace)
     crash: str | None = None
     """How the board's own command that shows its tasks died, in one sentence."""
+    silent: str | None = None
+    """What the board says, again and again, instead of showing its tasks: that it has no time."""
 
     def status_of(self, task: str | None) -> str | None:
         """The status of a task, if it was seen."""

@@ -222,6 +222,12 @@ class Cancel(OfTask):
     """Nobody needs the task any more."""
 
 
+def reason_of(operation: Fail | Cancel) -> str:
+    """What is said with it, where a target takes a reason."""
+    who = operation.worker if isinstance(operation, Fail) else "nobody"
+    return f"{who} {'could not do' if isinstance(operation, Fail) else 'needs'} {operation.task}"
+
+
 class Retry(OfTask):
     """A failed task gets all its attempts again, by hand."""
 

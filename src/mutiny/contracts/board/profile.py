@@ -115,6 +115,15 @@ class BoardProfile(TargetProfile):
     owner_speaks: bool = True
     """Only its owner completes or releases a task. False: whoever says so has done it."""
 
+    keeps_reasons: bool = False
+    """It shows with a task why it was failed or cancelled, in the words that were given."""
+    has_backups: bool = False
+    """It keeps copies of its state (the place `backup`), and a repair passes over one that is damaged."""
+    heartbeat_files: bool = False
+    """A file shows when a worker was heard of (the place `heartbeat`: that of w1); who has lost it is not
+    robbed.
+    """
+
     @property
     def keeps_claims(self) -> bool:
         """Nothing is ever returned, and nobody promised that it would be."""

@@ -10,21 +10,26 @@ from mutiny.contracts.board.operations import (
     AddTask,
     AssertOwner,
     Cancel,
+    Checkpoint,
     Claim,
     Complete,
     CorruptBoard,
+    Elect,
     Fail,
     Heartbeat,
     Init,
     List,
     Recover,
     Repair,
+    Restore,
     Retry,
     Settle,
     Start,
+    Status,
     Up,
+    WriteAsLeader,
 )
-from mutiny.kit.faults import ReadOnlyDisk, SkewClock
+from mutiny.kit.faults import DamageFile, ReadOnlyDisk, SkewClock
 from mutiny.kit.operations import Heal, Parallel, Reset
 from mutiny.model.operation import Operation
 
@@ -78,6 +83,31 @@ SHORT_SCENARIOS: dict[str, Sequence] = {
         *(*BEGIN, *_FOUR, Claim("w1"), Claim("w2")),
         Parallel((Complete("w1", "a"), Claim("w3"), AddTask("e"), Fail("w2", "b"))),
         *(List(), Settle()),
+    ),
+    "added_anew_after_restore": (
+        *(*BEGIN, Checkpoint("before"), AddTask("a"), Claim("w1"), Restore("before")),
+        *(AddTask("a"), Claim("w1"), Complete("w1", "a", stale=True), List(), Complete("w1", "a")),
+        Settle(),
+    ),
+    "elected_anew": (
+        *(*BEGIN, Elect("n1"), WriteAsLeader("n1"), Elect("n1"), WriteAsLeader("n1", stale=True)),
+        *(WriteAsLeader("n1"), Status(), Settle()),
+    ),
+    "reasons_are_kept": (
+        *(*BEGIN, AddTask("a"), AddTask("b"), Claim("w1"), Fail("w1", "a"), Cancel("b")),
+        *(List(), Settle()),
+    ),
+    "newest_copy_damaged": (
+        *(*BEGIN, AddTask("a"), AddTask("b"), DamageFile("garbage", file="backup")),
+        *(CorruptBoard("garbage"), Repair(), List(), AddTask("c"), List()),
+    ),
+    "heartbeat_lost": (
+        *(*BEGIN, AddTask("a"), Claim("w1"), DamageFile("delete", file="heartbeat"), Recover()),
+        *(AssertOwner("a", "w1"), Claim("w2"), Complete("w1", "a"), Settle()),
+    ),
+    "long_answers": (
+        *(*BEGIN, *(AddTask(name, size=200_000) for name in "abc"), List(), Claim("w1")),
+        *(Complete("w1", "a", size=200_000), List(), Status(), Settle()),
     ),
     "state_deleted": (*BEGIN, AddTask("a"), CorruptBoard("delete"), Claim("w1")),
     "state_repaired": (

@@ -49,8 +49,8 @@ def _has_words(profile: BoardProfile, part: Operation) -> bool:
         return False
     if isinstance(part, Misuse) and isinstance(part.operation, _UNSPOKEN):
         return False
-    if isinstance(part, DamageFile) and part.file == "state" and "CorruptBoard" in profile.lacks:
-        return False  # it keeps no single file
+    if isinstance(part, DamageFile):
+        return _has_file(profile, part.file)
     if isinstance(part, WrongSetting):  # only a server's start, or a command that is no server's
         starts = isinstance(part.operation, op.Up)
         return can_be_misset(profile, part) and profile.server is starts
@@ -78,6 +78,12 @@ def _has_words(profile: BoardProfile, part: Operation) -> bool:
     if isinstance(part, ExpectError) and isinstance(part.inner, op.AddBatch):
         return profile.batches
     return not (isinstance(part, ExpectError) and _serves_anyway(profile, part.inner))
+
+
+def _has_file(profile: BoardProfile, word: str) -> bool:
+    """Can this file be damaged, and does the target promise something about it?"""
+    files = {"backup": profile.has_backups, "heartbeat": profile.heartbeat_files}
+    return files.get(word, "CorruptBoard" not in profile.lacks)  # it keeps no single file
 
 
 def _serves_anyway(profile: BoardProfile, command: Operation) -> bool:

@@ -414,6 +414,8 @@ class BoardLive(LiveTarget):
             short = len(text) <= LONG_TEXT or self._uses_tools
             values["output"] = text if short else None
             values["output_file"] = None if short else self._text_file(text)
+        if isinstance(operation, op.Fail | op.Cancel):
+            values["reason"] = op.reason_of(operation)
         if isinstance(operation, op.LeaderCommand):
             known = self._tokens.get(operation.node, ())
             values["token"] = number_used(known, stale=operation.stale) or 0

@@ -27,6 +27,8 @@ PASSING = frozenset({"busy", "no_space", "system"})
 BUSY_S = 10.0
 """So long a look waits for its turn where one command at a time is served."""
 BUSY_PAUSE_S = 0.1
+TIMES = 3
+"""A board that is busy so often, whenever it is asked, is not busy."""
 NOT_THERE = ("server_down", "not_initialised")
 
 
@@ -44,6 +46,8 @@ class Reading:
     """The probe itself failed."""
     crash: str | None = None
     """The board died of the question, in one sentence."""
+    silent: str | None = None
+    """The board was asked again and again, and said each time that it had no time."""
 
 
 class BoardSource(Protocol):
@@ -95,6 +99,7 @@ class BoardObserver:
             state_error=reading.error,
             absent=reading.absent,
             crash=reading.crash,
+            silent=reading.silent,
             leader=reading.leader,
             token=reading.token,
             servers=servers,
@@ -147,6 +152,13 @@ class BoardObserver:
             time.sleep(BUSY_PAUSE_S)
 
     def _read_list(self) -> Reading:
+        for _ in range(TIMES - 1):
+            reading = self._ask_once()
+            if reading.silent is None:
+                return reading
+        return self._ask_once()
+
+    def _ask_once(self) -> Reading:
         result = self._live.ask("list")
         answer = answer_of(result, self._spec.words)
         if answer.ok:
@@ -160,7 +172,8 @@ class BoardObserver:
             return Reading(error=answer.message or "unreadable")
         if answer.classes and not answer.classes & PASSING:
             return Reading(error=f"asked for its tasks, it says {answer.error}: {answer.message}")
-        return Reading(trouble=f"list: {answer.message or result.stderr or result.exit_code}")
+        said = f"list: {answer.message or result.stderr or result.exit_code}"
+        return Reading(trouble=said, silent=said if answer.classes == {"busy"} else None)
 
     def _parsed(self, data: Any, path: str) -> Reading:
         state = self._spec.state

@@ -319,7 +319,15 @@ class LiveTarget(Combinations):
 
     def file(self, word: str) -> str:
         """One file by its word, as the box sees it."""
-        return self.filled(self._file.state.stored) if word == "state" else self.place(word)
+        if word == "state":
+            return self.filled(self._file.state.stored)
+        inside = self.place(word)
+        directory = self.outside(inside)
+        if not directory.is_dir():
+            return inside
+        # Of a directory of copies the newest one.
+        newest = max(directory.files(), key=lambda one: one.stat().st_mtime_ns, default=None)
+        return inside if newest is None else f"{inside}/{newest.name}"
 
     def awaited(self, find: Callable[[], tuple[ProcessView, ...]]) -> tuple[ProcessView, ...]:
         """Processes of a role; a role that is just being restarted is waited for."""
