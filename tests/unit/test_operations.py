@@ -62,6 +62,7 @@ SAMPLES: tuple[Operation, ...] = (
     common.KillAt(op.Start("alpha", "x"), 0),
     common.FailAt(op.Accept("alpha"), 2, "EIO"),
     common.FailReadAt(op.Accept("alpha"), 2, "EACCES"),
+    common.FullAt(op.Accept("alpha"), 2),
     common.TearAt(op.Accept("alpha"), 2, "short"),
     common.PowerLossAt(op.Accept("alpha"), 7),
     common.Interleave((op.Accept("alpha"), op.Nuke("alpha")), "0x1 1x2"),

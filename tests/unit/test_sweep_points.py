@@ -130,6 +130,10 @@ def test_points_beside_syncs_renames_and_the_end_come_first() -> None:
     more = [one.call for one in _chosen(points, calls, 10)]
     assert {0, 7, 8, 12, 13, 19, 20} < set(more)
     assert len(more) == 10
+    full = [common.FullAt(START, index) for index in range(20)]
+    some = _chosen([*points, *full], calls, 7)
+    assert [one.call for one in some if one in full] == [0, 10, 19]
+    assert len(some) == 7
 
 
 def test_somebody_elses_commit_may_be_what_a_command_runs_against() -> None:

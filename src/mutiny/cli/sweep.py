@@ -77,8 +77,8 @@ def command(
     \b
       crash   everything dies before the call; one pass gives every state
       fsync   the same, and only what was synced is still there
-      errno   the call fails: ENOSPC EIO EACCES EROFS EMFILE EINTR; files that the target only
-              reads cannot be opened: EIO EACCES EMFILE
+      errno   the call fails: ENOSPC EIO EACCES EROFS EMFILE EINTR; or the disk is full from
+              there on: full; files that are only read cannot be opened: EIO EACCES EMFILE
       torn    half of a write, then death, a short count, or a lie (where the target promises to
               notice damage, or with --only lie)
       preempt two commands at once, every order of their file operations (at most 2 preemptions)

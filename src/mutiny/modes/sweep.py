@@ -35,6 +35,7 @@ from mutiny.model.verdict import Verdict, first_of_worst
 from mutiny.modes.behind import Tried, run_behind
 from mutiny.modes.bench import Assignment, Bench
 from mutiny.report.story import stops_of, turns_of
+from mutiny.syscalls import tables
 from mutiny.targets.kit.crash_states import KeptStates
 
 TRIES = 4
@@ -396,7 +397,7 @@ class Sweeper:
 
 def check_choices(kind: str, choices: Sequence[str]) -> None:
     """Refuse what a kind of sweep does not know."""
-    known = {"errno": op.ERRNOS, "torn": op.TEARS}.get(kind, ())
+    known = {"errno": (*op.ERRNOS, op.FULL), "torn": op.TEARS}.get(kind, ())
     if choices and not known:
         raise UsageError(f"a {kind} sweep has nothing to choose with --only; errno and torn have")
     for word in choices:
@@ -421,8 +422,11 @@ def _points(
                 if name in (choices or op.READ_ERRNOS):
                     yield op.FailReadAt(at, index, name)
         elif kind == "errno":
-            for name in choices or op.ERRNOS:
-                yield op.FailAt(at, index, name)
+            for name in choices or (*op.ERRNOS, op.FULL):
+                if name != op.FULL:
+                    yield op.FailAt(at, index, name)
+                elif call["name"] in tables.TAKES_BYTES:
+                    yield op.FullAt(at, index)
         elif kind == "torn" and _can_be_torn(call):
             # git keeps one copy of an object: a disk that lies about it cannot be survived by anybody.
             honest = str(call["process"]).startswith("git ")
@@ -449,9 +453,12 @@ MARKS = ("rename", "link", "sync", "unlink", "rmdir")
 def _chosen(
     points: Sequence[op.SweepPoint], calls: Sequence[dict[str, Any]], limit: int | None
 ) -> list[op.SweepPoint]:
-    """All points, or `limit` of them in their order: first those beside syncs, renames and the
-    acknowledgement at the end and files that cannot be read, then others evenly spread.
+    """All points, or `limit` of them in their order: up to a third are disks that fill up (few, and what
+    happens most), then those beside syncs, renames and the acknowledgement at the end and files that
+    cannot be read, then others evenly spread.
     """
+    if limit is None:
+        return list(points)
     changes = [call for call in calls if not call["reads"]]
     marked = {
         place
@@ -459,18 +466,23 @@ def _chosen(
         if any(word in str(call["name"]) for word in MARKS)
         for place in (index, index + 1)
     } | {0, len(changes) - 1, len(changes)}
-    telling = [isinstance(point, op.FailReadAt) or point.call in marked for point in points]
-    near = [index for index, tells in enumerate(telling) if tells]
-    far = [index for index, tells in enumerate(telling) if not tells]
-    first = [near[place] for place in _spread(len(near), limit)]
-    left = None if limit is None else limit - len(first)
-    rest = [far[place] for place in _spread(len(far), left)] if left is None or left > 0 else []
-    return [points[index] for index in sorted((*first, *rest))]
+
+    def rank(point: op.SweepPoint) -> int:
+        if isinstance(point, op.FullAt):
+            return 0
+        return 1 if isinstance(point, op.FailReadAt) or point.call in marked else 2
+
+    chosen: list[int] = []
+    for wanted, most in ((0, (limit + 2) // 3), (1, limit), (2, limit)):
+        ranked = [place for place, point in enumerate(points) if rank(point) == wanted]
+        count = min(most, limit - len(chosen))
+        chosen += [ranked[place] for place in _spread(len(ranked), count)]
+    return [points[place] for place in sorted(chosen)]
 
 
-def _spread(count: int, limit: int | None) -> list[int]:
+def _spread(count: int, limit: int) -> list[int]:
     """All places, or `limit` of them evenly spread from the first to the last."""
-    if limit is None or limit >= count:
+    if limit >= count:
         return list(range(count))
     return sorted({round(i * (count - 1) / max(limit - 1, 1)) for i in range(limit)})
 
