@@ -41,9 +41,11 @@ from mutiny.targets.kit.crash_states import KeptStates
 TRIES = 4
 MOST_KNOWN = 8
 """So many known findings before the operation are passed by."""
+MOST_CHANGES = 1000
+"""So many changes of files are watched for, when a daemon dies after each."""
 MOST_SHOWN = 12
 """So many causes are run again for their replays."""
-KINDS = ("crash", "errno", "torn", "fsync", "preempt")
+KINDS = ("crash", "errno", "torn", "fsync", "daemon", "preempt")
 
 
 def split(operations: Sequence[Operation], at: str) -> tuple[tuple[Operation, ...], Operation]:
@@ -111,6 +113,8 @@ class Sweeper:
             self._schedules(sweep, limit, watch)
         elif kind in ("crash", "fsync"):
             self._one_pass(sweep, "files" if kind == "crash" else "synced", limit, watch)
+        elif kind == "daemon":
+            self._deaths(sweep, limit, watch)
         else:
             self._point_by_point(sweep, kind, choices, limit, watch)
         self._show(sweep)
@@ -158,7 +162,7 @@ class Sweeper:
         lied = isinstance(point, op.TearAt) and point.mode == "lie"
         return (*self._prefix, point, *self._recovery(self.at, world_ended=world, damaged=lied))
 
-    def _traced(self, sweep: Sweep, trace: op.Trace) -> Outcome | None:
+    def _traced(self, sweep: Sweep, trace: Operation) -> Outcome | None:
         """The unbroken run up to the operation, which is watched; None when it did not pass.
 
         A known finding before the operation is passed by: the scenario is swept without its step.
@@ -280,6 +284,46 @@ class Sweeper:
         seconds = time.monotonic() - started
         return _point(point, index, label, process, tried, seconds, names)
 
+    # --- the daemon dies ----------------------------------------------------------------------
+
+    def _deaths(self, sweep: Sweep, limit: int | None, watch: Watch) -> None:
+        """Whoever works for the command dies after each change that the two make to files."""
+        bereft = self._bench.target.contract().bereft
+        whole = bereft(self.at, MOST_CHANGES)
+        if not whole:
+            raise UsageError(
+                f"{self._bench.target.name} has no process that works on after {self.at.type}, "
+                "or Mutiny cannot end it: there is nothing to sweep"
+            )
+        outcome = self._traced(sweep, whole[0][0])
+        if outcome is None:
+            return
+        changes: list[str] = list(outcome.steps[-1].result.details["changes"])  # type: ignore[call-overload]
+        outcome.directory.discard()
+        sweep.calls = [
+            {"index": index, "name": "", "text": text, "process": "files", "reads": False}
+            for index, text in enumerate(changes)
+        ]
+        deaths = [
+            (index, ending)
+            for index in range(len(changes))
+            for ending in bereft(self.at, index + 1)
+        ]
+        chosen = [deaths[place] for place in _spread(len(deaths), limit or len(deaths))]
+        sweep.left_out = len(deaths) - len(chosen)
+        self._judge_all(
+            sweep,
+            [partial(self._judge_death, index, changes[index], end) for index, end in chosen],
+            watch,
+        )
+
+    def _judge_death(self, index: int, label: str, ending: tuple[Operation, ...]) -> Point:
+        started = time.monotonic()
+        tried = self._tried((*self._prefix, *ending), lambda _outcome: True)
+        seconds = time.monotonic() - started
+        label = f"{label} (then {ending[1].type})"
+        return _point(ending[0], index, label, "files", tried, seconds)
+
     # --- a run a point -------------------------------------------------------------------------
 
     def _point_by_point(
@@ -316,7 +360,11 @@ class Sweeper:
         return _point(point, place, str(call["text"]), str(call["process"]), tried, seconds)
 
     def _through(self, point: Operation, counts: Callable[[Outcome], bool]) -> Tried:
-        """An ordinary run through a point, again until it counts; behind known findings of its recovery."""
+        """An ordinary run through a point, and recovery from it."""
+        return self._tried(self.sequence(point), counts)
+
+    def _tried(self, sequence: tuple[Operation, ...], counts: Callable[[Outcome], bool]) -> Tried:
+        """An ordinary run, again until it counts; behind known findings of its recovery."""
 
         def run(assignment: Assignment, _kind: str) -> Outcome:
             for _ in range(TRIES):
@@ -327,7 +375,7 @@ class Sweeper:
                     break
             return outcome
 
-        assignment = Assignment(self.sequence(point), "point", 1, repeats=True)
+        assignment = Assignment(sequence, "point", 1, repeats=True)
         return run_behind(self._bench, assignment, run, first=len(self._prefix) + 1)
 
     # --- schedules -----------------------------------------------------------------------------
