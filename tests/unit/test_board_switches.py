@@ -19,7 +19,7 @@ from mutiny.contracts.board.contract import BoardContract
 from mutiny.contracts.board.damage import hurt
 from mutiny.contracts.board.limits import breaker_outcomes
 from mutiny.contracts.board.model import BoardModel
-from mutiny.contracts.board.observation import BoardObservation
+from mutiny.contracts.board.observation import AgentRun, BoardObservation
 from mutiny.contracts.board.outcomes import outcomes
 from mutiny.contracts.board.profile import BoardLimits, BoardProfile, Figures
 from mutiny.contracts.board.supported import fit, supported
@@ -131,6 +131,11 @@ PARTLY = (op.AddBatch(("b", "a")), no("duplicate_id"), picture(view(A), view(Tas
 BEHIND = Task("b", depends=("a",), status="blocked")
 FAILED_NOW = (op.Fail("w1", "a"), ok(task="a"), picture(view(FAILED, epoch=1)))
 START = ("start", {"worker": "w", "task": "a"}, {"ok": True})
+HANDED_OVER = (
+    *(op.Heartbeat("w1"), ok(worker="w1", tasks=[])),
+    replace(seen(A), agents=(AgentRun("agent-1", "a", (1, 1), alive=True, busy=False, told=9),)),
+)
+"""An agent was told nine of ten characters."""
 BEGUN = held(status="in_progress")
 BEGIN_AGAIN = (op.Start("w1", "a"), ok(task="a"), seen(BEGUN))
 BEHIND_A = op.AddTask("b", depends=("a",))
@@ -208,6 +213,9 @@ SWITCHES: dict[str, dict[str, tuple[object, Allowed]]] = {
     },
     "keeps_reasons": {
         "step": (True, lambda one: broken(one, A, op.Cancel("a"), ok(task="a"), seen(CANCELLED))),
+    },
+    "tells_payload": {
+        "step": (True, lambda one: broken(one, replace(A, size=10), *HANDED_OVER)),
     },
     "has_backups": {
         "said": (True, lambda one: supported(one, DamageFile("garbage", file="backup"))),

@@ -85,6 +85,7 @@ B_AFTER_A = Task("b", depends=("a",), order=2, status="blocked")
 ONE = board(A)
 HELD = board(held())
 LIST = op.List()
+TOLD = board(replace(A, size=10), profile=BoardProfile(tells_payload=True))
 CALLED_OFF = board(replace(A, status="cancelled"))
 
 
@@ -114,6 +115,12 @@ BATCHED = board(Task("x", order=1), Task("y", order=2))
 STATE_CASES = (
     case("state_readable", ONE, BoardObservation(state_error="torn", absent=False)),
     case("no_crash", ONE, BoardObservation(crash="List crashed: KeyError: 'a'", absent=False)),
+    case(
+        "answers_truly",
+        TOLD,
+        of(TOLD, agents=(run(1, told=9),)),
+        sound=of(TOLD, agents=(run(1, told=10), run(2, busy=False))),
+    ),
     case("answers_in_time", ONE, of(ONE, silent="list: busy")),
     case(
         "status_is_honest",

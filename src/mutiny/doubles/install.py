@@ -87,6 +87,7 @@ class Received:
     token: str | None = None
     sha256: str | None = None
     text: str | None = None
+    size: int | None = None
     kind: str | None = None
     earlier: tuple[Earlier, ...] = ()
     sha: str | None = None

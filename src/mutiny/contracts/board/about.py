@@ -88,6 +88,7 @@ ABOUT: dict[str, str] = {
     "clock_steps": "The clock steps forward; whoever sends heartbeats keeps its task.",
     "read_only_store": "The server's disk cannot be written for a while.",
     "agents": "The board's own agents finish a small graph of tasks.",
+    "agent_told_all": "A task with a long text: its agent is told all of it.",
     "agent_killed": "An agent is killed in its task; the task is finished.",
     "agent_exits": "An agent gives up: its task fails, the next one is done.",
     "crew_killed": "The orchestrator is killed while its agents work.",

@@ -342,6 +342,10 @@ OWN_AGENTS: dict[str, Sequence] = {
         Status(),
         Settle(),
     ),
+    "agent_told_all": (
+        *(*BEGIN, AddTask("a", size=300_000), WaitForSettled()),
+        *(Verify("all tasks are done"), Settle()),
+    ),
     "agent_killed": (
         *BEGIN,
         Behave("slow:5000"),

@@ -132,6 +132,16 @@ def one_run(check: Check) -> Iterable[Violation]:
             yield _found("one_run", task, f"{len(pids)} agents work on task {task} ({shown}).")
 
 
+def answers_truly(check: Check) -> Iterable[Violation]:
+    """What an agent of the board's own is told of its task is all that was given with it."""
+    for run in check.seen.agents if check.model.profile.tells_payload else ():
+        task = check.model.tasks.get(run.task)
+        given = 0 if task is None else task.size or 0
+        if run.told is not None and run.told < given:
+            text = f"Task {run.task} has {given} characters, but its agent was told {run.told}."
+            yield _found("answers_truly", run.task, text)
+
+
 def claim_kept(check: Check) -> Iterable[Violation]:
     """A claim stands until its owner ends it or its lease is over."""
     if not check.exact or check.gave((op.Restore, op.Repair)):
@@ -379,7 +389,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         add_kept,
         nothing_invented,
     ),
-    *(checkpoint_exact, repair_keeps_data, single_owner, one_run),
+    *(checkpoint_exact, repair_keeps_data, single_owner, one_run, answers_truly),
     *(tokens_grow, no_double_effect, dependencies_respected, cycles_refused, attempts_bounded),
     *(terminal_is_terminal, completion_kept, no_stuck_claim, claim_kept),
     *(blocked_for_a_reason, status_is_honest, stop_costs_nothing, numbers_are_true),

@@ -43,6 +43,8 @@ class AgentRun:
     begun: int = 0
     ended: int | None = None
     """Places in the order in which all agents wrote down what they did."""
+    told: int | None = None
+    """So many characters it was told."""
 
 
 @dataclass(frozen=True)

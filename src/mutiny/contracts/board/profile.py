@@ -117,6 +117,8 @@ class BoardProfile(TargetProfile):
 
     keeps_reasons: bool = False
     """It shows with a task why it was failed or cancelled, in the words that were given."""
+    tells_payload: bool = False
+    """What was given with a task is told to the agent of the board's own that gets it, all of it."""
     has_backups: bool = False
     """It keeps copies of its state (the place `backup`), and a repair passes over one that is damaged."""
     heartbeat_files: bool = False

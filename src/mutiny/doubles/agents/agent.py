@@ -161,6 +161,7 @@ class Agent:
                 token=work.tokens[0] if work.tokens else None,
                 sha256=hashlib.sha256(prompt.encode("utf-8", "replace")).hexdigest(),
                 text=prompt[:TEXT_LIMIT],
+                size=len(prompt),
                 kind=kind,
                 earlier=self.log.earlier_carriers(work.tokens),
             )

@@ -45,7 +45,9 @@ class Agents:
                 if match is not None:
                     living = who in alive
                     found[who] = AgentRun(
-                        record.worker, match["task"], who, living, living, begun=place
+                        *(record.worker, match["task"], who, living, living),
+                        begun=place,
+                        told=record.size,
                     )
             elif record.event in ("turn_end", "exit") and who in found:
                 ended = place if record.event == "turn_end" else found[who].ended
