@@ -84,7 +84,7 @@ def command(
       torn    half of a write, then death, a short count, or a lie (where the target promises to
               notice damage, or with --only lie)
       daemon  the daemon dies in the middle of what it does about the command, after every change
-              of files beside the state; then it is started again, or stopped and started
+              of the state's files; then it is started again, or stopped and started
       preempt two commands at once, every order of their file operations (at most 2 preemptions)
 
     The scenario runs up to the operation; after the point the target recovers by its own means and

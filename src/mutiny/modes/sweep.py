@@ -41,7 +41,7 @@ from mutiny.targets.kit.crash_states import KeptStates
 TRIES = 4
 MOST_KNOWN = 8
 """So many known findings before the operation are passed by."""
-MOST_CHANGES = 1000
+MOST_CHANGES = 200
 """So many changes of files are watched for, when a daemon dies after each."""
 MOST_SHOWN = 12
 """So many causes are run again for their replays."""

@@ -20,7 +20,7 @@ from mutiny.kit.operations import (
 from mutiny.kit.registry import registry
 from mutiny.model.operation import Kind, Operation
 
-MOST_CHANGES = 1000
+MOST_CHANGES = 200
 STATUSES = (
     *("idle", "working", "needs_review", "reviewing", "rejected", "rebasing"),
     *("error", "offline", "no_changes"),
@@ -222,8 +222,8 @@ class AssertSessionAlive(OfWorker):
 @dataclass(frozen=True)
 class KillDaemon(Operation):
     """SIGKILL to the daemon, by handle: at once, or in the middle of what it does about a command, as
-    soon as the files beside the state have changed `changes` times since the command was given, by
-    whomever. When nothing changes any more, it dies all the same.
+    soon as the state's files have changed `changes` times since the command was given, by whomever.
+    When nothing changes any more, it dies all the same.
     """
 
     during: Operation | None = None

@@ -77,10 +77,13 @@ class Changes:
 
 
 class Stirs:
-    """Changes of files in a directory, counted one by one from now on."""
+    """Changes of a file and of those beside it that carry its name (copies, temporary files, the log of
+    a database), counted one by one from now on. Locks and heartbeats are not counted.
+    """
 
-    def __init__(self, place: BoxPath) -> None:
-        self._watch = DirectoryWatch([place]) if place.is_dir() else None
+    def __init__(self, path: BoxPath) -> None:
+        self._name = path.name
+        self._watch = DirectoryWatch([path.parent]) if path.parent.is_dir() else None
         self._answered = threading.Event()
 
     def __enter__(self) -> Self:
@@ -101,7 +104,7 @@ class Stirs:
         seen: list[str] = []
         quiet_since = time.monotonic()
         while self._watch is not None and len(seen) < count:
-            fresh = self._watch.wait(SHORTEST_S)
+            fresh = [one for one in self._watch.wait(SHORTEST_S) if self._name in one.name]
             seen += [f"{' '.join(event.masks)} {event.name}".strip() for event in fresh]
             if fresh or not self._answered.is_set():
                 quiet_since = time.monotonic()

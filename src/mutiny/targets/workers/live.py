@@ -269,8 +269,7 @@ class WorkersLive(LiveTarget):
         daemons = self.observer.daemons()
         if operation.during is None or not daemons:
             return process_faults.kill(self.box, daemons, "daemon")
-        place = self.observer.state_path.parent
-        with Stirs(place) as stirs, ThreadPoolExecutor(1) as aside:
+        with Stirs(self.observer.state_path) as stirs, ThreadPoolExecutor(1) as aside:
 
             def strike() -> OperationResult:
                 seen = stirs.wait(operation.changes)
