@@ -149,10 +149,13 @@ class Walk:
     def _hindered(self, model: WorkersModel, hazard: Operation) -> WorkersModel:
         """Whether the command inside has happened, nobody knows: believe both."""
         inner = hazard.children()[0]
-        before = outcome_taken(model, hazard, ()) if not _breaks(hazard) else model
+        later = isinstance(hazard, op.KillDaemon)  # the command comes first, and then its end
+        before = model if later or _breaks(hazard) else outcome_taken(model, hazard, ())
         after = self._told(before, inner)
         after = _both(after, before, _subject(before, inner))
         after = replace(after, daemon=after.daemon | before.daemon)
+        if later:
+            return outcome_taken(after, op.KillDaemon(), ())
         if not hazard.ends_world:
             return after
         after = after.disturb(str(hazard), tuple(after.workers), 0.0)
