@@ -450,22 +450,32 @@ def _chosen(
     points: Sequence[op.SweepPoint], calls: Sequence[dict[str, Any]], limit: int | None
 ) -> list[op.SweepPoint]:
     """All points, or `limit` of them in their order: first those beside syncs, renames and the
-    acknowledgement at the end and files that cannot be read, then others evenly spread.
+    acknowledgement at the end and files that cannot be read, then those in the middle of a row of such
+    calls that are alike (a tree that is removed), then others; each evenly spread.
     """
     changes = [call for call in calls if not call["reads"]]
+    kinds = [(call.get("process"), call["name"]) for call in changes]
+    alike = {index for index in range(1, len(kinds)) if kinds[index - 1] == kinds[index]}
+    ends = {0, len(changes) - 1, len(changes)}
     marked = {
         place
-        for index, call in enumerate(changes)
-        if any(word in str(call["name"]) for word in MARKS)
+        for index, (_, name) in enumerate(kinds)
+        if any(word in str(name) for word in MARKS)
         for place in (index, index + 1)
-    } | {0, len(changes) - 1, len(changes)}
-    telling = [isinstance(point, op.FailReadAt) or point.call in marked for point in points]
-    near = [index for index, tells in enumerate(telling) if tells]
-    far = [index for index, tells in enumerate(telling) if not tells]
-    first = [near[place] for place in _spread(len(near), limit)]
-    left = None if limit is None else limit - len(first)
-    rest = [far[place] for place in _spread(len(far), left)] if left is None or left > 0 else []
-    return [points[index] for index in sorted((*first, *rest))]
+    }
+    first = marked - alike | ends
+    tiers: tuple[list[int], ...] = ([], [], [])
+    for index, point in enumerate(points):
+        if isinstance(point, op.FailReadAt) or point.call in first:
+            tiers[0].append(index)
+        else:
+            tiers[1 if point.call in marked else 2].append(index)
+    chosen: list[int] = []
+    for tier in tiers:
+        left = None if limit is None else limit - len(chosen)
+        if left is None or left > 0:
+            chosen += [tier[place] for place in _spread(len(tier), left)]
+    return [points[index] for index in sorted(chosen)]
 
 
 def _spread(count: int, limit: int | None) -> list[int]:

@@ -87,6 +87,8 @@ class BatchModel(ModelBase):
     """Attempts that may have told nobody what they used: the command was broken off."""
     run_resumes: bool = False
     """`run` goes on with a run that there is."""
+    tidy: bool = False
+    """What is merged, and what is cleaned, leaves nothing behind."""
     set_anew: frozenset[str] = frozenset()
     """Tasks of the run that the user has set back or left out: nobody waits for what they were at."""
     engine_out: bool = False
