@@ -646,6 +646,8 @@ def test_a_reader_who_looks_back_keeps_its_place() -> None:
     assert got(op.Receive("dev", "reader", again=9), *rows[1:]) == "reader_sees_all"
     assert got(op.Receive("dev", "reader")) == ""
     assert got(op.Receive("dev", "reader"), rows[2]) == "reader_sees_all"
+    assert [look.before_last("dev", count) for count in (1, 2, 3, 9)] == [2, 1, 0, 0]
+    assert look.before_last("ops", 3) == 0
     kept = SpawnsContract(SpawnsProfile(keeps_place=True)).scenarios
     assert "reader_looks_back" in kept
     steps = CONTRACT.scenarios["reader_looks_back"]

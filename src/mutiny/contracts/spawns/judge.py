@@ -198,7 +198,7 @@ class SpawnsJudge(Judge[SpawnsModel, SpawnsSeen]):
         after = model.bookmarks.get((operation.reader, channel), 0) if operation.reader else 0
         if operation.again:
             # Counted from the end when it was asked, which lies between the two looks.
-            after = ([0] * operation.again + self.seen.said_in(channel))[-operation.again - 1]
+            after = self.seen.before_last(channel, operation.again)
         due = [number for number in self.before.said_in(channel) if number > after]
         if operation.most:
             still = self.before.said_in(channel) == self.seen.said_in(channel)

@@ -151,8 +151,7 @@ class SpawnsLive(DaemonlessTarget):
         if isinstance(operation, op.Receive):
             given["most"] = operation.most or ""
         if isinstance(operation, op.Receive) and operation.again:
-            said = self.observe().said_in(operation.channel)
-            given["after"] = ([0] * operation.again + said)[-operation.again - 1]
+            given["after"] = self.observe().before_last(operation.channel, operation.again)
         return given
 
     def _named(self, agent: str, channel: str) -> str:
