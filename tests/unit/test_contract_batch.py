@@ -44,7 +44,7 @@ from mutiny.kit.checking import Check
 from mutiny.kit.exploring import Scene
 from mutiny.kit.judging import Moment
 from mutiny.kit.moments import At, InterruptOrchestrator, KillOrchestrator
-from mutiny.kit.operations import Reset
+from mutiny.kit.operations import Parallel, Reset
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
@@ -225,6 +225,21 @@ def test_what_landed_before_a_clean_is_not_forgotten_by_a_run_beside_another_com
     begun = cleaned.begun("", None)  # nobody looked between the two commands
     assert begun.run is not None
     assert begun.run.before == {"a": 1}
+
+
+def test_what_agents_used_before_a_run_beside_another_command_is_not_its_own() -> None:
+    looked = begun("a").ended({"a": frozenset({"complete"})}, frozenset({"complete"})).see(seen())
+    beside = looked.begun("", None).run
+    assert beside is not None
+    assert beside.began == len(seen().attempts)
+    told = seen(
+        runs=run_with("complete", TaskSeen("complete", 0, "", 0)),
+        attempts=(*ONE, Attempt("a", 2, frozenset(), True, 0, 0)),
+    )
+    two = Parallel((op.Run(), op.SetTaskStatus("nobody")))
+    assert "tokens_true" not in broken(told, two, seen(runs={}), run=beside)
+    assert "tokens_true" in broken(told, two, seen(runs={}))
+    assert "tokens_true" not in broken(told, Parallel((op.Run(), op.Resume())), seen(runs={}))
 
 
 def test_after_a_command_that_never_ended_beside_another_nothing_is_believed() -> None:

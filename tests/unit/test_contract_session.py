@@ -624,57 +624,6 @@ def test_what_is_left_works() -> None:
     assert broken(fails, op.BuildProject()) == {"project_works"}
 
 
-VOTED = (
-    event("vote.open", vote="v"),
-    event("vote.won", 0.5, vote="v", option="yes"),
-    event("task.start", 1.0, task="t2", agent="a"),
-)
-
-
-@pytest.mark.parametrize(
-    ("events", "again"),
-    [
-        (VOTED, True),
-        (VOTED[:2], False),  # nothing has followed from it: it may be lost
-        ((*VOTED, event("checkpoint.written", 12.0, checkpoint=5, digest="d5")), False),
-        ((event("vote.open", vote="v"),), False),
-    ],
-)
-def test_what_was_decided_stays_decided_over_a_crash(events: tuple[Row, ...], again: bool) -> None:
-    back = event("session.restore", 12.0, checkpoint=1, deltas=0)
-    after = seen(more=(*events, back, event("vote.open", 12.0, life=2, vote="v")))
-    assert ("votes_true" in broken(after)) is again
-    harmed = replace(at("running"), cramped=True)
-    assert "votes_true" not in broken(after, model=harmed)
-
-
-@pytest.mark.parametrize(
-    ("ok", "at_s", "held"), [(True, 10.5, True), (False, 10.5, False), (False, 12.0, True)]
-)
-def test_a_phase_is_not_left_on_the_results_of_earlier_tests(
-    ok: bool, at_s: float, held: bool
-) -> None:
-    good = call("end", 9.0, "c7", ok=True, name="run_tests")
-    last = call("end", at_s, "c8", ok=ok, name="run_tests")
-    left = (event("phase.gate", 11.0, **GATE), event("phase.complete", 11.0, phase="one"))
-    found = broken(seen(more=left, calls=(*CALLS, good, last)))
-    assert ("gates_hold" not in found) is held
-
-
-def test_what_somebody_leaves_who_dies_excuses_nothing() -> None:
-    judge = CONTRACT.judge_class(CONTRACT, DEAD, DEAD, 0.0)
-    model = at("interrupted")
-    moment = Moment(DEAD, DEAD, 0.0)
-    assert judge.follows(model, op.HalfDone("lock"), moment) == (model,)
-    for wrong in (
-        lambda: op.HalfDone("page"),
-        lambda: op.FreezeAgent("home"),
-        lambda: op.BadWork("x"),
-    ):
-        with pytest.raises(ValueError, match=r"is none of|one of"):
-            wrong()
-
-
 # --- what must not be accused ----------------------------------------------------------------------------
 
 HARMLESS: list[tuple[SessionSeen, dict[str, Any]]] = [
