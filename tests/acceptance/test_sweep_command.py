@@ -35,6 +35,19 @@ def test_a_healthy_operation_passes_at_every_chosen_point(tmp_path: Path, kind: 
 
 
 @pytest.mark.slow
+def test_a_daemon_may_die_after_any_change_of_files(tmp_path: Path) -> None:
+    ran = sweep(
+        *(tmp_path, "daemon", "--scenario", "basic_lifecycle", "--at", "Add"),
+        *("--points", "4", "--json"),
+    )
+    assert ran.code == 0, ran.stdout + ran.stderr
+    told = document(ran)
+    assert [point["verdict"] for point in told["points"]] == ["success"] * 4
+    assert "(then Up)" in told["points"][0]["call"]
+    assert told["left_out"] > 20
+
+
+@pytest.mark.slow
 def test_a_rebase_that_stopped_at_a_conflict_survives_a_power_cut(tmp_path: Path) -> None:
     ran = sweep(
         *(tmp_path, "fsync", "--scenario", "conflict_with_upstream", "--at", "Rebase"),
@@ -129,6 +142,10 @@ def test_a_daemon_that_a_schedule_leaves_behind_is_no_bug(tmp_path: Path) -> Non
     [
         (("crash", "--scenario", "basic_lifecycle", "--at", "Nuke"), "no operation 'Nuke'"),
         (("crash", "--scenario", "racing_adds", "--at", "Parallel"), "breaks one command"),
+        (
+            ("daemon", "--target", "longboat-board", "--scenario", "thief", "--at", "AddTask"),
+            "no process that works on after AddTask",
+        ),
     ],
 )
 def test_what_cannot_be_swept_is_refused(

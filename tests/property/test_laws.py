@@ -84,6 +84,7 @@ operations: st.SearchStrategy[Operation] = st.one_of(
     st.builds(common.Parallel, st.lists(commands, min_size=2, max_size=3).map(tuple)),
     st.builds(common.CrashAt, commands, st.integers(0, 99)),
     st.builds(common.KillAt, commands, st.integers(0, 99)),
+    st.builds(common.FullAt, commands, st.integers(0, 99)),
     st.builds(common.FailAt, commands, st.integers(0, 99), st.sampled_from(common.ERRNOS)),
     st.builds(
         op.PauseProcess,

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from mutiny.engine.rundir import file_name
+from mutiny.kit.views import WorktreeView
 from mutiny.model.result import OperationResult
 from mutiny.system import beneath, trees
 from mutiny.system.files import BoxPath, UnsafeFile
@@ -20,6 +21,7 @@ from mutiny.system.keepsakes import Keepsake, last_words
 from mutiny.targets.board.observer import BoardObserver
 from mutiny.targets.board.spec import BoardSpec
 from mutiny.targets.registry import find_spec
+from mutiny.targets.workers.observer import Observer
 
 SECRET = b"somebody else's"
 NAMES = ("a", "b", "c")
@@ -270,3 +272,17 @@ def test_a_board_that_cannot_be_looked_at_is_not_accused(
     assert reading.error is None
     assert reading.tasks is None
     assert "board.json is" in (reading.trouble or "")
+
+
+def test_a_worktree_that_a_damaged_state_puts_nowhere_is_not_there() -> None:
+    """A relative name is another matter: the target file has to say what it is relative to."""
+
+    def refuse(path: str) -> BoxPath:
+        raise ValueError(f"{path} is not a path of the box")
+
+    observer = object.__new__(Observer)
+    observer._outside = refuse
+    assert observer._tree_at("/box?home/worktrees/beta") == WorktreeView(exists=False)
+    assert observer._tree_at("") == WorktreeView(exists=False)
+    with pytest.raises(ValueError, match="not a path of the box"):
+        observer._tree_at("worktrees/beta")

@@ -20,6 +20,7 @@ from mutiny.model.violation import Violation
 from mutiny.report.investigation import Hint, suggestions
 from mutiny.report.story import disturbances
 
+BEGUN = op.Start("alpha", "x")
 LOST = Violation("workers.nothing_lost", "It is gone.", "MT-7f3a-1")
 ABOUT = Violation("workers.review_has_commit", "It names no commit.", "alpha")
 FIRED = ok(technique="SIGKILL by handle", fired=True)
@@ -221,18 +222,20 @@ def test_a_worker_that_stands_still_is_shown_with_what_its_agent_did_last(
 
 
 @pytest.mark.parametrize("code", [0, 1])
-@pytest.mark.parametrize("mode", ["errno", "short"])
+@pytest.mark.parametrize(
+    ("point", "word"),
+    [
+        (common.FailAt(BEGUN, 7), "failed with ENOSPC"),
+        (common.FullAt(BEGUN, 7), "the disk was full from"),
+        (common.TearAt(BEGUN, 7, "short"), "was written, and the caller was told so"),
+    ],
+)
 def test_an_error_that_was_answered_with_success_is_told(
-    tmp_path: Path, code: int, mode: str
+    tmp_path: Path, code: int, point: Operation, word: str
 ) -> None:
-    start = op.Start("alpha", "x")
-    point: Operation = (
-        common.FailAt(start, 7) if mode == "errno" else common.TearAt(start, 7, "short")
-    )
     result = ok(fired=True, stdout="call 7 tool#1 write state.tmp", inner=(OperationResult(code),))
     found = suggest(tmp_path, step(point, Verdict.BUG, 2, LOST, result=result))
     assert ("answered success although" in texts(found)) is (code == 0)
-    word = "failed with ENOSPC" if mode == "errno" else "was written, and the caller was told so"
     assert word in texts(found)
 
 

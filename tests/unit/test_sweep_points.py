@@ -115,6 +115,32 @@ def test_the_next_look_decides_which_it_was() -> None:
     assert [set(one.work) for one in decided.model.alternatives] == [{TOKEN}]
 
 
+DIES = op.KillDaemon(START, 9)
+
+
+def test_a_command_may_meet_its_daemon_alive_or_dead() -> None:
+    for answer in (ok(tokens=(TOKEN,)), refused("no daemon is running", tokens=(TOKEN,))):
+        answered = judge(DIES, answer, picture(view("alpha", "working"), daemons=()))
+        assert not answered.verdict.stops_run
+        for one in answered.model.alternatives:
+            assert one.daemon_certain is False
+            assert one.daemon_killed
+    assert tokens(judge(DIES, ok(tokens=(TOKEN,)), WORKING)) == [{TOKEN}]
+
+
+def test_a_daemon_that_could_not_be_killed_proves_nothing() -> None:
+    assert judge(DIES, ok(tokens=(TOKEN,)), fired=False).verdict is Verdict.INCONCLUSIVE
+
+
+def test_the_ways_back_from_a_dead_daemon() -> None:
+    up, down = CONTRACT.bereft(START, 3)
+    assert up[0] == down[0] == op.KillDaemon(START, 3)
+    assert isinstance(up[1], op.Up)
+    assert [type(one) for one in down[1:3]] == [op.Down, op.Up]
+    without = replace(CONTRACT.profile, lacks=(*CONTRACT.profile.lacks, "KillDaemon"))
+    assert type(CONTRACT)(without).bereft(START, 3) == ()
+
+
 def test_points_beside_syncs_renames_and_the_end_come_first() -> None:
     from mutiny.modes.sweep import _chosen
 
@@ -130,6 +156,10 @@ def test_points_beside_syncs_renames_and_the_end_come_first() -> None:
     more = [one.call for one in _chosen(points, calls, 10)]
     assert {0, 7, 8, 12, 13, 19, 20} < set(more)
     assert len(more) == 10
+    full = [common.FullAt(START, index) for index in range(20)]
+    some = _chosen([*points, *full], calls, 7)
+    assert [one.call for one in some if one in full] == [0, 10, 19]
+    assert len(some) == 7
 
 
 def test_rows_of_calls_that_are_alike_come_after_what_stands_beside_them() -> None:

@@ -16,6 +16,7 @@ from mutiny.syscalls.policies import (
     Fail,
     FailAt,
     FailBelow,
+    FullFrom,
     KillProcess,
     KillProcessAt,
     KillWorld,
@@ -44,6 +45,12 @@ def test_policies_at_one_place_act_there_only() -> None:
     for policy, action in pairs:
         assert policy.decide(call(3), 0) == action
         assert policy.decide(call(2), 0) == policy.decide(call(4), 1) == Continue()
+
+
+def test_a_disk_that_fills_up_refuses_every_write_from_there_on() -> None:
+    policy = FullFrom(3)
+    assert policy.decide(call(2), 0) == policy.decide(call(9, "rename"), 5) == Continue()
+    assert policy.decide(call(3), 0) == policy.decide(call(4), 1) == Fail(errno.ENOSPC)
 
 
 def test_recording_changes_nothing() -> None:

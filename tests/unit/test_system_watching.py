@@ -11,7 +11,10 @@ from pathlib import Path
 import pytest
 
 from mutiny.system import processes, procfs
+from mutiny.system.files import BoxPath
 from mutiny.system.inotify import DirectoryWatch
+from mutiny.targets.kit import watching
+from mutiny.targets.kit.watching import Stirs
 
 
 @pytest.fixture(params=[True, False], ids=["inotify", "polling"])
@@ -121,3 +124,20 @@ def test_the_environment_of_a_process() -> None:
         assert processes.environment_of(child.pid) == {"WORD": "a=b"}
         child.kill()
     assert processes.environment_of(child.pid) is None
+
+
+def test_changes_are_counted_one_by_one_until_it_is_still(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watching, "STILL_S", 0.05)
+    with Stirs(BoxPath(tmp_path, "state")) as stirs:
+        (tmp_path / "lock").write_text("1")
+        (tmp_path / "state").write_text("1")
+        (tmp_path / "state.tmp").write_text("1")
+        first = stirs.wait(2)  # what else has happened is told with it
+        assert first[0] == "create state"
+        assert len(first) >= 2
+        stirs.answered()
+        assert len(stirs.wait(1000)) < 1000
+    with Stirs(BoxPath(tmp_path) / "nowhere" / "state") as stirs:
+        assert stirs.wait(1) == []

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
 
 @click.command("sweep")
-@click.argument("kind", type=values.Choice(["crash", "errno", "torn", "fsync", "preempt"]))
+@click.argument(
+    "kind", type=values.Choice(["crash", "errno", "torn", "fsync", "daemon", "preempt"])
+)
 @target_options
 @click.option(
     "--scenario", type=values.SCENARIO, required=True, help="A scenario's name or a JSON file."
@@ -77,10 +79,12 @@ def command(
     \b
       crash   everything dies before the call; one pass gives every state
       fsync   the same, and only what was synced is still there
-      errno   the call fails: ENOSPC EIO EACCES EROFS EMFILE EINTR; files that the target only
-              reads cannot be opened: EIO EACCES EMFILE
+      errno   the call fails: ENOSPC EIO EACCES EROFS EMFILE EINTR; or the disk is full from
+              there on: full; files that are only read cannot be opened: EIO EACCES EMFILE
       torn    half of a write, then death, a short count, or a lie (where the target promises to
               notice damage, or with --only lie)
+      daemon  the daemon dies in the middle of what it does about the command, after every change
+              of the state's files; then it is started again, or stopped and started
       preempt two commands at once, every order of their file operations (at most 2 preemptions)
 
     The scenario runs up to the operation; after the point the target recovers by its own means and

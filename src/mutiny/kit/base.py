@@ -157,6 +157,10 @@ class ContractBase(Generic[Model, Seen]):
         """What follows a sweep's point: the target comes back by its own means, and settles."""
         return (broken,)
 
+    def bereft(self, operation: Operation, changes: int) -> tuple[tuple[Operation, ...], ...]:
+        """The process that works for a command dies in the middle; unless told, there is none."""
+        return ()
+
     def fit(self, sequence: Sequence[Operation]) -> Fitted:
         """The sequence in the words of this target; unless told, it lacks none."""
         return Fitted(tuple(sequence))

@@ -229,6 +229,11 @@ class Contract(Protocol[Model, Seen]):
         `damaged`: the disk lied about a write, so that a repair may be needed.
         """
 
+    def bereft(self, operation: Operation, changes: int) -> tuple[tuple[Operation, ...], ...]:
+        """The command, in the middle of which the process that works for it dies, and ways to come back
+        from that; nothing when no process outlives the command.
+        """
+
     def fit(self, sequence: Sequence[Operation]) -> Fitted:
         """The sequence in the words of this target: what it lacks is replaced or left out."""
 

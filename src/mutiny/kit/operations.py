@@ -14,6 +14,8 @@ MOST_AT_ONCE = 4
 LONGEST_SCHEDULE = 100_000
 ERRNOS = ("ENOSPC", "EIO", "EACCES", "EROFS", "EMFILE", "EINTR")
 READ_ERRNOS = ("EIO", "EACCES", "EMFILE")
+FULL = "full"
+"""Beside single errors: from one call on the disk is full."""
 TEARS = ("kill", "short", "lie")
 MISUSES = ("unknown_option", "too_few", "too_many", "wrong_type")
 NO_NUMBER = "many"
@@ -179,6 +181,14 @@ class FailAt(SweepPoint):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_one_of("errno", self.errno, ERRNOS)
+
+
+class FullAt(SweepPoint):
+    """The disk fills up before the call: until the command has ended nothing more can be written."""
+
+    @property
+    def ends_world(self) -> bool:
+        return False
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from mutiny.model.operation import Operation
 COMMON: tuple[type[Operation], ...] = (
     *(common.Reset, common.Sleep, common.Settle),
     *(common.Trace, common.CrashAt, common.KillAt, common.FailAt, common.FailReadAt),
-    *(common.TearAt, common.PowerLossAt, common.Interleave),
+    *(common.FullAt, common.TearAt, common.PowerLossAt, common.Interleave),
     *(common.ExpectError, common.Misuse, common.WrongSetting, common.Choice, common.Parallel),
     *FAULTS,
 )

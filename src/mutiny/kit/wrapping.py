@@ -101,6 +101,9 @@ class WrappedContract(Generic[Model, Seen]):
     ) -> tuple[Operation, ...]:
         return self._inner.recovery(broken, world_ended=world_ended, damaged=damaged)
 
+    def bereft(self, operation: Operation, changes: int) -> tuple[tuple[Operation, ...], ...]:
+        return self._inner.bereft(operation, changes)
+
     def fit(self, sequence: Sequence[Operation]) -> Fitted:
         """As the contract says."""
         return self._inner.fit(sequence)

@@ -35,14 +35,17 @@ from mutiny.model.verdict import Verdict, first_of_worst
 from mutiny.modes.behind import Tried, run_behind
 from mutiny.modes.bench import Assignment, Bench
 from mutiny.report.story import stops_of, turns_of
+from mutiny.syscalls import tables
 from mutiny.targets.kit.crash_states import KeptStates
 
 TRIES = 4
 MOST_KNOWN = 8
 """So many known findings before the operation are passed by."""
+MOST_CHANGES = 200
+"""So many changes of files are watched for, when a daemon dies after each."""
 MOST_SHOWN = 12
 """So many causes are run again for their replays."""
-KINDS = ("crash", "errno", "torn", "fsync", "preempt")
+KINDS = ("crash", "errno", "torn", "fsync", "daemon", "preempt")
 
 
 def split(operations: Sequence[Operation], at: str) -> tuple[tuple[Operation, ...], Operation]:
@@ -110,6 +113,8 @@ class Sweeper:
             self._schedules(sweep, limit, watch)
         elif kind in ("crash", "fsync"):
             self._one_pass(sweep, "files" if kind == "crash" else "synced", limit, watch)
+        elif kind == "daemon":
+            self._deaths(sweep, limit, watch)
         else:
             self._point_by_point(sweep, kind, choices, limit, watch)
         self._show(sweep)
@@ -157,7 +162,7 @@ class Sweeper:
         lied = isinstance(point, op.TearAt) and point.mode == "lie"
         return (*self._prefix, point, *self._recovery(self.at, world_ended=world, damaged=lied))
 
-    def _traced(self, sweep: Sweep, trace: op.Trace) -> Outcome | None:
+    def _traced(self, sweep: Sweep, trace: Operation) -> Outcome | None:
         """The unbroken run up to the operation, which is watched; None when it did not pass.
 
         A known finding before the operation is passed by: the scenario is swept without its step.
@@ -279,6 +284,46 @@ class Sweeper:
         seconds = time.monotonic() - started
         return _point(point, index, label, process, tried, seconds, names)
 
+    # --- the daemon dies ----------------------------------------------------------------------
+
+    def _deaths(self, sweep: Sweep, limit: int | None, watch: Watch) -> None:
+        """Whoever works for the command dies after each change that the two make to files."""
+        bereft = self._bench.target.contract().bereft
+        whole = bereft(self.at, MOST_CHANGES)
+        if not whole:
+            raise UsageError(
+                f"{self._bench.target.name} has no process that works on after {self.at.type}, "
+                "or Mutiny cannot end it: there is nothing to sweep"
+            )
+        outcome = self._traced(sweep, whole[0][0])
+        if outcome is None:
+            return
+        changes: list[str] = list(outcome.steps[-1].result.details["changes"])  # type: ignore[call-overload]
+        outcome.directory.discard()
+        sweep.calls = [
+            {"index": index, "name": "", "text": text, "process": "files", "reads": False}
+            for index, text in enumerate(changes)
+        ]
+        deaths = [
+            (index, ending)
+            for index in range(len(changes))
+            for ending in bereft(self.at, index + 1)
+        ]
+        chosen = [deaths[place] for place in _spread(len(deaths), limit or len(deaths))]
+        sweep.left_out = len(deaths) - len(chosen)
+        self._judge_all(
+            sweep,
+            [partial(self._judge_death, index, changes[index], end) for index, end in chosen],
+            watch,
+        )
+
+    def _judge_death(self, index: int, label: str, ending: tuple[Operation, ...]) -> Point:
+        started = time.monotonic()
+        tried = self._tried((*self._prefix, *ending), lambda _outcome: True)
+        seconds = time.monotonic() - started
+        label = f"{label} (then {ending[1].type})"
+        return _point(ending[0], index, label, "files", tried, seconds)
+
     # --- a run a point -------------------------------------------------------------------------
 
     def _point_by_point(
@@ -315,7 +360,11 @@ class Sweeper:
         return _point(point, place, str(call["text"]), str(call["process"]), tried, seconds)
 
     def _through(self, point: Operation, counts: Callable[[Outcome], bool]) -> Tried:
-        """An ordinary run through a point, again until it counts; behind known findings of its recovery."""
+        """An ordinary run through a point, and recovery from it."""
+        return self._tried(self.sequence(point), counts)
+
+    def _tried(self, sequence: tuple[Operation, ...], counts: Callable[[Outcome], bool]) -> Tried:
+        """An ordinary run, again until it counts; behind known findings of its recovery."""
 
         def run(assignment: Assignment, _kind: str) -> Outcome:
             for _ in range(TRIES):
@@ -326,7 +375,7 @@ class Sweeper:
                     break
             return outcome
 
-        assignment = Assignment(self.sequence(point), "point", 1, repeats=True)
+        assignment = Assignment(sequence, "point", 1, repeats=True)
         return run_behind(self._bench, assignment, run, first=len(self._prefix) + 1)
 
     # --- schedules -----------------------------------------------------------------------------
@@ -396,7 +445,7 @@ class Sweeper:
 
 def check_choices(kind: str, choices: Sequence[str]) -> None:
     """Refuse what a kind of sweep does not know."""
-    known = {"errno": op.ERRNOS, "torn": op.TEARS}.get(kind, ())
+    known = {"errno": (*op.ERRNOS, op.FULL), "torn": op.TEARS}.get(kind, ())
     if choices and not known:
         raise UsageError(f"a {kind} sweep has nothing to choose with --only; errno and torn have")
     for word in choices:
@@ -421,8 +470,11 @@ def _points(
                 if name in (choices or op.READ_ERRNOS):
                     yield op.FailReadAt(at, index, name)
         elif kind == "errno":
-            for name in choices or op.ERRNOS:
-                yield op.FailAt(at, index, name)
+            for name in choices or (*op.ERRNOS, op.FULL):
+                if name != op.FULL:
+                    yield op.FailAt(at, index, name)
+                elif call["name"] in tables.TAKES_BYTES:
+                    yield op.FullAt(at, index)
         elif kind == "torn" and _can_be_torn(call):
             # git keeps one copy of an object: a disk that lies about it cannot be survived by anybody.
             honest = str(call["process"]).startswith("git ")
@@ -449,38 +501,42 @@ MARKS = ("rename", "link", "sync", "unlink", "rmdir")
 def _chosen(
     points: Sequence[op.SweepPoint], calls: Sequence[dict[str, Any]], limit: int | None
 ) -> list[op.SweepPoint]:
-    """All points, or `limit` of them in their order: first those beside syncs, renames and the
-    acknowledgement at the end and files that cannot be read, then those in the middle of a row of such
-    calls that are alike (a tree that is removed), then others; each evenly spread.
+    """All points, or `limit` of them in their order: up to a third are disks that fill up (few, and what
+    happens most), then those beside syncs, renames and the acknowledgement at the end and files that
+    cannot be read, then those in the middle of a row of such calls that are alike (a tree that is removed),
+    then others; each evenly spread.
     """
+    if limit is None:
+        return list(points)
     changes = [call for call in calls if not call["reads"]]
     kinds = [(call.get("process"), call["name"]) for call in changes]
     alike = {index for index in range(1, len(kinds)) if kinds[index - 1] == kinds[index]}
-    ends = {0, len(changes) - 1, len(changes)}
     marked = {
         place
         for index, (_, name) in enumerate(kinds)
         if any(word in str(name) for word in MARKS)
         for place in (index, index + 1)
     }
-    first = marked - alike | ends
-    tiers: tuple[list[int], ...] = ([], [], [])
-    for index, point in enumerate(points):
-        if isinstance(point, op.FailReadAt) or point.call in first:
-            tiers[0].append(index)
-        else:
-            tiers[1 if point.call in marked else 2].append(index)
+    telling = marked - alike | {0, len(changes) - 1, len(changes)}
+
+    def rank(point: op.SweepPoint) -> int:
+        if isinstance(point, op.FullAt):
+            return 0
+        if isinstance(point, op.FailReadAt) or point.call in telling:
+            return 1
+        return 2 if point.call in marked else 3
+
     chosen: list[int] = []
-    for tier in tiers:
-        left = None if limit is None else limit - len(chosen)
-        if left is None or left > 0:
-            chosen += [tier[place] for place in _spread(len(tier), left)]
-    return [points[index] for index in sorted(chosen)]
+    for wanted, most in ((0, (limit + 2) // 3), (1, limit), (2, limit), (3, limit)):
+        ranked = [place for place, point in enumerate(points) if rank(point) == wanted]
+        count = min(most, limit - len(chosen))
+        chosen += [ranked[place] for place in _spread(len(ranked), count)]
+    return [points[place] for place in sorted(chosen)]
 
 
-def _spread(count: int, limit: int | None) -> list[int]:
+def _spread(count: int, limit: int) -> list[int]:
     """All places, or `limit` of them evenly spread from the first to the last."""
-    if limit is None or limit >= count:
+    if limit >= count:
         return list(range(count))
     return sorted({round(i * (count - 1) / max(limit - 1, 1)) for i in range(limit)})
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from mutiny.engine.journal import Step
 from mutiny.engine.loop import Outcome
 from mutiny.kit.crash import Crash, crash_in
-from mutiny.kit.operations import USUAL_WORLD, FailAt, FailReadAt, Reset, SweepPoint
+from mutiny.kit.operations import USUAL_WORLD, FailAt, FailReadAt, FullAt, Reset, SweepPoint
 from mutiny.model.operation import Kind, walk
 from mutiny.model.violation import Rule
 from mutiny.report.changes import Change, changes, last_change
@@ -233,7 +233,8 @@ def _swallowed(steps: Sequence[Step]) -> Iterator[Hint]:
     for step in reversed(steps):
         operation = step.operation
         told = (
-            isinstance(operation, FailAt | FailReadAt) or getattr(operation, "mode", "") == "short"
+            isinstance(operation, FailAt | FailReadAt | FullAt)
+            or getattr(operation, "mode", "") == "short"
         )
         if not isinstance(operation, SweepPoint) or not told or not step.result.fired:
             continue

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from mutiny.kit.operations import (
     FailAt,
     FailReadAt,
+    FullAt,
     PowerLossAt,
     SweepPoint,
     TearAt,
@@ -34,7 +35,9 @@ LANE = 60
 _KINDS = {
     "death": ("Kill", "CrashAt", "PowerLossAt"),
     "damage": ("Corrupt", "Damage", "TearAt"),
-    "refused call": ("FailAt", "FailReadAt", "FillDisk", "ReadOnlyDisk", "Forbid", "LowerLimit"),
+    "refused call": (
+        *("FailAt", "FailReadAt", "FullAt", "FillDisk", "ReadOnlyDisk", "Forbid", "LowerLimit"),
+    ),
 }
 """Kinds of faults by the beginning of their names."""
 
@@ -90,6 +93,8 @@ def _fault(operation: Operation, result: OperationResult) -> str:
     point = f"{where} of `{operation.operation.short()}`"
     if isinstance(operation, FailAt | FailReadAt):
         return f"{point} failed with {operation.errno}{how}"
+    if isinstance(operation, FullAt):
+        return f"the disk was full from {point} on{how}"
     if isinstance(operation, TearAt):
         return f"half of {point} was written, and {_TORN[operation.mode]}{how}"
     if isinstance(operation, PowerLossAt):

@@ -182,20 +182,32 @@ class FullBelow:
     def decide(self, call: Call, fired: int) -> Action:
         """Refuse what needs space."""
         here = bool(call.files) and is_below(call.files[-1], self.below)
-        return Fail(error_number("ENOSPC")) if here and self._needs_space(call) else CONTINUE
-
-    def _needs_space(self, call: Call) -> bool:
-        if call.name in tables.WRITES or call.name in _COPIES:
-            return self.what == "bytes"
-        makes = call.name in _MAKES_NEW or (
-            self.what == "inodes"
-            and call.name in tables.OPENS
-            and (call.name == "creat" or bool(call.flags & tables.O_CREAT))
-        )
-        return makes and not os.path.lexists(call.files[-1])
+        return Fail(error_number("ENOSPC")) if here and _needs(call, self.what) else CONTINUE
 
 
-_COPIES = frozenset({"fallocate", "sendfile", "copy_file_range", "splice"})
+@dataclass(frozen=True, slots=True)
+class FullFrom:
+    """The disk fills up just before call ``index``: no bytes can be written from there on."""
+
+    index: int
+
+    def decide(self, call: Call, fired: int) -> Action:
+        """Refuse what needs space from the one place on."""
+        late = call.index >= self.index and bool(call.files)
+        return Fail(error_number("ENOSPC")) if late and _needs(call, "bytes") else CONTINUE
+
+
+def _needs(call: Call, what: Literal["bytes", "inodes"]) -> bool:
+    if call.name in tables.TAKES_BYTES:
+        return what == "bytes"
+    makes = call.name in _MAKES_NEW or (
+        what == "inodes"
+        and call.name in tables.OPENS
+        and (call.name == "creat" or bool(call.flags & tables.O_CREAT))
+    )
+    return makes and not os.path.lexists(call.files[-1])
+
+
 _MAKES_NEW = frozenset({"mkdir", "mkdirat", "mknod", "mknodat", "symlink", "symlinkat"})
 
 

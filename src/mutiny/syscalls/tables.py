@@ -156,6 +156,8 @@ KINDS: tuple[Kind, ...] = (
 BY_NAME = {kind.name: kind for kind in KINDS}
 WRITES = frozenset(kind.name for kind in KINDS if kind.data is not None)
 """Calls that carry the bytes they write, and so can be torn."""
+TAKES_BYTES = WRITES | {"fallocate", "sendfile", "copy_file_range", "splice"}
+"""Calls that a disk without a free byte refuses."""
 SYNCS = frozenset({"fsync", "fdatasync", "syncfs"})
 OPENS = frozenset({"open", "openat", "openat2", "creat"})
 RENAMES = frozenset({"rename", "renameat", "renameat2"})

@@ -66,6 +66,7 @@ ABOUT: dict[str, str] = {
     "second_daemon": "A second daemon is refused, even when no worker is there.",
     "start_at_once": "A task right after the first worker was added.",
     "start_without_daemon": "A task is given while no daemon runs.",
+    "daemon_dies_at_work": "The daemon dies in the middle of what it does about a command.",
     "start_after_session_died": "A task for a worker whose session has just died.",
     "message_in_review": "A message to a worker that waits for review is worked on and shown.",
     "repaired_when_well": "A repair of what is well changes nothing.",

@@ -178,6 +178,14 @@ class WorkersContract(ContractBase[WorkersModel, Observation]):
             whole = (operations.Up(), *recovering) if world_ended else recovering
         return tuple(one for one in whole if supported(self.profile, one))
 
+    def bereft(self, operation: Operation, changes: int) -> tuple[tuple[Operation, ...], ...]:
+        """The daemon dies; then it is started again, or what it has left running is stopped first."""
+        dies, down = operations.KillDaemon(operation, changes), operations.Down()
+        if not all(supported(self.profile, one) for one in (dies, down, operations.Up())):
+            return ()
+        back = self.recovery(operation, world_ended=True)
+        return (dies, *back), (dies, down, *back)
+
     def fit(self, sequence: Sequence[Operation]) -> Fitted:
         """The sequence in the words of this target."""
         return fit(self.profile, sequence)

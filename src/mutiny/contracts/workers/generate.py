@@ -26,6 +26,8 @@ TURNS = tuple((turn, "obey") for turn in (*CALM * 3, *WILD))
 PROMPTS = texts(f"Create {file} with 'done'" for file in FILES)
 MESSAGES = texts(("Use uppercase", "Please also create extra.txt", "Add a header comment"))
 BUSY = frozenset({"working", "rejected", "rebasing"})
+CHANGES = tuple(range(2, 34, 2))
+"""Moments in what a command and then its daemon do to the state's files."""
 MAX_HITS = 2
 """Faults that one task may have to bear before exploration leaves it in peace."""
 
@@ -49,6 +51,7 @@ def explored(profile: Profile, refusals: Collection[str] = REJECTIONS) -> Explor
             *hazards.resources(),
             *(hazards.lock() if profile.has_lock else ()),
             exploring.Around(op.PauseProcess, _paused),
+            exploring.Around(op.KillDaemon, _bereft, fits=_works_for, weight=2.0),
         ),
         names={"worker": casts(NAMES, names)},
         recovery=_recovery,
@@ -324,6 +327,15 @@ def _place(scene: Scene, command: Operation) -> str:
         if isinstance(command, op.Accept | op.AcceptReviewed)
         else "state"
     )
+
+
+def _bereft(scene: Scene, command: Operation) -> Operation:
+    return op.KillDaemon(command, scene.pick(CHANGES))
+
+
+def _works_for(scene: Scene, command: Operation) -> bool:
+    """There is a daemon, which may do something about this command."""
+    return _running(scene) and not isinstance(command, op.Up | op.Down | op.Doctor)
 
 
 def _paused(scene: Scene, command: Operation) -> Operation:

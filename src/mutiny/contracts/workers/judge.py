@@ -17,7 +17,7 @@ from mutiny.contracts.workers.steps import follows
 from mutiny.kit import operations as common
 from mutiny.kit.answer import Answer
 from mutiny.kit.beliefs import distinct
-from mutiny.kit.judging import Judge, Moment
+from mutiny.kit.judging import Judge, Judged, Moment, any_of
 from mutiny.kit.operations import competes
 from mutiny.kit.outcome import Outcome
 from mutiny.kit.questions import Heard
@@ -53,6 +53,23 @@ class WorkersJudge(Judge[WorkersModel, Observation]):
             # git could not write down where its rebase stands: the agent may not be able to end it.
             return hit.with_worker(replace(belief, behaviours=(*belief.behaviours, "give-up")))
         return hit
+
+    def under_fault(
+        self, model: WorkersModel, operation: Operation, result: OperationResult
+    ) -> Judged[WorkersModel]:
+        """A daemon that died somewhere in the middle: the command may have met it alive or dead."""
+        command = operation.during if isinstance(operation, op.KillDaemon) else None
+        if command is None or not result.fired or not result.inner:
+            return super().under_fault(model, operation, result)
+        moment = self.moment(result)
+        judged = any_of(
+            [
+                self.command(one, command, result.inner[0], hindered=True)
+                for one in (model, *self.follows(model, operation, moment))
+            ]
+        )
+        ends = (self.follows(one, operation, moment) for one in judged.models)
+        return replace(judged, models=distinct(one for several in ends for one in several))
 
     def excuses(self, fault: Operation) -> frozenset[str] | None:
         """While a process hangs, a command may say that it cannot."""

@@ -10,10 +10,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mutiny.kit.operations import OfWorker, check_noticeable, check_one_of, worker_of
+from mutiny.kit.operations import (
+    OfWorker,
+    check_command,
+    check_noticeable,
+    check_one_of,
+    worker_of,
+)
 from mutiny.kit.registry import registry
 from mutiny.model.operation import Kind, Operation
 
+MOST_CHANGES = 200
 STATUSES = (
     *("idle", "working", "needs_review", "reviewing", "rejected", "rebasing"),
     *("error", "offline", "no_changes"),
@@ -203,10 +210,26 @@ class AssertSessionAlive(OfWorker):
 # --- faults --------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
 class KillDaemon(Operation):
-    """SIGKILL to the daemon, by handle."""
+    """SIGKILL to the daemon, by handle: at once, or in the middle of what it does about a command, as
+    soon as the state's files have changed `changes` times since the command was given, by whomever.
+    When nothing changes any more, it dies all the same.
+    """
 
+    during: Operation | None = None
+    changes: int = 0
     kind: ClassVar[Kind] = Kind.FAULT
+
+    def __post_init__(self) -> None:
+        check_command("during", self.during)
+        if (self.during is None) is not (self.changes == 0):
+            raise ValueError("during a command it dies after some changes: give both or neither")
+        if not 0 <= self.changes <= MOST_CHANGES:
+            raise ValueError(f"changes must be from 0 to {MOST_CHANGES}, got {self.changes}")
+
+    def children(self) -> tuple[Operation, ...]:
+        return () if self.during is None else (self.during,)
 
 
 class KillTmuxSession(OfWorker):

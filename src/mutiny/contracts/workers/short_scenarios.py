@@ -66,6 +66,14 @@ SHORT_SCENARIOS: dict[str, Sequence_] = {
     "start_without_daemon": (
         *(*_IDLE, KillDaemon(), Start("alpha", "Create test.txt"), Up(), Settle(), Down()),
     ),
+    "daemon_dies_at_work": (
+        *(*_BEGIN, KillDaemon(Add("alpha"), 16), Down(), Up(), Settle()),
+        *(KillDaemon(Add("beta"), 20), Up(), Settle()),
+        *(KillDaemon(Start("alpha", "Create test.txt"), 9), Up(), Settle()),
+        *(KillDaemon(Start("beta", "Create other.txt"), 13), Up(), Settle()),
+        *(WaitForNeedsReview("alpha"), Review("alpha"), KillDaemon(Accept("alpha"), 9), Up()),
+        *(Settle(), KillDaemon(ResetWorker("beta"), 6), Down(), Up(), Settle(), Down()),
+    ),
     "start_after_session_died": (
         *(*_TWO, KillTmuxSession("alpha"), Start("alpha", "Create test.txt"), Settle(), Down()),
     ),

@@ -45,6 +45,8 @@ def policy_of(point: op.SweepPoint) -> policies.Policy:
         return policies.KillProcessAt(point.call)
     if isinstance(point, op.FailAt | op.FailReadAt):
         return policies.FailAt(point.call, point.errno)
+    if isinstance(point, op.FullAt):
+        return policies.FullFrom(point.call)
     if isinstance(point, op.TearAt):
         return policies.TearAt(point.call, cast(policies.TearMode, point.mode))
     return policies.CrashAt(point.call)
@@ -122,7 +124,7 @@ def _run_broken(
         return Broken(True, f"call {harmful[0]}", answer)
     point = getattr(policy, "index", 0)
     if point < seen:
-        return Broken(False, f"call {point} was no write that could be torn", answer)
+        return Broken(False, f"call {point} was no write", answer)
     what = "read only {} files" if counted is Counted.READS else "made only {} state-changing calls"
     return Broken(False, f"the command {what.format(seen)}", answer)
 

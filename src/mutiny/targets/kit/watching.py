@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Sequence
+from typing import Self
 
 from mutiny import stopping
 from mutiny.system.files import BoxPath
@@ -15,6 +17,8 @@ SHORTEST_S = 0.02
 """Whoever writes all the time is not looked at all the time."""
 BLIND_S = 0.05
 """Between two looks while there is no directory yet that could be watched."""
+STILL_S = 1.0
+"""Who has changed nothing for so long is not about to."""
 
 
 class Changes:
@@ -70,3 +74,40 @@ class Changes:
         if self._watch is not None:
             self._watch.close()
             self._watch = None
+
+
+class Stirs:
+    """Changes of a file and of those beside it that carry its name (copies, temporary files, the log of
+    a database), counted one by one from now on. Locks and heartbeats are not counted.
+    """
+
+    def __init__(self, path: BoxPath) -> None:
+        self._name = path.name
+        self._watch = DirectoryWatch([path.parent]) if path.parent.is_dir() else None
+        self._answered = threading.Event()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._watch is not None:
+            self._watch.close()
+
+    def answered(self) -> None:
+        """The command is over; whoever works for it goes on."""
+        self._answered.set()
+
+    def wait(self, count: int) -> list[str]:
+        """Return at the very change that makes it so many, or when nothing changes any more after the
+        answer; with what changed.
+        """
+        seen: list[str] = []
+        quiet_since = time.monotonic()
+        while self._watch is not None and len(seen) < count:
+            fresh = [one for one in self._watch.wait(SHORTEST_S) if self._name in one.name]
+            seen += [f"{' '.join(event.masks)} {event.name}".strip() for event in fresh]
+            if fresh or not self._answered.is_set():
+                quiet_since = time.monotonic()
+            elif time.monotonic() - quiet_since > STILL_S:
+                break
+        return seen

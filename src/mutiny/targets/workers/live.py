@@ -9,6 +9,7 @@ import json
 import os
 import threading
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
@@ -34,6 +35,7 @@ from mutiny.targets.kit.files import fill
 from mutiny.targets.kit.live import Handler, LiveTarget
 from mutiny.targets.kit.options import LiveOptions
 from mutiny.targets.kit.pacing import at_pace
+from mutiny.targets.kit.watching import Stirs
 from mutiny.targets.workers.observer import Observer
 from mutiny.targets.workers.spec import VOCABULARY, TargetSpec, WorkersCommand
 from mutiny.targets.workers.waits import WAITS
@@ -256,7 +258,30 @@ class WorkersLive(LiveTarget):
         return OperationResult()
 
     def _kill_daemon(self, operation: op.KillDaemon, context: StepContext) -> OperationResult:
-        return process_faults.kill(self.box, self.observer.daemons(), "daemon")
+        daemons = self.observer.daemons()
+        if operation.during is None or not daemons:
+            return process_faults.kill(self.box, daemons, "daemon")
+        with Stirs(self.observer.state_path) as stirs, ThreadPoolExecutor(1) as aside:
+
+            def strike() -> OperationResult:
+                seen = stirs.wait(operation.changes)
+                killed = process_faults.kill(self.box, daemons, "daemon")
+                said = f"{killed.technique}, after {len(seen)} changes"
+                return replace(killed, technique=said, details={"changes": seen})
+
+            struck = aside.submit(strike)
+            try:
+                inner = self.execute(operation.during, context)
+            finally:
+                stirs.answered()
+            killed = struck.result()
+        return replace(
+            inner,
+            inner=(inner,),
+            technique=killed.technique,
+            fired=killed.fired,
+            details={**inner.details, **killed.details},
+        )
 
     def _session_of(self, worker: str) -> str:
         """The worker's session; when the state is unreadable just now, the one it had."""

@@ -107,8 +107,7 @@ class Observer:
         known = asked.succeeded or NO_TMUX.search(asked.stderr)
         derived = {}
         for name, row in rows.items():
-            tree = self._outside(str(row[place])) if row.get(place) else None
-            head = None if tree is None else git.worktree(tree, self._outside).head
+            head = self._tree_at(str(row.get(place) or "")).head
             state = "none" if head is None else "same" if head == default else "other"
             there = row.get(self._words.fields["session"]) in sessions
             derived[name] = {
@@ -293,9 +292,17 @@ class Observer:
         return Command(argv, timeout_s=PROBE_TIMEOUT_S)
 
     def _worktree(self, view: WorkerView) -> WorktreeView:
-        if not view.worktree:
-            return WorktreeView(exists=False)
-        return git.worktree(self._outside(view.worktree), self._outside)
+        return self._tree_at(view.worktree)
+
+    def _tree_at(self, path: str) -> WorktreeView:
+        """A worktree by the name that the state has for it; a damaged state may name one that cannot be."""
+        try:
+            place = self._outside(path) if path else None
+        except ValueError:
+            if not path.startswith("/"):
+                raise
+            place = None
+        return WorktreeView(exists=False) if place is None else git.worktree(place, self._outside)
 
     def _commits(
         self, answers: Mapping[str, CommandResult], errors: list[str]
