@@ -34,14 +34,17 @@ from mutiny.contracts.batch.observation import (
 from mutiny.contracts.batch.profile import BatchProfile
 from mutiny.contracts.batch.rules import RULES
 from mutiny.contracts.batch.scenarios import SCENARIOS, scenarios_of
+from mutiny.contracts.batch.supported import supported
 from mutiny.contracts.batch.tasks import in_circle, read_task, read_tasks
+from mutiny.doubles.tasks import agent
+from mutiny.doubles.tasks.records import Desk
 from mutiny.kit.answer import Words
 from mutiny.kit.beliefs import Beliefs
 from mutiny.kit.checking import Check
 from mutiny.kit.exploring import Scene
 from mutiny.kit.judging import Moment
 from mutiny.kit.moments import At, InterruptOrchestrator, KillOrchestrator
-from mutiny.kit.operations import Reset
+from mutiny.kit.operations import Parallel, Reset
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
@@ -224,6 +227,21 @@ def test_what_landed_before_a_clean_is_not_forgotten_by_a_run_beside_another_com
     assert begun.run.before == {"a": 1}
 
 
+def test_what_agents_used_before_a_run_beside_another_command_is_not_its_own() -> None:
+    looked = begun("a").ended({"a": frozenset({"complete"})}, frozenset({"complete"})).see(seen())
+    beside = looked.begun("", None).run
+    assert beside is not None
+    assert beside.began == len(seen().attempts)
+    told = seen(
+        runs=run_with("complete", TaskSeen("complete", 0, "", 0)),
+        attempts=(*ONE, Attempt("a", 2, frozenset(), True, 0, 0)),
+    )
+    two = Parallel((op.Run(), op.SetTaskStatus("nobody")))
+    assert "tokens_true" not in broken(told, two, seen(runs={}), run=beside)
+    assert "tokens_true" in broken(told, two, seen(runs={}))
+    assert "tokens_true" not in broken(told, Parallel((op.Run(), op.Resume())), seen(runs={}))
+
+
 def test_after_a_command_that_never_ended_beside_another_nothing_is_believed() -> None:
     judge = CONTRACT.judge_class(CONTRACT, seen(), seen(), 0.0)
     late = Violation("batch.answers_in_time", "Run() did not end.")
@@ -396,6 +414,72 @@ def test_clean_deletes_what_it_names() -> None:
     assert "clean_as_named" in broken(gone, op.Clean(), seen(), run=None)
     assert "clean_as_named" in broken(seen(runs={}), op.Clean(force=False), seen(), run=None)
     assert broken(seen(runs={}), op.Clean(), seen(), run=None) == set()
+
+
+def test_what_is_merged_or_cleaned_leaves_nothing_where_that_is_promised() -> None:
+    tasks = {"a": TaskSeen("complete", 0), "b": TaskSeen("failed", 1, "why")}
+    attempts = (*ONE, Attempt("b", 1, frozenset(), True, 1))
+    mine, others = "runs/r1/workspaces/a-1", "runs/r1/workspaces/b-1"
+
+    def left(*places: str, **changes: Any) -> bool:
+        runs = {"r1": RunSeen("r1", "failed", "why", tasks)}
+        after = seen(runs=runs, attempts=attempts, workspaces=places)
+        model = begun("a", "b")
+        ended = model.ended({"a": frozenset({"complete"}), "b": frozenset({"failed"})}, frozenset())
+        return "nothing_left" in broken(after, run=ended.run, **{"tidy": True, **changes})
+
+    assert left(mine, others)
+    assert not left(others)
+    assert not left(mine, others, tidy=False)
+    assert not left(mine, others, knobs={"cleanup": "never"})
+    reference = seen(runs={}, left=("the reference refs/x/r1/a",))
+    assert "nothing_left" in broken(reference, op.Clean(), seen(), run=None, tidy=True)
+    assert "nothing_left" not in broken(reference, op.Clean(), seen(), run=None)
+    assert "nothing_left" not in broken(reference, op.Status(), seen(), run=None, tidy=True)
+
+
+def test_what_lies_beside_a_declared_folder_is_not_declared() -> None:
+    task = read_task("a does=nears")
+    assert task.declared == ("work/a.txt", "extra/a/**")
+    assert task.stray == "extra/a-old/part.txt"
+    strict = {"manifest": "block", "rescope": "off"}
+    assert forecast(begun("a does=nears", knobs=strict), None).tasks == {"a": frozenset({"review"})}
+
+
+@pytest.mark.parametrize(
+    ("word", "promise"), [("nears", "folders"), ("counts", "adds_up"), ("pushes", "walled")]
+)
+def test_an_agent_does_only_what_a_target_has_promised_to_bear(word: str, promise: str) -> None:
+    plan = op.Plan((f"a does={word}",))
+    assert not supported(BatchProfile(), plan)
+    more: dict[str, Any] = {promise: True}
+    assert supported(BatchProfile(**more), plan)
+
+
+def test_an_agent_that_counts_tells_all_that_it_has_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert agent.main(Desk(str(tmp_path)), ["Do task a. [does=counts tokens=90]"]) == 0
+    lines = [json.loads(line)["usage"] for line in capsys.readouterr().out.splitlines()]
+    assert len(lines) == 2
+    assert sum(sum(one.values()) for one in lines) == 90
+
+
+def test_an_agent_that_pushes_reaches_whatever_its_workspace_knows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, place = tmp_path / "source", tmp_path / "place"
+    make = ["git", "-c", "user.name=x", "-c", "user.email=x@x", "-C", str(source)]
+    subprocess.run(["git", "init", "-q", str(source)], check=True)
+    subprocess.run([*make, "commit", "-q", "--allow-empty", "-m", "x"], check=True)
+    subprocess.run(["git", "clone", "-q", str(source), str(place)], check=True)
+    monkeypatch.chdir(place)
+    assert agent.act("a", 1, "pushes", "") == 0
+    listed = subprocess.run([*make, "branch", "--list", "agent-a"], capture_output=True, check=True)
+    assert b"agent-a" in listed.stdout
+    subprocess.run(["git", "remote", "remove", "origin"], check=True)
+    assert agent.act("b", 1, "pushes", "") == 0
 
 
 # --- containers ----------------------------------------------------------------------------------------

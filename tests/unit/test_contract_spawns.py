@@ -22,6 +22,7 @@ from mutiny.contracts.spawns.observation import (
     Run,
     SpawnsSeen,
 )
+from mutiny.contracts.spawns.profile import SpawnsProfile
 from mutiny.contracts.spawns.rules import RULES
 from mutiny.contracts.spawns.scenarios import LOOK_ALIKES, SCENARIOS
 from mutiny.kit.beliefs import Beliefs
@@ -628,6 +629,50 @@ def test_a_reader_gets_everything_in_order() -> None:
     assert got({"id": 1, "text": "x"}, rows[1]) == "reader_sees_all"
 
 
+def test_a_reader_who_looks_back_keeps_its_place() -> None:
+    look = seen(messages={1: message(), 2: message(2, "two"), 3: message(3, "three")})
+    rows = [{"id": 1, "text": TEXT}, {"id": 2, "text": "two"}, {"id": 3, "text": "three"}]
+    read = model(bookmarks={("reader", "dev"): 3})
+
+    def got(operation: op.Receive, *messages: Any) -> str:
+        answer = {"ok": True, "messages": list(messages)}
+        return judged(operation, answer, look, believed=read)[1]
+
+    back = op.Receive("dev", "reader", again=2, most=1)
+    assert got(back, rows[1]) == ""
+    assert got(back) == "reader_sees_all"
+    assert got(back, rows[1], rows[2]) == "reader_sees_all"
+    assert got(op.Receive("dev", "reader", again=9), *rows) == ""
+    assert got(op.Receive("dev", "reader", again=9), *rows[1:]) == "reader_sees_all"
+    assert got(op.Receive("dev", "reader")) == ""
+    assert got(op.Receive("dev", "reader"), rows[2]) == "reader_sees_all"
+    assert [look.before_last("dev", count) for count in (1, 2, 3, 9)] == [2, 1, 0, 0]
+    assert look.before_last("ops", 3) == 0
+    kept = SpawnsContract(SpawnsProfile(keeps_place=True)).scenarios
+    assert "reader_looks_back" in kept
+    steps = CONTRACT.scenarios["reader_looks_back"]
+    assert not any(isinstance(one, op.Receive) and (one.again or one.most) for one in steps)
+
+
+def test_who_waits_is_told_how_all_runs_ended() -> None:
+    other = replace(completed(), id=2, agent="hailot", status="failed", reason="exit 1")
+    both, wait = seen(completed(), other), op.Await(("prime", "hailot"), "dev")
+    late = {"ok": False, "error": "timeout", "message": "not over"}
+    shown = {"ok": True, "spawns": [{"id": "s2", "status": "failed"}]}
+    result = OperationResult(4, details={"answer": shown})
+    assert CONTRACT.read(result).error == "not_completed"
+    assert judged(wait, {"ok": True}, both) == (Verdict.BUG, "answers_truly")
+    not_all = {"ok": False, "error": "not_completed", "message": ""}
+    assert judged(wait, not_all, both)[0] is Verdict.EXPECTED
+    assert judged(wait, late, both) == (Verdict.BUG, "answers_truly")
+    alone = op.Await(("prime",), "dev")
+    assert judged(alone, {"ok": True}, both)[0] is Verdict.SUCCESS
+    assert judged(alone, not_all, both) == (Verdict.BUG, "answers_truly")
+    assert judged(alone, late, LIVE)[0] is Verdict.EXPECTED
+    assert judged(alone, {"ok": True}, LIVE) == (Verdict.BUG, "answers_truly")
+    assert judged(op.Await(("nobody",), "dev"), {"ok": True}, both)[0] is Verdict.BUG
+
+
 def test_a_lost_database_is_never_a_new_one() -> None:
     lost = replace(model(), doubted=True)
     assert judged(op.Init(), {"ok": True}, believed=lost) == (Verdict.BUG, "never_new")
@@ -681,6 +726,7 @@ def test_lists_and_chains_tell_what_is_so() -> None:
     [
         (lambda: op.Behave("prime", ("reply", "jump")), "jump"),
         (lambda: op.Behave("prime", ()), "at least one"),
+        (lambda: op.Await((), "dev"), "at least one"),
         (lambda: op.Register("prime", "llama"), "llama"),
         (lambda: op.Configure("depth", 3), "depth"),
         (lambda: op.KillSender(op.Cleanup()), "Cleanup"),

@@ -162,6 +162,17 @@ def test_points_beside_syncs_renames_and_the_end_come_first() -> None:
     assert len(some) == 7
 
 
+def test_rows_of_calls_that_are_alike_come_after_what_stands_beside_them() -> None:
+    from mutiny.modes.sweep import _chosen
+
+    names = ["renameat2", *["unlinkat"] * 200, "rmdir", "openat", "unlink", "write"]
+    calls = [{"name": name, "reads": False, "process": "p"} for name in names]
+    points = [common.CrashAt(START, index) for index in range(len(names) + 1)]
+    few = {one.call for one in _chosen(points, calls, 12)}
+    assert {0, 1, 201, 202, 203, 204, 205} <= few
+    assert len(few) == 12
+
+
 def test_somebody_elses_commit_may_be_what_a_command_runs_against() -> None:
     from mutiny.errors import UsageError
     from mutiny.modes.sweep import rival

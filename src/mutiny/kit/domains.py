@@ -56,8 +56,8 @@ STRANGE_TEXTS = (
 )
 """Texts that a program may refuse, or must take whole."""
 
-ROOTS = ("crew v1.2", "it's here; $HOME")
-"""Names of the directory in which everything lies: they are only awkward for a shell."""
+ROOTS = ("crew v1.2", "it's here; $HOME", "c# 50%20?")
+"""Names of the directory in which everything lies: they are only awkward for a shell, or in an address."""
 
 _NAME_ARGUMENTS = ("worker", "task", "node", "name", "key")
 _TEXT_ARGUMENTS = ("prompt", "message", "text")

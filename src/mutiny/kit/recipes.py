@@ -21,7 +21,8 @@ def everywhere(sequence: Sequence[Operation]) -> dict[str, tuple[Operation, ...]
     """The sequence on every unusual machine: a scenario each, so that one bug does not hide the next."""
     steps = [one for one in sequence if not isinstance(one, Reset)]
     machines = {f"on_{name}": (Reset(surroundings=name), *steps) for name in SURROUNDINGS}
-    return {**machines, "in_odd_directory": (Reset(root=ROOTS[0]), *steps)}
+    places = {"in_odd_directory": ROOTS[0], "in_escaped_directory": ROOTS[-1]}
+    return {**machines, **{name: (Reset(root=root), *steps) for name, root in places.items()}}
 
 
 def misset(command: Operation, places: int = 1) -> tuple[Operation, ...]:

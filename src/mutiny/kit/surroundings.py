@@ -52,5 +52,6 @@ MACHINES: Mapping[str, str] = {
     "on_git_habits": "Beside a git that has colours, columns and habits of its own.",
     "on_git_hook": "Called from one of git's hooks.",
     "in_odd_directory": "In a directory with a blank and a dot in its name.",
+    "in_escaped_directory": "In a directory whose name an address would have to escape.",
 }
 """The scenarios of `kit/recipes.py` on each of them, in one line each."""

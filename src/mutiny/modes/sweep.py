@@ -503,25 +503,31 @@ def _chosen(
 ) -> list[op.SweepPoint]:
     """All points, or `limit` of them in their order: up to a third are disks that fill up (few, and what
     happens most), then those beside syncs, renames and the acknowledgement at the end and files that
-    cannot be read, then others evenly spread.
+    cannot be read, then those in the middle of a row of such calls that are alike (a tree that is removed),
+    then others; each evenly spread.
     """
     if limit is None:
         return list(points)
     changes = [call for call in calls if not call["reads"]]
+    kinds = [(call.get("process"), call["name"]) for call in changes]
+    alike = {index for index in range(1, len(kinds)) if kinds[index - 1] == kinds[index]}
     marked = {
         place
-        for index, call in enumerate(changes)
-        if any(word in str(call["name"]) for word in MARKS)
+        for index, (_, name) in enumerate(kinds)
+        if any(word in str(name) for word in MARKS)
         for place in (index, index + 1)
-    } | {0, len(changes) - 1, len(changes)}
+    }
+    telling = marked - alike | {0, len(changes) - 1, len(changes)}
 
     def rank(point: op.SweepPoint) -> int:
         if isinstance(point, op.FullAt):
             return 0
-        return 1 if isinstance(point, op.FailReadAt) or point.call in marked else 2
+        if isinstance(point, op.FailReadAt) or point.call in telling:
+            return 1
+        return 2 if point.call in marked else 3
 
     chosen: list[int] = []
-    for wanted, most in ((0, (limit + 2) // 3), (1, limit), (2, limit)):
+    for wanted, most in ((0, (limit + 2) // 3), (1, limit), (2, limit), (3, limit)):
         ranked = [place for place, point in enumerate(points) if rank(point) == wanted]
         count = min(most, limit - len(chosen))
         chosen += [ranked[place] for place in _spread(len(ranked), count)]

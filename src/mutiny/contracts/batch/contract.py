@@ -50,7 +50,9 @@ class BatchContract(ContractBase[BatchModel, BatchSeen]):
     def first_model(self) -> BatchModel:
         """No home yet."""
         profile = self.profile
-        return BatchModel(cost_per_1k=profile.cost_per_1k, run_resumes=profile.run_resumes)
+        return BatchModel(
+            cost_per_1k=profile.cost_per_1k, run_resumes=profile.run_resumes, tidy=profile.tidy
+        )
 
     def outcomes(
         self, model: BatchModel, operation: Operation, moment: Moment[BatchSeen]

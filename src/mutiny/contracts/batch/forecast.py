@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from mutiny.contracts.batch.model import BatchModel, May, RunModel
 from mutiny.contracts.batch.observation import DONE, BatchSeen
 from mutiny.contracts.batch.operations import NO
-from mutiny.contracts.batch.tasks import FRUITLESS, Task
+from mutiny.contracts.batch.tasks import FRUITLESS, STRAYING, Task
 
 _COMPLETE: May = frozenset({"complete"})
 _FAILED: May = frozenset({"failed"})
@@ -87,7 +87,7 @@ def _alone(model: BatchModel, run: RunModel, name: str, seen: BatchSeen | None) 
         ends.add("failed")
     good = task.behaviour(tries + failures + 1)
     blocked = any(model.gate(one) not in ("pass", "leaves") for one in knobs.blocking)
-    stray = good == "strays" and knobs.manifest == "block" and knobs.rescope == "off"
+    stray = good in STRAYING and knobs.manifest == "block" and knobs.rescope == "off"
     ends |= _REVIEW if blocked or stray else _COMPLETE
     if (blocked or stray) and "validated" in now:
         ends.add("complete")
@@ -179,7 +179,7 @@ def _over_budget(
             tries = 0 if seen is None else len(seen.attempts_of(name))
             failures = _failures(task, tries)
             more = knobs.max_retries + 1 if failures is None else failures + 1
-            if task.behaviour(tries + more) == "strays" and knobs.rescope == "on":
+            if task.behaviour(tries + more) in STRAYING and knobs.rescope == "on":
                 more += knobs.manifest != "off"
             tokens += task.tokens * more
         total += tokens

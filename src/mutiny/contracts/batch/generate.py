@@ -30,6 +30,7 @@ PLANS: tuple[tuple[str, ...], ...] = (
     ("job", "job-2 needs=job", "job-21"),
     ("a does=leaves", "b does=tells"),
     ("a does=blurts,works", "b tokens=40", "c tokens=40"),
+    ("a does=nears", "b does=counts tokens=150", "c does=pushes"),
 )
 KNOBS = (
     *(("max_parallel", "1"), ("max_parallel", "3"), ("max_retries", "0"), ("max_retries", "2")),
@@ -49,13 +50,14 @@ MOMENTS = ("worker", "task_doctor", "merging", "integration_doctor", "landing", 
 
 def explored(profile: BatchProfile) -> Explored:
     """All of it, for one target."""
+    plans = [tasks for tasks in PLANS if supported(profile, op.Plan(tasks))]
     return Explored(
-        opening=lambda scene: (op.Init(), op.Plan(scene.pick(PLANS))),
+        opening=lambda scene: (op.Init(), op.Plan(scene.pick(plans))),
         moves=(
             Move(op.Init, weight=0.2),
             Move(
                 op.Plan,
-                {"tasks": Some(lambda _scene: PLANS)},
+                {"tasks": Some(lambda _scene: plans)},
                 weight=0.8,
                 when=lambda scene, _plan: profile.own_plan or _none_open(scene),
             ),
@@ -65,6 +67,7 @@ def explored(profile: BatchProfile) -> Explored:
             Move(op.LogsQuery, weight=0.3, writes=False),
             Move(op.LogsTimeline, weight=0.2, writes=False),
             Move(op.Clean, weight=0.5, when=_may_be_served),
+            Move(op.Clean, {"name": Each(_older)}, weight=0.3, when=_may_be_served),
             Move(op.SetTaskStatus, {"task": Each(_tasks), "status": Each(_settable)}, weight=0.6),
             Move(op.Configure, {"name": Each(lambda _scene: ("max_parallel",)), **_value()}, 0.2),
             *(
@@ -121,6 +124,10 @@ def _none_open(scene: Scene) -> bool:
 def _tasks(scene: Scene) -> tuple[str, ...]:
     names = {name for one in scene.walk.models if one.run for name in one.run.tasks}
     return (*sorted(names), "nobody")
+
+
+def _older(scene: Scene) -> tuple[str, ...]:
+    return tuple(sorted({run.name for one in scene.walk.models for run in one.older if run.name}))
 
 
 def _settable(_scene: Scene) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from mutiny.contracts.batch import fixtures
 from mutiny.contracts.batch import operations as op
 from mutiny.contracts.batch.model import BatchModel, RunModel
-from mutiny.contracts.batch.observation import DONE, BatchSeen, GitSeen
+from mutiny.contracts.batch.observation import DONE, BatchSeen, GitSeen, RunSeen
 from mutiny.contracts.batch.tasks import SHARED_FILE
 from mutiny.kit import git_rules, task_rules
 from mutiny.kit import operations as common
@@ -299,6 +299,8 @@ def tokens_true(check: BatchCheck) -> Iterator[Violation]:
     run, shown = run_of(check), check.seen.run
     if run is None or shown is None or not ended_by_itself(check) or run.again:
         return
+    if sum(isinstance(part, op.LONG) for part in walk(check.operation)) > 1:
+        return  # nobody can say for which of the runs an agent was started
     for name, one in shown.tasks.items():
         most = check.seen.tokens_of(name, run.began)
         least = check.seen.tokens_of(name, run.began, check.model.unheard)
@@ -339,15 +341,18 @@ def resume_repeats(check: BatchCheck) -> Iterator[Violation]:
 # --- tier 2 ----------------------------------------------------------------------------------------------
 
 
+FORCED = (EndsCommand, common.SweepPoint, common.KillDuring, common.LibraryFault)
+"""What ends a command, or hinders it."""
+
+
 def ended_by_itself(check: BatchCheck) -> bool:
     """Was a run driven to an end that nobody forced? One that was refused has done nothing."""
     before, seen = check.before, check.seen
     if before.events == seen.events and before.run == seen.run:
         return False
-    forced = (EndsCommand, common.SweepPoint, common.KillDuring, common.LibraryFault)
     return (
         check.gave(op.LONG)
-        and not check.gave(forced)
+        and not check.gave(FORCED)
         and not check.model.lasting
         and check.seen.run is not None
         and check.seen.run.status != "running"
@@ -374,6 +379,8 @@ def stop_costs_nothing(check: BatchCheck) -> Iterator[Violation]:
 
 def nothing_left(check: BatchCheck) -> Iterator[Violation]:
     """After a complete run everything that it only needed on the way is gone."""
+    if check.model.tidy:
+        yield from _untidy(check)
     shown = check.seen.run
     if not ended_by_itself(check) or shown is None or shown.status != "complete":
         return
@@ -384,6 +391,30 @@ def nothing_left(check: BatchCheck) -> Iterator[Violation]:
     own = [place for place in check.seen.workspaces if shown.name in place.split("/")]
     if check.model.knobs.cleanup == "on_success" and own:
         yield found("nothing_left", f"The run is complete, but {own[0]} is still there.")
+
+
+def _untidy(check: BatchCheck) -> Iterator[Violation]:
+    """What was merged needs no workspace, also when others have failed; what was cleaned needs nothing."""
+    run, shown, model = run_of(check), check.seen.run, check.model
+    if model.lasting or check.gave(FORCED):
+        return
+    if not check.seen.runs and check.gave((*op.LONG, op.Clean)):
+        for left in git_of(check).left[:1]:
+            yield found("nothing_left", f"There is no run any more, but the repository has {left}.")
+    if run is None or shown is None or not ended_by_itself(check) or model.faults or run.again:
+        return
+    if model.knobs.cleanup != "on_success" or _has(shown, "validated", "running"):
+        return
+    rest = [name for name, one in shown.tasks.items() if one.status not in DONE]
+    begun = check.seen.attempts[run.began :]
+    own = [place for place in check.seen.workspaces if shown.name in place.split("/")]
+    if len(own) > sum(one.task in rest for one in begun):
+        text = f"{len(own)} workspaces are left ({own[-1]}), more than what is not merged has had."
+        yield found("nothing_left", text)
+
+
+def _has(shown: RunSeen, *statuses: str) -> bool:
+    return any(one.status in statuses for one in shown.tasks.values())
 
 
 def processes_end(check: BatchCheck) -> Iterator[Violation]:

@@ -81,12 +81,16 @@ class BatchModel(ModelBase):
     cost_per_1k: float = 0.002
     landed: Mapping[str, int] = field(default_factory=dict)
     """Task -> how often its work had come to the branch when it was last looked at."""
+    started: int = 0
+    """So many agents had been started when it was last looked at."""
     newest: str | None = None
     """The newest run when the step began: what a command without a name is given; None: as it is now."""
     unheard: frozenset[int] = frozenset()
     """Attempts that may have told nobody what they used: the command was broken off."""
     run_resumes: bool = False
     """`run` goes on with a run that there is."""
+    tidy: bool = False
+    """What is merged, and what is cleaned, leaves nothing behind."""
     set_anew: frozenset[str] = frozenset()
     """Tasks of the run that the user has set back or left out: nobody waits for what they were at."""
     engine_out: bool = False
@@ -105,7 +109,9 @@ class BatchModel(ModelBase):
 
     def see(self, seen: BatchSeen) -> Self:
         """Narrowed by what is seen."""
-        looked = self if seen.git is None else replace(self, landed=dict(seen.git.landed))
+        looked = replace(self, started=len(seen.attempts))
+        if seen.git is not None:
+            looked = replace(looked, landed=dict(seen.git.landed))
         return looked if self.run is None else replace(looked, run=self.run.narrowed(seen))
 
     def agrees(self, seen: BatchSeen) -> bool:
@@ -121,7 +127,7 @@ class BatchModel(ModelBase):
             frozenset({"running"}),
             {task.id: PENDING for task in self.plan},
             landed,
-            0 if seen is None else len(seen.attempts),
+            self.started if seen is None else len(seen.attempts),
         )
         older = self.older if self.run is None else (*self.older, self.run)
         return replace(self, run=run, older=older, set_anew=frozenset())

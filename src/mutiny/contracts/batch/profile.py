@@ -27,6 +27,16 @@ class BatchProfile(TargetProfile):
     """A run keeps the plan that it was begun with; otherwise it goes on with whatever was planned since, so
     that nobody can say what is right then.
     """
+    folders: bool = False
+    """A plan can declare a folder with all that is in it: `docs/**`."""
+    adds_up: bool = False
+    """What an agent tells of its use in several parts is added up."""
+    walled: bool = False
+    """From its workspace an agent cannot reach the user's repository."""
+    tidy: bool = False
+    """The workspaces of a task go when it is merged, and with the files of a run what it has left in the
+    repository.
+    """
     settable: tuple[str, ...] | None = None
     """Knobs that can be set; None: all."""
     moments: tuple[str, ...] = ()

@@ -154,6 +154,23 @@ FLOW: dict[str, Steps] = {
         Run(),
         *_END,
     ),
+    "clean_unfinished": (
+        *_planned("a", "b"),
+        At("merging", Run(), KillOrchestrator()),
+        Clean(),
+        Run(),
+        *_END,
+    ),
+    "clean_the_older": (
+        *_planned("a"),
+        Run("r1"),
+        Plan(("b",)),
+        Run("r2"),
+        Clean(name="r1"),
+        Plan(("c",)),
+        Run(),
+        *_END,
+    ),
     "two_runs": (
         *_planned("a does=fails,fails,fails,works", "b"),
         Run("r1"),
@@ -198,6 +215,8 @@ FLOW: dict[str, Steps] = {
     "secret": _run_to_end("a does=tells"),
     "secret_of_a_failure": _run_to_end("a does=blurts,works"),
     "stray_processes": _run_to_end("a does=leaves", "b"),
+    "agent_pushes": _run_to_end("a does=pushes", "b"),
+    "tokens_in_parts": _run_to_end("a does=counts tokens=90", "b"),
 }
 BLOCKED: dict[str, Steps] = {
     "task_budget": _blocked("a tokens=500", "b", knobs={"budget": "block", "task_tokens": "100"}),
@@ -219,6 +238,9 @@ BLOCKED: dict[str, Steps] = {
         Configure("task_tokens", "100"),
         Run(),
         *_END,
+    ),
+    "budget_of_parts": _blocked(
+        "a tokens=120 does=counts", knobs={"budget": "block", "task_tokens": "100"}
     ),
     "budget_of_retries": _blocked(
         "a tokens=80 does=fails,works", knobs={"budget": "block", "task_tokens": "100"}
@@ -249,6 +271,9 @@ BLOCKED: dict[str, Steps] = {
     ),
     "manifest_blocks": _blocked(
         "a does=strays", "b", knobs={"manifest": "block", "rescope": "off"}
+    ),
+    "manifest_of_a_folder": _blocked(
+        "a does=nears", "b", knobs={"manifest": "block", "rescope": "off"}
     ),
     "manifest_rescope": (
         *_planned("a does=strays"),
@@ -305,6 +330,13 @@ CHAOS: dict[str, Steps] = {
     "killed_in_doctor": _killed("integration_doctor", "a", "b"),
     "killed_before_landing": _killed("landing", "a", "b needs=a"),
     "killed_after_landing": _killed("landed", "a", "b needs=a"),
+    "set_while_landing": (
+        *_planned("a", "b needs=a"),
+        At("landed", Run(), KillOrchestrator()),
+        SetTaskStatus("a", "skipped"),
+        Resume(),
+        *_END,
+    ),
     "killed_between_batches": _killed("between_batches", *TWO),
     "killed_while_saving": _killed("saving", "a"),
     "killed_twice": (

@@ -14,9 +14,16 @@ FRUITLESS = ("fails", "blurts", "idle", "waits", "lingers")
 """What an agent may do at an attempt that brings nothing: fail; fail, and print a secret; change nothing;
 wait until it is killed, before it has done anything or when it has.
 """
-BEHAVIOURS = ("works", "slowly", *FRUITLESS, "strays", "shares", "tells", "leaves")
-"""What else an agent may do: its work, at once or in a second; also write a file that it has not declared;
-also add a line to a file that others write; print a secret; leave a process running.
+STRAYING = ("strays", "nears")
+"""What an agent may do that brings a file which it has not declared: anywhere, or beside a folder that it
+has declared, with a name that begins like it.
+"""
+BEHAVIOURS = (
+    *("works", "slowly", *FRUITLESS, *STRAYING, "shares", "tells", "leaves"),
+    *("counts", "pushes"),
+)
+"""What else an agent may do: its work, at once or in a second; also add a line to a file that others write;
+print a secret; leave a process running; tell what it has used in two parts; push to wherever it can.
 """
 LISTS = ("needs", "reads", "writes", "does")
 SHARED_FILE = "shared.txt"
@@ -45,12 +52,14 @@ class Task:
     @property
     def stray(self) -> str:
         """The file that it has not declared."""
-        return f"extra/{self.id}.txt"
+        return f"extra/{self.id}{'-old/part' if 'nears' in self.does else ''}.txt"
 
     @property
     def declared(self) -> tuple[str, ...]:
         """The files that its plan names."""
-        return (self.file, SHARED_FILE) if "shares" in self.does else (self.file,)
+        shared = (SHARED_FILE,) if "shares" in self.does else ()
+        folder = (f"extra/{self.id}/**",) if "nears" in self.does else ()
+        return (self.file, *shared, *folder)
 
     def behaviour(self, attempt: int) -> str:
         """What the agent does at an attempt, counted from 1."""

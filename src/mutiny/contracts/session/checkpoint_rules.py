@@ -186,6 +186,8 @@ def _written(one: SessionView) -> Iterator[tuple[int, list[Row], list[Row], list
     calls = dict(lives(one.calls))
     states = {point.number: point.state.elapsed_s for point in one.points if point.valid}
     for life, rows in lives(one.events):
+        if rows[0]["type"] in ("session.restore", "checkpoint.invalid"):
+            continue  # written while nothing ran
         taken = [
             states.get(row["checkpoint"], at_of(row))
             for row in rows

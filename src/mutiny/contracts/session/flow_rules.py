@@ -13,6 +13,7 @@ from mutiny.contracts.session.looking import (
     SessionCheck,
     ends,
     failed,
+    life_of,
     lives,
     session_of,
     slack_s,
@@ -100,6 +101,9 @@ def gates_hold(check: SessionCheck) -> Iterator[Found]:
                 if criteria.get(word) is not True:
                     yield one.name, f"Phase {name} was left, and `{word}` does not hold."
                     return
+            if "tests_pass" in criteria and _tests_failed(one, row):
+                yield one.name, f"Phase {name} was left, and its tests have not passed."
+                return
             if (
                 last is not None
                 and last.trigger == "phase"
@@ -114,6 +118,17 @@ def gates_hold(check: SessionCheck) -> Iterator[Found]:
     ]
     if left:
         yield one.name, f"The session is complete, and {left[0]} is not done."
+
+
+def _tests_failed(one: SessionView, end: Row) -> bool:
+    """Did the last run of the tests before the end of a phase go wrong, or never end?"""
+    ran = [
+        row.get("ok")
+        for row in one.calls
+        if (row.get("name"), row.get("state"), life_of(row)) == ("run_tests", "end", life_of(end))
+        and at_of(row) <= at_of(end)
+    ]
+    return bool(ran) and ran[-1] is False
 
 
 def _untrue(one: SessionView, name: str, coverage: float, failing: int) -> Iterator[str]:

@@ -274,17 +274,26 @@ class KillAgent(SessionFault):
 
 @dataclass(frozen=True)
 class FreezeAgent(SessionFault):
-    """One of the agents stands still, and never moves again by itself."""
+    """One of the agents stands still, and never moves again by itself: at work on a task, or while it runs
+    the tests of a gate.
+    """
+
+    at: str = "task"
+
+    def __post_init__(self) -> None:
+        check_one_of("at", self.at, ("task", "gate"))
 
 
 @dataclass(frozen=True)
 class BadWork(SessionFault):
-    """The model's next answer that holds code holds some that does not work, or tests that never end."""
+    """The model's next answer that holds code holds some that does not work, or tests that never end: from
+    the beginning, or when they have passed once (`later`). Tests that are only `slow` end well.
+    """
 
     how: str = "raises"
 
     def __post_init__(self) -> None:
-        check_one_of("how", self.how, ("raises", "endless"))
+        check_one_of("how", self.how, ("raises", "endless", "later", "slow"))
 
 
 @dataclass(frozen=True)
@@ -321,6 +330,18 @@ class CorruptCheckpoint(SessionFault):
         check_one_of("part", self.part, PARTS)
 
 
+@dataclass(frozen=True)
+class HalfDone(SessionFault):
+    """What a machine leaves that dies in the middle of something: half a line behind the last one of every
+    log, or the lock of a git that worked on the project.
+    """
+
+    what: str = "line"
+
+    def __post_init__(self) -> None:
+        check_one_of("what", self.what, ("line", "lock"))
+
+
 class TouchCheckpoints(SessionFault):
     """All checkpoints but the newest look newer than it, as a copy or a backup leaves them: nothing of them
     is changed but the time of the files.
@@ -344,6 +365,6 @@ COMMANDS = (
 FAULTS = (
     *(ToolTimeout, ModelError, MemoryPressure, AgentDeadlock, SystemCrash, KillAgent),
     *(FreezeAgent, BadWork, OddBytes, DiskFull, CorruptCheckpoint, ClockJump),
-    TouchCheckpoints,
+    *(TouchCheckpoints, HalfDone),
 )
 OPERATIONS = registry(*COMMANDS, *WAITS, LetRun, RunUntil, Record, Configure, BuildProject, *FAULTS)

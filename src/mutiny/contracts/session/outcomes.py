@@ -206,6 +206,8 @@ def _restore(
     if status in ENDED:  # whoever names a checkpoint may want the time before the end back
         back = model.with_status("interrupted", status)
         return [ok(back, "a checkpoint is named"), no(model, f"it is {status}", "finished")]
+    if named != op.NEWEST:  # it may be one that was taken at an end
+        return [ok(model.with_status("interrupted", *ENDED), "there is such a checkpoint")]
     return [ok(model, "there is a valid checkpoint")]
 
 

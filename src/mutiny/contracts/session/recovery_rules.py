@@ -350,6 +350,7 @@ def votes_true(check: SessionCheck) -> Iterator[Found]:
     one = session_of(check)
     if one is None:
         return
+    yield from _held_again(check, one)
     weights: dict[str, dict[str, float]] = {}
     deadlocked: dict[str, Row] = {}
     settled = ("vote.won", "vote.priority", "vote.escalated", "vote.decided")
@@ -377,6 +378,29 @@ def votes_true(check: SessionCheck) -> Iterator[Found]:
             return
         elif kind == "supervisor.start":
             weights, deadlocked = {}, {}
+
+
+def _held_again(check: SessionCheck, one: SessionView) -> Iterator[Found]:
+    """What was decided, and has led to work, stays decided over a crash."""
+    if check.seen.damaged or check.model.damaged or check.model.cramped or check.model.lasting:
+        return
+    decided: set[str] = set()
+    binding: set[str] = set()
+    newest = 0
+    for row in one.events:
+        kind, vote = row["type"], str(row.get("vote", ""))
+        if kind in ("vote.won", "vote.priority", "vote.decided"):
+            decided.add(vote)
+        elif kind == "checkpoint.written":
+            newest = max(newest, int(row.get("checkpoint") or 0))
+        elif kind == "task.start":
+            binding |= decided
+        elif kind == "session.restore":
+            back = int(row.get("checkpoint") or 0) < newest  # somebody has named an older one
+            decided = binding = set() if back else set(binding)
+        elif kind == "vote.open" and vote in binding:
+            yield vote, f"Vote {vote} was decided, and is held again."
+            return
 
 
 @BOOK.rule(eventual=False)

@@ -14,6 +14,7 @@ from mutiny.contracts.session.operations import (
     CorruptCheckpoint,
     DiskFull,
     FreezeAgent,
+    HalfDone,
     Health,
     KillAgent,
     LetRun,
@@ -281,6 +282,8 @@ RECOVERY: dict[str, Steps] = {
         Settle(),
     ),
     "system_crash": (*_crashed(), ExpectError(Health()), Status(), Recover(), *_AFTER, Settle()),
+    "crash_in_a_line": (*_crashed(HalfDone("line")), Recover(), *_AFTER, Settle()),
+    "crash_in_git": (*_crashed(HalfDone("lock")), Recover(), *_AFTER, Settle()),
     "crash_of_the_driver": (
         *_begun(SLOW_H),
         WaitForTasks(2),
@@ -299,6 +302,15 @@ RECOVERY: dict[str, Steps] = {
         *_AFTER,
         Settle(),
     ),
+    "crash_after_a_vote": (
+        *_begun(0.05, agents=2),
+        LetRun(6),
+        SystemCrash(),
+        Recover(),
+        LetRun(3),
+        Status(),
+        Stop(),
+    ),
     "crash_while_paused": (
         *_begun(SLOW_H),
         WaitForTasks(2),
@@ -312,6 +324,20 @@ RECOVERY: dict[str, Steps] = {
     ),
     "agent_killed": _through(KillAgent()),
     "agent_frozen": (*_begun(0.006, idle_s="2"), FreezeAgent(), *_AFTER, Settle()),
+    "agent_frozen_at_a_gate": (
+        *_begun(0.002, idle_s="6"),
+        BadWork("slow"),
+        FreezeAgent("gate"),
+        *_AFTER,
+        Settle(),
+    ),
+    "agent_killed_while_it_waits": (
+        *_begun(0.002, 1),
+        ModelError("rate_limit", retry_after_s=4),
+        KillAgent(),
+        *_AFTER,
+        Settle(),
+    ),
     "short_silence": (
         *_begun(0.006, idle_s="60"),
         FreezeAgent(),
@@ -348,6 +374,13 @@ RISKS: dict[str, Steps] = {
     "endless_tests": (
         *_begun(test_time_s="1", gate_wait_s="0.2"),
         BadWork("endless"),
+        WaitForStatus("paused"),
+        Status(),
+        Stop(),
+    ),
+    "tests_endless_later": (
+        *_begun(test_time_s="4", gate_wait_s="0.2", gate_attempts="2"),
+        BadWork("later"),
         WaitForStatus("paused"),
         Status(),
         Stop(),

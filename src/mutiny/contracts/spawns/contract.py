@@ -63,9 +63,9 @@ class SpawnsContract(ContractBase[SpawnsModel, SpawnsSeen]):
     def read(self, result: OperationResult) -> Answer:
         """What the target answered."""
         answer = answer_of(result, self.words)
-        run = answer.said.get("spawn")
-        status = run.get("status") if isinstance(run, Mapping) else "completed"
-        if result.exit_code and not answer.error and status != "completed":
+        shown = (answer.said.get("spawn"), *_listed(answer.said.get("spawns")))
+        ends = {run.get("status") for run in shown if isinstance(run, Mapping)}
+        if result.exit_code and not answer.error and ends - {"completed"}:
             return replace(answer, ok=False, error="not_completed")
         return answer
 

@@ -24,6 +24,13 @@ WILD = (
 WORDS = ("please look", "go on", "and now?", 'say "yes"; $(false) %s', "a@b.org and `@prime`")
 
 
+_LOOKS_BACK = {
+    "reader": Each(lambda _scene: ("reader",)),
+    "again": Each(lambda _scene: (0, 3)),
+    "most": Each(lambda _scene: (1, 2)),
+}
+
+
 def explored(profile: SpawnsProfile) -> Explored:
     """All of it, for one target."""
     agent, channel = Each(_agents, _strangers), Each(lambda _scene: CHANNELS)
@@ -43,6 +50,8 @@ def explored(profile: SpawnsProfile) -> Explored:
             Move(op.ListSpawns, weight=0.3, writes=False),
             Move(op.Chain, weight=0.3, writes=False),
             Move(op.Receive, {"channel": channel, "reader": Some(_readers)}, 0.3, writes=False),
+            Move(op.Receive, {"channel": channel, **_LOOKS_BACK}, 0.2, writes=False),
+            Move(op.Await, {"agents": Some(_groups), "channel": channel}, 0.2, writes=False),
             Move(op.Register, {"agent": agent}, 0.1, writes=False),  # it is there already
             Move(op.CreateChannel, {"channel": channel}, 0.1, writes=False),  # so is this
             Move(op.WaitForQuiet, weight=0.7),
@@ -104,6 +113,11 @@ def _turns(scene: Scene) -> list[tuple[str, ...]]:
     summons = [f"mention:{one}" for one in agents] + [f"mention:{','.join(agents)}"]
     first = [scene.pick(CALM), scene.pick(WILD), scene.pick(summons)]
     return [(scene.pick(first), scene.pick(CALM)), (scene.pick(CALM),), (scene.pick(first),)]
+
+
+def _groups(scene: Scene) -> list[tuple[str, ...]]:
+    agents = _agents(scene)
+    return [agents[:1], agents[:2], agents]
 
 
 def _readers(_scene: Scene) -> tuple[str, ...]:

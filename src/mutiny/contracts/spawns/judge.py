@@ -40,9 +40,33 @@ class SpawnsJudge(Judge[SpawnsModel, SpawnsSeen]):
         alone = how.get("alone", True) and not how.get("hindered", False)
         if isinstance(operation, op.Stop) and alone and judged.violation is None:
             lie = self._wrong_stop(operation, result)
-            if lie is not None:
-                return replace(judged, verdict=Verdict.BUG, violation=lie)
-        return judged
+        elif isinstance(operation, op.Await) and alone and judged.violation is None:
+            lie = self._wrong_end(operation, result)
+        else:
+            return judged
+        return judged if lie is None else replace(judged, verdict=Verdict.BUG, violation=lie)
+
+    def _wrong_end(self, operation: op.Await, result: OperationResult) -> Violation | None:
+        """Whoever has waited is told how all of the runs ended, not one of them."""
+        answer, places = (
+            self.contract.read(result),
+            [(one, operation.channel) for one in operation.agents],
+        )
+        was = [self.before.last_of(*place) for place in places]
+        now = [self.seen.last_of(*place) for place in places]
+        if not all(a and b and a.id == b.id for a, b in zip(was, now, strict=True)):
+            return None  # nobody can say which runs were meant
+        ends = {str(run): run.status for run in now if run is not None}
+        other = next((name for name, status in ends.items() if status != "completed"), "")
+        if answer.ok and other:
+            text = f"{operation} succeeded, but {other} is {ends[other]}."
+        elif "not_completed" in answer.classes and not other:
+            text = f"{operation} says that not all have completed, but they have."
+        elif "timeout" in answer.classes and all(run is not None and run.over for run in was):
+            text = f"{operation} has waited in vain, but all were over."
+        else:
+            return None
+        return self.violation("answers_truly", text)
 
     def _wrong_stop(self, operation: op.Stop, result: OperationResult) -> Violation | None:
         answer, number = self.contract.read(result), named(result)
@@ -172,16 +196,20 @@ class SpawnsJudge(Judge[SpawnsModel, SpawnsSeen]):
         rows = list(_objects(answer.said.get("messages")))
         got = [number_of(row.get("id")) for row in rows]
         after = model.bookmarks.get((operation.reader, channel), 0) if operation.reader else 0
-        due = [
-            one.id
-            for one in self.before.messages.values()
-            if one.channel == channel and one.id > after
-        ]
+        if operation.again:
+            # Counted from the end when it was asked, which lies between the two looks.
+            after = self.seen.before_last(channel, operation.again)
+        due = [number for number in self.before.said_in(channel) if number > after]
+        if operation.most:
+            still = self.before.said_in(channel) == self.seen.said_in(channel)
+            due = due[: operation.most] if still else []
+            if len(got) > operation.most:
+                yield "reader_sees_all", f"{operation} got {len(got)} messages.", ""
         missed = [number for number in due if number not in got]
         if missed:
             yield "reader_sees_all", f"{operation} did not get message {missed[0]}.", ""
         again = [number for number in got if 0 < number <= after]
-        if again and not model.faults:
+        if again and not model.faults and not operation.again:
             text = f"{operation} got message {again[0]}, which this reader had got before."
             yield "reader_sees_all", text, ""
         if got != sorted(got):

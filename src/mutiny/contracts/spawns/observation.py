@@ -149,6 +149,14 @@ class SpawnsSeen(SeenBase):
         """The invocation of its attempt; None: it has not begun."""
         return next((one for one in self.invoked(run) if one.attempt == run.attempt), None)
 
+    def said_in(self, channel: str) -> list[int]:
+        """The messages of a channel, in their order."""
+        return sorted(one.id for one in self.messages.values() if one.channel == channel.lower())
+
+    def before_last(self, channel: str, count: int) -> int:
+        """The message after which the last so many of a channel come; 0: there are no more."""
+        return next(iter(self.said_in(channel)[: -count or None][-1:]), 0)
+
     def last_of(self, agent: str, channel: str = "") -> Run | None:
         """The run of an agent that is meant when nobody says which: one that lives, else the newest."""
         named = [

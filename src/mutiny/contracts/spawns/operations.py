@@ -143,11 +143,29 @@ class Logs(Operation):
 
 @dataclass(frozen=True)
 class Receive(Operation):
-    """Read a channel; a reader goes on where it was."""
+    """Read a channel; a reader goes on where it was.
+
+    `again`: it reads so many of the last messages again; `most`: no more than so many at once.
+    """
 
     channel: str
     reader: str = ""
+    again: int = 0
+    most: int = 0
     positional: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class Await(Operation):
+    """Wait by the target's own command until the newest runs of these agents in a channel are over."""
+
+    agents: tuple[str, ...]
+    channel: str
+    positional: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not self.agents:
+            raise ValueError("agents: needs at least one name")
 
 
 # --- the user's side ------------------------------------------------------------------------------------
@@ -326,7 +344,7 @@ class LoseDatabase(Operation):
 
 OPERATIONS = registry(
     *(Init, Register, CreateChannel, Send, Spawn, Stop, StopAll, Cleanup, Health, ListSpawns),
-    *(Chain, Logs, Receive, Behave, Configure),
+    *(Chain, Logs, Receive, Await, Behave, Configure),
     *(WaitForRun, WaitForCompletion, WaitForHuman, WaitForQuiet),
     *(KillSupervisor, KillProvider, KillSpawnGroup, KillSender, HoldDatabase, ReusePid),
     *(ProviderMissing, LoseDatabase),

@@ -33,6 +33,8 @@ def outcomes(model: SpawnsModel, operation: Operation) -> Sequence[SpawnsOutcome
         return _spawn(model, operation)
     if isinstance(operation, op.Stop | op.Logs):
         return _of_run(model, operation)
+    if isinstance(operation, op.Await):
+        return _await(model, operation)
     if isinstance(operation, op.Receive) and operation.channel.lower() not in model.channels:
         return (no(model, "there is no such channel", "no_channel", BAD_INPUT),)
     return (ok(model, "it can always be asked"),)
@@ -101,3 +103,17 @@ def _of_run(model: SpawnsModel, operation: op.Stop | op.Logs) -> tuple[SpawnsOut
     if isinstance(operation, op.Logs):
         return (ok(model, "it only looks"), gone)
     return (ok(model, "it may live"), no(model, "it may be over", "not_running"), gone)
+
+
+def _await(model: SpawnsModel, operation: op.Await) -> tuple[SpawnsOutcome, ...]:
+    """How the runs ended is only seen: the judge compares."""
+    gone = no(model, "there may be no such run", "no_spawn", BAD_INPUT)
+    known = {one.lower() for one in operation.agents} <= set(model.agents)
+    if not known or operation.channel.lower() not in model.channels:
+        return (gone,)
+    return (
+        ok(model, "they may have ended well"),
+        no(model, "one may have ended otherwise", "not_completed"),
+        no(model, "one may go on", "timeout"),
+        gone,
+    )

@@ -38,6 +38,8 @@ class SpawnsProfile(TargetProfile):
     """Settings that this target has from the beginning, where they differ."""
     heals: tuple[str, ...] = ("Cleanup",)
     """Commands that put right what died."""
+    keeps_place: bool = False
+    """A reader can read a few messages at a time, and earlier ones again, without losing its place."""
     settable: tuple[str, ...] = ()
     """Settings that can be changed; the target's file fills it in."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mutiny.contracts.spawns.casting import END, Steps, crew, say, set_to
 from mutiny.contracts.spawns.disturbed import BROKEN
 from mutiny.contracts.spawns.operations import (
+    Await,
     Behave,
     Chain,
     Cleanup,
@@ -87,6 +88,12 @@ FLOW: dict[str, Steps] = {
         say("@prime is it complete?"),
         *END,
     ),
+    "echo_and_failing": (
+        *crew("prime", "hailot", prime=("echo:hailot+exit:1",), hailot=("echo:prime+exit:1",)),
+        *set_to(max_depth=50, max_runs=5),
+        say("@prime is it complete?"),
+        *END,
+    ),
     "flood": (
         *crew("prime", "hailot", prime=("flood:4,hailot",)),
         *set_to(max_runs=3),
@@ -110,6 +117,16 @@ FLOW: dict[str, Steps] = {
     "no_retry_after_end": (
         *crew("prime", "hailot", prime=("human",), hailot=("slow:900+exit:1", "reply")),
         say("@prime @hailot build it"),
+        *END,
+    ),
+    "human_frees_the_queue": (
+        *crew("prime", "hailot", prime=("slow:1500+human+silent",), hailot=("exit:1", "reply")),
+        *set_to(retry_delay_s=20),
+        say("@prime @hailot build it"),
+        say("@hailot and this is another task"),
+        WaitForHuman("dev"),
+        WaitForCompletion("hailot"),
+        Stop("prime", "dev"),
         *END,
     ),
     "human_may_go_on": (
@@ -195,6 +212,15 @@ FLOW: dict[str, Steps] = {
         Spawn("prime", "go on by yourself", "dev"),
         *END,
     ),
+    "waited_for": (
+        *crew("prime", "hailot", "auger", prime=("slow:300+reply",), hailot=("exit:1",)),
+        *set_to(retries=0),
+        say("@prime @hailot @auger each for itself"),
+        Await(("prime", "auger"), "dev"),
+        ExpectError(Await(("prime", "hailot", "auger"), "dev")),
+        ExpectError(Await(("hailot", "prime"), "dev")),
+        *END,
+    ),
     "look_alikes": (*crew(), *(say(text) for text in LOOK_ALIKES), *END, Receive("dev")),
     "awkward_texts": (
         *crew(prime=("quiet",)),
@@ -239,6 +265,20 @@ FLOW: dict[str, Steps] = {
         Receive("dev", "reader"),
         Receive("dev", "reader"),
         Receive("dev"),
+        *END,
+    ),
+    "reader_looks_back": (
+        *crew(),
+        say("one"),
+        say("two"),
+        say("three"),
+        Receive("dev", "reader", most=2),
+        Receive("dev", "reader"),
+        Receive("dev", "reader", again=3, most=1),
+        Receive("dev", "reader"),
+        say("four"),
+        Receive("dev", "reader", again=2),
+        Receive("dev", "reader"),
         *END,
     ),
     "readers_of_two_channels": (

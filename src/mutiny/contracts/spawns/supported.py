@@ -21,6 +21,8 @@ def has_words(profile: SpawnsProfile, part: Operation) -> bool:
     """Has the target a word for this operation?"""
     if part.type in profile.lacks or not can_be_misused(profile, part):
         return False
+    if isinstance(part, op.Receive) and (part.again or part.most):
+        return profile.keeps_place
     return not isinstance(part, op.Configure) or part.name in profile.settable
 
 

@@ -42,6 +42,10 @@ def attempt(desk: Desk, prompt: str) -> tuple[int, int]:
     code = act(task, number, behaviour, desk.script().get("secret", ""))
     desk.hold("agent-half")
     desk.write("agent_end", task, tokens=tokens, code=code, attempt=number)
+    if behaviour == "counts":
+        first = tokens // 3
+        print(json.dumps({"type": "assistant", "usage": {"output_tokens": first}}))
+        tokens -= first
     return code, tokens
 
 
@@ -64,6 +68,9 @@ def act(task: str, number: int, behaviour: str, secret: str) -> int:
         time.sleep(3600)
     if behaviour == "strays":
         write(f"extra/{task}.txt", f"{task} attempt {number}\n")
+    if behaviour == "nears":
+        write(f"extra/{task}/part.txt", f"{task} attempt {number}\n")
+        write(f"extra/{task}-old/part.txt", f"{task} attempt {number}\n")
     if behaviour == "shares":
         with open("shared.txt", "a", encoding="utf-8") as file:
             file.write(f"line of {task}\n")
@@ -71,7 +78,17 @@ def act(task: str, number: int, behaviour: str, secret: str) -> int:
         print(f"my key is {secret}")
     if behaviour == "leaves":
         leave()
+    if behaviour == "pushes":
+        push(task)
     return 0
+
+
+def push(task: str) -> None:
+    """A branch of its own, to every repository that the workspace knows."""
+    known = subprocess.run(["git", "remote"], capture_output=True, text=True, check=False)
+    for remote in known.stdout.split():
+        words = ["git", "push", "-q", remote, f"HEAD:refs/heads/agent-{task}"]
+        subprocess.run(words, capture_output=True, check=False)
 
 
 def leave() -> None:

@@ -72,6 +72,10 @@ class FileObserver(Observer):
         """A session has one file: there are no older ones."""
         return 0
 
+    def leave_half(self, name: str, what: str) -> bool:
+        """It has neither logs nor a git of its own."""
+        return False
+
     def damage(self, name: str, part: str) -> tuple[str, ...]:
         """Damage a part of a session's checkpoints; the names of what was damaged."""
         kept = self._kept(name)

@@ -39,6 +39,15 @@ BROKEN = {
     "raises": "raise RuntimeError('this does not work')\n",
     "endless": "import time\n\nwhile True:\n    time.sleep(1)\n",
 }
+BEGINS = {
+    "later": (
+        "import os\nimport tempfile\nimport time\n\n"
+        "ran = os.path.join(tempfile.gettempdir(), 'tests-ran')\n"
+        "while os.path.exists(ran):\n    time.sleep(1)\nopen(ran, 'w').close()\n\n"
+    ),
+    "slow": "import time\n\ntime.sleep(3)\n\n",
+}
+"""What stands before the tests that were asked for."""
 ODD_FILE = "odd.txt"
 ODD = {
     "markup": "<p>&amp; &lt;b&gt; &quot;</p>\n<name>x</name>\nif name>3 and tool>4: # arguments>\n",
@@ -152,15 +161,15 @@ class ModelApi:
         return self._add(rule, _never_ends)
 
     def bad_work(self, how: str) -> Trouble | None:
-        """The next task that writes code writes some that does not work, or tests that never end."""
-        content = BROKEN[how]
+        """The next task that writes code writes some that does not work, or tests that take too long."""
         for rule in self._rules:
             tools = [tool for step in rule["steps"] for tool in step.get("tools", ())]
-            code = [tool for tool in tools if _is_code(tool, tests=how == "endless")]
+            code = [tool for tool in tools if _is_code(tool, tests=how != "raises")]
             asked = any(_fits(rule, row) for row in self.requests)
             if not code or asked or "Task" not in str(rule.get("last", "")):
                 continue
             path = code[0]["input"]["path"]
+            content = BROKEN.get(how) or BEGINS[how] + code[0]["input"]["content"]
             broken = {"name": "write_file", "input": {"path": path, "content": content}}
             others = [tool for tool in tools if tool is not code[0]]
             step = {"text": "Done.", "tools": [broken, *others]}

@@ -127,6 +127,21 @@ class Observer:
             path.overwrite(path.read_bytes())
         return len(older)
 
+    def leave_half(self, name: str, what: str) -> bool:
+        """Leave what somebody leaves who dies in the middle of something; False: there is no place."""
+        files = self.files(name)
+        admin = files.place / "project" / ".git"
+        if what == "lock":
+            if admin.is_dir():
+                (admin / "index.lock").replace_bytes(b"")
+            return bool(admin.is_dir())
+        logs = [files.place / f"{log}.jsonl" for log in ("events", "calls", "metrics")]
+        for path in (one for one in logs if one.is_file()):
+            data = path.read_bytes()
+            last = data[data.rstrip(b"\n").rfind(b"\n") + 1 :]
+            path.overwrite(data + last[: len(last) // 2])
+        return any(path.is_file() for path in logs)
+
     def _begun(self, directory: BoxPath) -> float | None:
         files = self._files_of(directory)
         if files.facts is None:

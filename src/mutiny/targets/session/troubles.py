@@ -173,6 +173,19 @@ def _at_work(live: Any) -> tuple[ProcessView, ...]:
     return tuple(one for one in _all(live) if one.pid in working)
 
 
+def _at_gate(live: Any) -> tuple[ProcessView, ...]:
+    """Whoever runs the tests of a gate: they belong to no task."""
+    files = live.observer.files(live.observer.names()[-1])
+    pids = {r.get("agent"): r.get("pid") for r in live.events() if r["type"] == "agent.start"}
+    begun: dict[object, object] = {}
+    for row in files.calls.rows():
+        begun.pop(row.get("agent"), None)
+        tests = (row.get("name"), row.get("state")) == ("run_tests", "begin")
+        if tests and row.get("task") not in files.plan().tasks:
+            begun[row.get("agent")] = pids.get(row.get("agent"))
+    return tuple(one for one in _all(live) if one.pid in begun.values())
+
+
 def _kill_agent(live: Any, operation: op.KillAgent, context: StepContext) -> OperationResult:
     agents = _agents(live, _all)
     if not agents:
@@ -183,7 +196,7 @@ def _kill_agent(live: Any, operation: op.KillAgent, context: StepContext) -> Ope
 
 
 def _freeze(live: Any, operation: op.FreezeAgent, context: StepContext) -> OperationResult:
-    agents = _agents(live, _at_work)
+    agents = _agents(live, _at_gate if operation.at == "gate" else _at_work)
     if not agents or not live.signalled(agents[:1], signal.SIGSTOP):
         return _not_fired("there is no agent at work")
     return _fired("an agent stands still", "SIGSTOP by handle")
@@ -227,6 +240,15 @@ def _touch(live: Any, operation: op.TouchCheckpoints, context: StepContext) -> O
     return _fired(f"{older} older checkpoints look newer", "the same bytes written again")
 
 
+def _half_done(live: Any, operation: op.HalfDone, context: StepContext) -> OperationResult:
+    names = live.observer.names()
+    if not names or live.processes_of("daemon", None):
+        return _not_fired("there is no session that has died")
+    if not live.observer.leave_half(names[-1], operation.what):
+        return _not_fired(f"there is nothing that could have a half {operation.what}")
+    return _fired(f"half a {operation.what} is left", "file written")
+
+
 HANDLERS: Mapping[type[Operation], Handler] = {
     op.ModelError: _model_error,
     op.ToolTimeout: _tool_timeout,
@@ -241,4 +263,5 @@ HANDLERS: Mapping[type[Operation], Handler] = {
     op.ClockJump: _jump,
     op.CorruptCheckpoint: _corrupt,
     op.TouchCheckpoints: _touch,
+    op.HalfDone: _half_done,
 }

@@ -145,10 +145,20 @@ class SpawnsLive(DaemonlessTarget):
         for name in ("detach", "follow"):
             given[name] = "yes" if given.get(name) else ""
         if isinstance(operation, op.Stop | op.Logs):
-            run = self.observe().last_of(operation.agent, operation.channel)
-            number = NOBODY if run is None else run.id
-            given["run"] = self.observer.names.get(number, f"s{number}")
+            given["run"] = self._named(operation.agent, operation.channel)
+        if isinstance(operation, op.Await):
+            given["runs"] = [self._named(one, operation.channel) for one in operation.agents]
+        if isinstance(operation, op.Receive):
+            given["most"] = operation.most or ""
+        if isinstance(operation, op.Receive) and operation.again:
+            given["after"] = self.observe().before_last(operation.channel, operation.again)
         return given
+
+    def _named(self, agent: str, channel: str) -> str:
+        """How the target calls the run of an agent."""
+        run = self.observe().last_of(agent, channel)
+        number = NOBODY if run is None else run.id
+        return self.observer.names.get(number, f"s{number}")
 
     # --- the user's side ---------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from mutiny.targets.kit.state import StateSource
 
 COMMANDS = by_word(
     *("Init", "Register", "CreateChannel", "Send", "Spawn", "Stop", "StopAll", "Cleanup"),
-    *("Health", "ListSpawns", "Chain", "Logs", "Receive"),
+    *("Health", "ListSpawns", "Chain", "Logs", "Receive", "Await"),
 )
 TABLES: Mapping[str, tuple[str, ...]] = {
     "agents": ("name", "provider"),
@@ -66,7 +66,7 @@ class SpawnsSpec(TargetFile):
         required=("register", "create_channel", "send"),
         placeholders=(
             *("agent", "provider", "model", "channel", "text", "sender", "detach", "run"),
-            *("tail", "follow", "reader"),
+            *("tail", "follow", "reader", "after", "most", "runs"),
         ),
         refusals=REFUSALS,
         operations=OPERATIONS,
