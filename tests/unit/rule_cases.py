@@ -30,6 +30,7 @@ from mutiny.contracts.workers.observation import Observation, WorkerView
 from mutiny.contracts.workers.profile import LEGAL, Profile
 from mutiny.kit import operations as common
 from mutiny.kit import views
+from mutiny.model.operation import Operation
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,13 @@ def task(fate: str = "open", *, status: str = "working", **changes: object) -> W
 def delivered(status: str, *commits: object, **changes: object) -> Observation:
     """The agent received the task and committed it; these commits are reachable."""
     return picture(view("alpha", status), receipts=(receipt(),), commits=commits, **changes)
+
+
+def _beside(operation: Operation, *, intact: bool = False) -> Check:
+    """Somebody's session, before and after an operation."""
+    there = picture(view(), neighbours={"session 'notes'": True})
+    now = replace(there, neighbours={"session 'notes'": intact})
+    return check(model(belief()), now, before=there, operation=operation)
 
 
 def _died_at(*ticks: int) -> Check:
@@ -376,6 +384,17 @@ STATE_CASES: tuple[Case, ...] = (
         ),
         subject="alpha",
         hide=("agents",),
+    ),
+    Case(
+        "workers.others_left_alone",
+        _beside(op.Down()),
+        (
+            _beside(op.Down(), intact=True),
+            _beside(op.KillTmuxServer()),
+            _beside(common.CrashAt(op.Down(), 3)),
+            replace(_beside(op.Down()), before=picture(view())),
+        ),
+        subject="",
     ),
     Case(
         "workers.nothing_outlives",

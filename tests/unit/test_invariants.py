@@ -218,7 +218,7 @@ IMMEDIATE = {
     for name in (
         *("idle_has_no_prompt", "working_has_prompt", "status_follows_model", "state_atomic"),
         *("backs_off", "recovers", "completes", "refusal_changes_nothing", "daemon_survives"),
-        *("live_agent_kept", "source_untouched"),
+        *("live_agent_kept", "source_untouched", "others_left_alone"),
         *(
             "delivered_once",
             "delivered_whole",

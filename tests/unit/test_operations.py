@@ -57,6 +57,7 @@ SAMPLES: tuple[Operation, ...] = (
     op.AcceptReviewed(),
     common.Misuse(op.Nuke("alpha"), "too_few"),
     op.TypeIn("alpha", "Create x"),
+    op.Neighbour(),
     common.Choice((op.Up(), op.KillTmuxSession("beta"))),
     common.Parallel((op.Accept("alpha"), op.Accept("alpha"))),
     common.Trace(op.Accept("alpha"), "files"),

@@ -193,6 +193,8 @@ def stop_all(transaction: Transaction) -> list[str]:
             worker = agents.end(transaction, worker)
         transaction.put(offline(worker))
     transaction.save()
+    if planted("down-ends-tmux"):
+        tmuxctl.kill_server()
     return stopped
 
 

@@ -74,6 +74,12 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
         f"{_KNOWN}; {_LLMC}",
     ),
     (
+        "down-ends-tmux",
+        "down ends the tmux server, with the sessions of everybody. Shortest: Init Neighbour Up Down",
+        "lost work",
+        "overdeck#3539",
+    ),
+    (
         "session-prefix-match",
         "Sessions are addressed by prefix, so one worker's end is another's too. Shortest: "
         "Init Up Add(alpha) WaitForIdle(alpha) Add(al) WaitForIdle(al)",

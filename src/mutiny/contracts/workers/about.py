@@ -111,6 +111,7 @@ ABOUT: dict[str, str] = {
     "no_rights_for_moments": "The state directory may not be written, four times for a moment.",
     "words_as_names_removed": "Workers whose names mean something to many programs are removed.",
     "stopped_often": "Four orderly restarts in the middle of a task cost it nothing.",
+    "neighbours": "Somebody else has a session and a branch beside the target, through all of it.",
     "asks_first": "Nuke and reset without anybody who says yes: nothing happens.",
     "clock_set_back": "The clock is set back by an hour.",
 }

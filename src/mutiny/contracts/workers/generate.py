@@ -279,6 +279,7 @@ def _progress() -> tuple[Move, ...]:
             0.4,
             lambda s, o: _review_is("needs_review")(s, o) and not _belief(s, o).offline_allowed,
         ),
+        Move(op.Neighbour, weight=0.2, when=_running),
         Move(common.Settle, weight=0.3),
         Move(common.Sleep, {"seconds": drawn(0.05, 0.2, 0.5)}, 0.5),
     )

@@ -398,6 +398,20 @@ def nothing_outlives(check: Check) -> Iterator[Found]:
             yield agent.worker, f"{who}, but what it has started lives on: pid {pids}."
 
 
+_SPARES_OTHERS = (op.KillDaemon, op.KillAgent, op.KillTmuxSession, op.CorruptState, op.MoveSource)
+
+
+@_RULES.rule(eventual=False)
+def others_left_alone(check: Check) -> Iterator[Found]:
+    """Faults of ours that may end a session of anybody excuse its end."""
+    parts = (part for part in walk(check.operation) if not isinstance(part, _SPARES_OTHERS))
+    if check.model.lasting or any(part.kind is Kind.FAULT for part in parts):
+        return
+    for what, intact in check.seen.neighbours.items():
+        if not intact and check.before.neighbours.get(what):
+            yield "", f"The {what}, which is somebody else's, is gone or was changed."
+
+
 QUICK_S = 5.0
 """An agent that lived shorter than this died at once."""
 

@@ -99,6 +99,8 @@ class Observation:
     """Tracked files of the user's checkout that are not as in its last commit; None when git failed."""
     source_edit_intact: bool | None = None
     """The user's uncommitted edit (DirtySource) is still there; None when there is none."""
+    neighbours: Mapping[str, bool] = field(default_factory=dict)
+    """What somebody else has beside the target, and whether it is as they left it."""
     probe_errors: tuple[str, ...] = ()
     pace: Pace = field(default_factory=Pace)
     """How fast things go: limits are to be taken at this pace."""

@@ -51,6 +51,14 @@ class TypeIn(OfWorker):
     kind: ClassVar[Kind] = Kind.CONTROL
 
 
+class Neighbour(Operation):
+    """Somebody else works beside the target from now on: a tmux session of their own on the same server,
+    and a branch of their own in the same repository.
+    """
+
+    kind: ClassVar[Kind] = Kind.CONTROL
+
+
 # --- commands ------------------------------------------------------------------------------------
 
 
@@ -339,6 +347,7 @@ OPERATIONS: dict[str, type[Operation]] = registry(
     *(
         Behave,
         TypeIn,
+        Neighbour,
         Init,
         Up,
         Down,

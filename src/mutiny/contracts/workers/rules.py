@@ -80,6 +80,8 @@ _OWN = (
     ("no_growth", _ZOMBIE, "A daemon's open descriptors do not grow with time or commands."),
     ("one_agent", _ZOMBIE, "At most one agent runs for one worker."),
     ("no_orphan_session", _ZOMBIE, "Every session of the target belongs to a worker."),
+    ("others_left_alone", _LOST,
+     "A session and a branch that somebody else has beside the target are left as they are."),
     ("nothing_outlives", _ZOMBIE, "What an agent has started ends with it, also in a session of its own."),
     ("backs_off", _ZOMBIE,
      "An agent that dies at once, again and again, is started again after a pause, and not for ever."),

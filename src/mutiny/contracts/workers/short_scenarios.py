@@ -22,6 +22,7 @@ from mutiny.contracts.workers.operations import (
     KillTmuxSession,
     Message,
     MoveSource,
+    Neighbour,
     Nuke,
     Reject,
     ResetWorker,
@@ -275,6 +276,12 @@ SHORT_SCENARIOS: dict[str, Sequence_] = {
         *(Start("alpha", "Create test.txt"), WaitForPrompt("alpha")),
         *(step for _ in range(3) for step in (Down(), Up(), WaitForPrompt("alpha"))),
         *(Down(), Up(), *_MERGED),
+    ),
+    "neighbours": (
+        *(Reset(), Init(), Neighbour(), Up(), Add("alpha"), WaitForIdle("alpha"), Add("beta")),
+        *(WaitForIdle("beta"), Start("alpha", "Create test.txt"), WaitForNeedsReview("alpha")),
+        *(Review("alpha"), Accept("alpha"), Settle(), KillTmuxSession("beta"), Nuke("beta")),
+        *(Doctor(repair=True, yes=True), Down(), Up(), Settle(), Down()),
     ),
     "asks_first": (
         *(*_READY, *unconfirmed(Nuke("alpha")), AssertState("alpha", "needs_review")),

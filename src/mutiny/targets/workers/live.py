@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -265,6 +266,17 @@ class WorkersLive(LiveTarget):
             return unable(f"nothing could be typed: {answer.stderr.strip()}")
         return OperationResult(tokens=(token,))
 
+    def _neighbour(self, operation: op.Neighbour, context: StepContext) -> OperationResult:
+        if self.observer.neighbour is not None:
+            return OperationResult(stdout="somebody is there already")
+        if re.search(self.spec.sessions, NEIGHBOUR[0]):
+            return unable(f"sessions of any name are the target's: {self.spec.sessions}")
+        answer = self.run(self.spoken(("sh", "-c", SETTLE_BESIDE, "sh", *NEIGHBOUR), None))
+        if not answer.succeeded:
+            return unable(f"nobody could settle beside the target: {answer.stderr.strip()}")
+        self.observer.neighbour = (*NEIGHBOUR, answer.stdout.split()[-1])
+        return OperationResult(stdout=f"session {NEIGHBOUR[0]}, branch {NEIGHBOUR[1]}")
+
     def _kill_daemon(self, operation: op.KillDaemon, context: StepContext) -> OperationResult:
         daemons = self.observer.daemons()
         if operation.during is None or not daemons:
@@ -392,6 +404,7 @@ class WorkersLive(LiveTarget):
     handlers: ClassVar[Mapping[type[Operation], Handler]] = {
         op.Behave: _behave,
         op.TypeIn: _type_in,
+        op.Neighbour: _neighbour,
         op.KillDaemon: _kill_daemon,
         op.KillTmuxSession: _kill_session,
         op.KillTmuxServer: _kill_server,
@@ -402,6 +415,16 @@ class WorkersLive(LiveTarget):
         op.MoveSource: _move_source,
     }
 
+
+NEIGHBOUR = ("notes", "somebodys-idea")
+"""The session and the branch of somebody else."""
+SETTLE_BESIDE = """
+set -e
+commit=$(git commit-tree -p HEAD -m 'Not ready yet' 'HEAD^{tree}')
+git update-ref "refs/heads/$2" "$commit"
+tmux new-session -d -s "$1" 'exec sleep 1000000'
+echo "$commit"
+"""
 
 _COMMAND_OF = {
     operation: name for name, operation in VOCABULARY.commands.items() if name != "repair"

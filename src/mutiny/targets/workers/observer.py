@@ -78,6 +78,8 @@ class Observer:
         self._default_untold: frozenset[str] | None = None
         self._source_dirty: tuple[str, tuple[str, ...] | None] = ("", None)
         """The changed files of the user's checkout, and the state of the repository that showed them."""
+        self.neighbour: tuple[str, str, str] | None = None
+        """What somebody else has: a session, a branch, and the commit that it is at."""
         self.edit_marker: tuple[BoxPath, str] | None = None
         """The user's uncommitted edit: file and a text that must stay in it."""
 
@@ -221,10 +223,20 @@ class Observer:
             default_untold=self._default_untold,
             source_dirty=self._source_dirty[1],
             source_edit_intact=self._edit_intact(),
+            neighbours=self._neighbours(panes),
             probe_errors=tuple(errors),
             pace=self.pacing.now(),
             daemon_crash=self._daemon_crash(),
         )
+
+    def _neighbours(self, panes: Mapping[str, int] | None) -> dict[str, bool]:
+        """What cannot be seen just now is not spoken of."""
+        if self.neighbour is None:
+            return {}
+        session, branch, commit = self.neighbour
+        git_dir = git.repository_dir(self._outside(self._source))
+        found = {f"branch {branch!r}": git.resolve(git_dir, f"refs/heads/{branch}") == commit}
+        return found if panes is None else {f"session {session!r}": session in panes, **found}
 
     def _daemon_crash(self) -> str | None:
         """The crash that the daemon's log tells of since the last look."""
