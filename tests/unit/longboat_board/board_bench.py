@@ -144,13 +144,13 @@ def environment(*names: str, **settings: object) -> dict[str, str]:
 
 
 def board(directory: Path, *words: str, code: int = 0, **settings: object) -> dict[str, Any]:
-    """One real `longboat board` command; the answer is its JSON."""
+    """One real `longboat board` command; the answer is its JSON. Leases outlast a crowded machine."""
     done = subprocess.run(
         [*LONGBOAT, "board", "--dir", str(directory), "--json", *words],
         capture_output=True,
         text=True,
         timeout=LIMIT_S,
-        env=environment(**settings),
+        env=environment(**{"lease_s": 60, **settings}),
         check=False,
     )
     assert done.returncode == code, (words, done)
