@@ -79,13 +79,16 @@ def command(
     \b
       crash   everything dies before the call; one pass gives every state
       fsync   the same, and only what was synced is still there
-      errno   the call fails: ENOSPC EIO EACCES EROFS EMFILE EINTR; or the disk is full from
-              there on: full; files that are only read cannot be opened: EIO EACCES EMFILE
-      torn    half of a write, then death, a short count, or a lie (where the target promises to
-              notice damage, or with --only lie)
-      daemon  the daemon dies in the middle of what it does about the command, after every change
-              of the state's files; then it is started again, or stopped and started
-      preempt two commands at once, every order of their file operations (at most 2 preemptions)
+      errno   the call fails: ENOSPC EIO EACCES EROFS EMFILE EINTR; or the disk
+              is full from there on: full; files that are only read cannot be
+              opened: EIO EACCES EMFILE
+      torn    half of a write, then death, a short count, or a lie (where the
+              target promises to notice damage, or with --only lie)
+      daemon  the daemon dies in the middle of what it does about the command,
+              after every change of the state's files; then it is started
+              again, or stopped and started
+      preempt two commands at once, every order of their file operations (at
+              most 2 preemptions)
 
     The scenario runs up to the operation; after the point the target recovers by its own means and
     is judged with all rules and the ledger. The first point of each distinct cause gets a report and a
