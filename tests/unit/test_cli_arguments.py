@@ -148,6 +148,13 @@ def test_every_command_says_what_it_does() -> None:
         assert (command.help or "")[:1].isupper(), words
 
 
+def test_no_line_of_any_help_is_wider_than_a_terminal() -> None:
+    for words, command in mutiny.walk():
+        context = click.Context(command, info_name=" ".join(words), terminal_width=80)
+        wide = [line for line in command.get_help(context).splitlines() if len(line) > 80]
+        assert not wide, words
+
+
 def test_the_line_in_the_list_is_about_the_same_command() -> None:
     """Both begin with a verb; nobody has forgotten one of the two."""
     for name, lazy in COMMANDS.items():

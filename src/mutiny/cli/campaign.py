@@ -113,7 +113,7 @@ def command(
     Examples:
       mutiny campaign --target longboat-board --seeds 40
       mutiny campaign nightly.toml --slots 8 --junit campaign.xml
-      mutiny campaign --scenario all --sweep crash:basic_lifecycle:Accept --points 20
+      mutiny campaign --scenario all --sweep crash:basic_lifecycle:Accept
       mutiny campaign --seeds 200 --scheduler tcp://10.0.0.5:8786
       mutiny campaign --resume chaos_runs/campaigns/latest
     """

@@ -24,7 +24,7 @@ def command() -> None:
 
     \b
     Examples:
-      mutiny known add chaos_runs/latest --reason "accept is not atomic" --file my.known.toml
+      mutiny known add chaos_runs/latest --reason "seen" --file my.known.toml
       mutiny explore --target my.toml --seeds 60 --known my.known.toml
       mutiny known list my.known.toml
     """

@@ -86,7 +86,7 @@ def command(
     \b
       cost      what a claim costs with 100, 1,000, ... tasks on the board
       cycles    claim and complete; memory, descriptors and files must not grow
-      dag       a graph of dependencies: order respected, everything comes to its end
+      dag       a graph of dependencies: in order, and everything ends
       payloads  outputs of 1 KB to 1 MB come back unchanged
       long      work longer than a lease with heartbeats: nobody is robbed
       burst     a rate limit holds in every window of time
