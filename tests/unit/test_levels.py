@@ -73,6 +73,12 @@ def test_a_scenario_that_says_the_same_as_another_one_is_there_once() -> None:
     assert len(set(scenarios.values())) == len(scenarios)
 
 
+@pytest.mark.parametrize("name", ["given_up_by_reset", "unfinished_work_reset", "typed_by_hand"])
+def test_a_scenario_about_what_a_target_lacks_is_none_of_its(name: str) -> None:
+    assert name in find_spec("longboat")[0].make_contract("double").scenarios
+    assert name not in find_spec("par")[0].make_contract("double").scenarios
+
+
 def test_a_session_that_vanishes_is_missed_though_no_status_is_shown() -> None:
     assert "workers.session_exists" in broken(sessions(), GONE)
     hit = sessions(belief(disturbed="KillTmuxSession"))
