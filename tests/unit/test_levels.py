@@ -76,9 +76,10 @@ def test_a_scenario_that_says_the_same_as_another_one_is_there_once() -> None:
 
 @pytest.mark.parametrize(("label", "bad"), [("", True), ("/..", True), ("/alpha", False)])
 def test_par_refuses_the_names_of_directories_as_if_they_existed(label: str, bad: bool) -> None:
-    patterns = find_spec("par")[0].make_contract("double").patterns
+    contract = find_spec("par")[0].make_contract("double")
+    assert isinstance(contract, WorkersContract)
     text = f"Error: Worktree path '/box/home/.local/share/par/worktrees/7ea33d2b{label}' exists."
-    assert ("bad_input" in matched_classes(text, patterns)) is bad
+    assert ("bad_input" in matched_classes(text, contract.patterns)) is bad
 
 
 @pytest.mark.parametrize("name", ["given_up_by_reset", "unfinished_work_reset", "typed_by_hand"])
