@@ -160,6 +160,8 @@ def test_points_beside_syncs_renames_and_the_end_come_first() -> None:
     some = _chosen([*points, *full], calls, 7)
     assert [one.call for one in some if one in full] == [0, 10, 19]
     assert len(some) == 7
+    assert _chosen(full, calls, 100) == full
+    assert len(_chosen(full, calls, 7)) == 7
 
 
 def test_somebody_elses_commit_may_be_what_a_command_runs_against() -> None:

@@ -521,7 +521,8 @@ def _chosen(
         return 1 if isinstance(point, op.FailReadAt) or point.call in marked else 2
 
     chosen: list[int] = []
-    for wanted, most in ((0, (limit + 2) // 3), (1, limit), (2, limit)):
+    others = sum(1 for point in points if rank(point))
+    for wanted, most in ((0, max((limit + 2) // 3, limit - others)), (1, limit), (2, limit)):
         ranked = [place for place, point in enumerate(points) if rank(point) == wanted]
         count = min(most, limit - len(chosen))
         chosen += [ranked[place] for place in _spread(len(ranked), count)]
