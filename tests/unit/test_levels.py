@@ -28,6 +28,7 @@ from mutiny.contracts.workers.observation import Observation
 from mutiny.contracts.workers.profile import Profile
 from mutiny.contracts.workers.supported import SOME_PROMPT, supported
 from mutiny.errors import FormatError
+from mutiny.kit.answer import matched_classes
 from mutiny.kit.operations import ExpectError, KillDuring, Settle
 from mutiny.model.operation import walk
 from mutiny.model.result import OperationResult
@@ -71,6 +72,20 @@ def test_without_a_daemon_what_must_be_refused_is_still_demanded() -> None:
 def test_a_scenario_that_says_the_same_as_another_one_is_there_once() -> None:
     scenarios = find_spec("par")[0].make_contract("double").scenarios
     assert len(set(scenarios.values())) == len(scenarios)
+
+
+@pytest.mark.parametrize(("label", "bad"), [("", True), ("/..", True), ("/alpha", False)])
+def test_par_refuses_the_names_of_directories_as_if_they_existed(label: str, bad: bool) -> None:
+    contract = find_spec("par")[0].make_contract("double")
+    assert isinstance(contract, WorkersContract)
+    text = f"Error: Worktree path '/box/home/.local/share/par/worktrees/7ea33d2b{label}' exists."
+    assert ("bad_input" in matched_classes(text, contract.patterns)) is bad
+
+
+@pytest.mark.parametrize("name", ["given_up_by_reset", "unfinished_work_reset", "typed_by_hand"])
+def test_a_scenario_about_what_a_target_lacks_is_none_of_its(name: str) -> None:
+    assert name in find_spec("longboat")[0].make_contract("double").scenarios
+    assert name not in find_spec("par")[0].make_contract("double").scenarios
 
 
 def test_a_session_that_vanishes_is_missed_though_no_status_is_shown() -> None:

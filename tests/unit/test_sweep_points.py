@@ -160,6 +160,8 @@ def test_points_beside_syncs_renames_and_the_end_come_first() -> None:
     some = _chosen([*points, *full], calls, 7)
     assert [one.call for one in some if one in full] == [0, 10, 19]
     assert len(some) == 7
+    assert _chosen(full, calls, 100) == full
+    assert len(_chosen(full, calls, 7)) == 7
 
 
 def test_rows_of_calls_that_are_alike_come_after_what_stands_beside_them() -> None:

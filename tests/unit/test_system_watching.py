@@ -141,3 +141,13 @@ def test_changes_are_counted_one_by_one_until_it_is_still(
         assert len(stirs.wait(1000)) < 1000
     with Stirs(BoxPath(tmp_path) / "nowhere" / "state") as stirs:
         assert stirs.wait(1) == []
+
+
+def test_who_begins_late_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watching, "STILL_S", 0.0)
+    with Stirs(BoxPath(tmp_path, "state"), lag_s=30.0) as stirs:
+        stirs.answered()
+        late = threading.Timer(0.3, (tmp_path / "state").write_text, ("1",))
+        late.start()
+        assert stirs.wait(1)[0] == "create state"
+        late.join()

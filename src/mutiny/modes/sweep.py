@@ -527,7 +527,9 @@ def _chosen(
         return 2 if point.call in marked else 3
 
     chosen: list[int] = []
-    for wanted, most in ((0, (limit + 2) // 3), (1, limit), (2, limit), (3, limit)):
+    others = sum(1 for point in points if rank(point))
+    full = max((limit + 2) // 3, limit - others)
+    for wanted, most in ((0, full), (1, limit), (2, limit), (3, limit)):
         ranked = [place for place, point in enumerate(points) if rank(point) == wanted]
         count = min(most, limit - len(chosen))
         chosen += [ranked[place] for place in _spread(len(ranked), count)]

@@ -83,6 +83,7 @@ PROMISED: Mapping[str, Callable[[Profile], bool]] = {
     ),
     "dies_at_once": lambda profile: profile.most_restarts > 0,
     "given_up_and_restarted": lambda profile: profile.most_restarts > 0,
+    "typed_by_hand": lambda profile: profile.notices_typing,
 }
 """Scenarios that show what not every target promises."""
 

@@ -78,11 +78,13 @@ class Changes:
 
 class Stirs:
     """Changes of a file and of those beside it that carry its name (copies, temporary files, the log of
-    a database), counted one by one from now on. Locks and heartbeats are not counted.
+    a database), counted one by one from now on. Locks and heartbeats are not counted. Whoever works for
+    a command may begin so late after its answer.
     """
 
-    def __init__(self, path: BoxPath) -> None:
+    def __init__(self, path: BoxPath, lag_s: float = 0.0) -> None:
         self._name = path.name
+        self._lag_s = lag_s
         self._watch = DirectoryWatch([path.parent]) if path.parent.is_dir() else None
         self._answered = threading.Event()
 
@@ -102,12 +104,15 @@ class Stirs:
         answer; with what changed.
         """
         seen: list[str] = []
-        quiet_since = time.monotonic()
+        answered_at = quiet_since = time.monotonic()
         while self._watch is not None and len(seen) < count:
             fresh = [one for one in self._watch.wait(SHORTEST_S) if self._name in one.name]
             seen += [f"{' '.join(event.masks)} {event.name}".strip() for event in fresh]
-            if fresh or not self._answered.is_set():
-                quiet_since = time.monotonic()
-            elif time.monotonic() - quiet_since > STILL_S:
+            now = time.monotonic()
+            if not self._answered.is_set():
+                answered_at = quiet_since = now
+            elif fresh:
+                quiet_since = now
+            elif now - quiet_since > STILL_S and now - answered_at > self._lag_s:
                 break
         return seen

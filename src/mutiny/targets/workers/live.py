@@ -281,7 +281,8 @@ class WorkersLive(LiveTarget):
         daemons = self.observer.daemons()
         if operation.during is None or not daemons:
             return process_faults.kill(self.box, daemons, "daemon")
-        with Stirs(self.observer.state_path) as stirs, ThreadPoolExecutor(1) as aside:
+        watched = Stirs(self.observer.state_path, self.limits.lag_s)
+        with watched as stirs, ThreadPoolExecutor(1) as aside:
 
             def strike() -> OperationResult:
                 seen = stirs.wait(operation.changes)
