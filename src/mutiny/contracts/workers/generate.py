@@ -26,7 +26,7 @@ TURNS = tuple((turn, "obey") for turn in (*CALM * 3, *WILD))
 PROMPTS = texts(f"Create {file} with 'done'" for file in FILES)
 MESSAGES = texts(("Use uppercase", "Please also create extra.txt", "Add a header comment"))
 BUSY = frozenset({"working", "rejected", "rebasing"})
-CHANGES = tuple(range(2, 34, 2))
+CHANGES = tuple(range(2, 26, 2))
 """Moments in what a command and then its daemon do to the state's files."""
 MAX_HITS = 2
 """Faults that one task may have to bear before exploration leaves it in peace."""
