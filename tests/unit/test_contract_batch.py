@@ -447,7 +447,13 @@ def test_what_lies_beside_a_declared_folder_is_not_declared() -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "promise"), [("nears", "folders"), ("counts", "adds_up"), ("pushes", "walled")]
+    ("word", "promise"),
+    [
+        ("nears", "folders"),
+        ("counts", "adds_up"),
+        ("pushes", "walled"),
+        ("removes", "deletions"),
+    ],
 )
 def test_an_agent_does_only_what_a_target_has_promised_to_bear(word: str, promise: str) -> None:
     plan = op.Plan((f"a does={word}",))

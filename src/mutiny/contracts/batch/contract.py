@@ -51,7 +51,10 @@ class BatchContract(ContractBase[BatchModel, BatchSeen]):
         """No home yet."""
         profile = self.profile
         return BatchModel(
-            cost_per_1k=profile.cost_per_1k, run_resumes=profile.run_resumes, tidy=profile.tidy
+            cost_per_1k=profile.cost_per_1k,
+            run_resumes=profile.run_resumes,
+            tidy=profile.tidy,
+            done_once=profile.done_once,
         )
 
     def outcomes(

@@ -8,7 +8,7 @@ from mutiny.contracts.batch import fixtures
 from mutiny.contracts.batch import operations as op
 from mutiny.contracts.batch.model import BatchModel, RunModel
 from mutiny.contracts.batch.observation import DONE, BatchSeen, GitSeen, RunSeen
-from mutiny.contracts.batch.tasks import SHARED_FILE
+from mutiny.contracts.batch.tasks import SHARED_FILE, STRAYING
 from mutiny.kit import git_rules, task_rules
 from mutiny.kit import operations as common
 from mutiny.kit.checking import Check, Unreadable
@@ -99,16 +99,16 @@ def validated(check: BatchCheck) -> Iterator[Violation]:
 
 
 def declared(check: BatchCheck) -> Iterator[Violation]:
-    """A file that a task had not declared."""
+    """A file that a task had not declared; to remove it is a change as well."""
     knobs, run = check.model.knobs, run_of(check)
     if run is None or knobs.manifest != "block" or knobs.rescope == "on":
         return
     for name in new_landings(check):
-        stray = run.tasks[name].stray
-        if stray in git_of(check).files:
-            yield found(
-                "declared", f"{name} was merged with {stray}, which it never declared.", name
-            )
+        stray, removed = run.tasks[name].stray, "removes" in run.tasks[name].does
+        if stray and (stray in git_of(check).files) is not removed:
+            how = "without" if removed else "with"
+            text = f"{name} was merged {how} {stray}, which it never declared."
+            yield found("declared", text, name)
 
 
 def no_text_lost(check: BatchCheck) -> Iterator[Violation]:
@@ -196,8 +196,13 @@ def merged_is_complete(check: BatchCheck) -> Iterator[Violation]:
     if run is None or shown is None or not ended_by_itself(check):
         return
     for name, one in shown.tasks.items():
-        if name in run.tasks and one.status not in DONE and landed(check, run, name) > 0:
+        if name not in run.tasks or landed(check, run, name) < 1:
+            continue
+        if one.status not in DONE:
             text = f"{name} is {one.status}, but its work is on the branch already."
+            yield found("merged_is_complete", text, name)
+        elif check.seen.ledger is not None and (shown.name, name) not in check.seen.ledger:
+            text = f"{name} is merged, but the list of what was merged does not have it."
             yield found("merged_is_complete", text, name)
 
 
@@ -281,6 +286,21 @@ def attempts_bounded(check: BatchCheck) -> Iterator[Violation]:
         tries = len(check.seen.attempts_of(name)) - len(check.before.attempts_of(name))
         if tries > most:
             text = f"{name} was tried {tries} times in one command; at most {most} are due."
+            yield found("attempts_bounded", text, name)
+    yield from _done_again(check, run)
+
+
+def _done_again(check: BatchCheck, run: RunModel) -> Iterator[Violation]:
+    """Work that went well, and that nothing stands against, is done once, whatever becomes of others."""
+    model = check.model
+    disturbed = model.faults or model.lost or set(model.gates.values()) - {"pass"}
+    if not model.done_once or disturbed or not ended_by_itself(check):
+        return
+    for name, task in run.tasks.items():
+        new = check.seen.attempts_of(name)[len(check.before.attempts_of(name)) :]
+        well = [one for one in new if one.ended and one.code == 0]
+        if len(well) > 1 and not {*STRAYING, "shares", "idle"} & set(task.does):
+            text = f"{name} was done well, conflicts with nobody, and was done again."
             yield found("attempts_bounded", text, name)
 
 

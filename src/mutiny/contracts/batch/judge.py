@@ -63,7 +63,10 @@ class BatchJudge(Judge[BatchModel, BatchSeen]):
 
     def excuses(self, fault: Operation) -> frozenset[str] | None:
         """Somebody else's commit, or a dead agent, is no reason to fail."""
-        if isinstance(fault, op.MoveMain | op.KillWorker | op.StopContainer | op.RemoveContainer):
+        if isinstance(
+            fault,
+            op.MoveMain | op.KillWorker | op.StopContainer | op.RemoveContainer | op.RunElsewhere,
+        ):
             return frozenset()
         return super().excuses(fault)
 
@@ -85,7 +88,7 @@ class BatchJudge(Judge[BatchModel, BatchSeen]):
             return (replace(model.fault(str(operation)), lost=model.lost | {operation.task}),)
         if isinstance(operation, op.TruncateState):
             return (replace(model.fault(str(operation)), doubted=not operation.back),)
-        if isinstance(operation, op.MoveMain | op.UseFixture):
+        if isinstance(operation, op.MoveMain | op.UseFixture | op.RunElsewhere):
             return (model,)
         return (after_step(model, operation),)
 

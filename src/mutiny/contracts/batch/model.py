@@ -91,6 +91,8 @@ class BatchModel(ModelBase):
     """`run` goes on with a run that there is."""
     tidy: bool = False
     """What is merged, and what is cleaned, leaves nothing behind."""
+    done_once: bool = False
+    """What went well is not done again because of others."""
     set_anew: frozenset[str] = frozenset()
     """Tasks of the run that the user has set back or left out: nobody waits for what they were at."""
     engine_out: bool = False

@@ -123,6 +123,8 @@ class BatchSeen(SeenBase):
     plan: str | None = None
     """The bytes of the plan, as a hash."""
     runs: Mapping[str, RunSeen] = field(default_factory=dict)
+    ledger: frozenset[tuple[str, str]] | None = None
+    """Runs and tasks that the target's own list of what was merged has; None: it keeps none."""
     git: GitSeen | None = None
     attempts: tuple[Attempt, ...] = ()
     asked: tuple[Asked, ...] = ()

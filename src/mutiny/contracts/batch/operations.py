@@ -202,6 +202,12 @@ class MoveMain(Operation):
     kind: ClassVar[Kind] = Kind.FAULT
 
 
+class RunElsewhere(Operation):
+    """Somebody else on this machine runs the same program, in a home and on a repository of his own."""
+
+    kind: ClassVar[Kind] = Kind.FAULT
+
+
 @dataclass(frozen=True)
 class TruncateState(Operation):
     """The state of the run is cut off in the middle; `back`: and is put back as it was."""
@@ -218,6 +224,7 @@ LONG = (Run, Resume)
 OPERATIONS = registry(
     *(Init, Plan, Run, Resume, Status, LogsQuery, LogsTimeline, Clean, SetTaskStatus),
     *(Configure, GateSays, UseFixture, EditSource, KillWorker, MoveMain, TruncateState),
+    RunElsewhere,
     *OF_CONTAINERS,
     *MOMENT_OPERATIONS,
 )

@@ -37,6 +37,12 @@ class BatchProfile(TargetProfile):
     """The workspaces of a task go when it is merged, and with the files of a run what it has left in the
     repository.
     """
+    deletions: bool = False
+    """To remove a file is a change that a task must have declared."""
+    done_once: bool = False
+    """A task that went well and conflicts with nobody is not done again when others of its batch do."""
+    neighbours: bool = False
+    """It may be at work in several homes of one machine at once."""
     settable: tuple[str, ...] | None = None
     """Knobs that can be set; None: all."""
     moments: tuple[str, ...] = ()

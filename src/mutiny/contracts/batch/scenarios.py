@@ -17,6 +17,7 @@ from mutiny.contracts.batch.operations import (
     RemoveContainer,
     Resume,
     Run,
+    RunElsewhere,
     SetTaskStatus,
     Status,
     StopContainer,
@@ -87,6 +88,12 @@ FLOW: dict[str, Steps] = {
     "conflict_repo": (
         *(Reset(), UseFixture("conflict-repo"), Init()),
         Plan(("a does=shares", "b does=shares")),
+        Run(),
+        *_END,
+    ),
+    "conflict_beside_others": (
+        *_planned("a does=shares", "b does=shares", "c", "d"),
+        Configure("max_parallel", "4"),
         Run(),
         *_END,
     ),
@@ -275,6 +282,9 @@ BLOCKED: dict[str, Steps] = {
     "manifest_of_a_folder": _blocked(
         "a does=nears", "b", knobs={"manifest": "block", "rescope": "off"}
     ),
+    "manifest_of_deletions": _blocked(
+        "a", "b does=removes needs=a", knobs={"manifest": "block", "rescope": "off"}
+    ),
     "manifest_rescope": (
         *_planned("a does=strays"),
         Configure("manifest", "block"),
@@ -356,6 +366,12 @@ CHAOS: dict[str, Steps] = {
         At("worker", Run(), KillWorker("a")),
         SetTaskStatus("a"),
         Resume(),
+        *_END,
+    ),
+    "another_home": (
+        *_planned("a"),
+        Configure("max_retries", "0"),
+        At("worker", Run(), RunElsewhere()),
         *_END,
     ),
     "main_moves": (*_planned("a", "b"), At("landing", Run(), MoveMain()), *_END),

@@ -23,8 +23,15 @@ def has_words(profile: BatchProfile, part: Operation) -> bool:
     if isinstance(part, op.Configure):
         return profile.settable is None or part.name in profile.settable
     if isinstance(part, op.Plan):
-        can = {"nears": profile.folders, "counts": profile.adds_up, "pushes": profile.walled}
+        can = {
+            "nears": profile.folders,
+            "counts": profile.adds_up,
+            "pushes": profile.walled,
+            "removes": profile.deletions,
+        }
         return all(can.get(word, True) for task in part.parsed() for word in task.does)
+    if isinstance(part, op.RunElsewhere):
+        return profile.neighbours
     if isinstance(part, op.OF_CONTAINERS):
         return profile.settable is None or "workers" in profile.settable
     return not isinstance(part, op.At) or not profile.moments or part.moment in profile.moments

@@ -14,9 +14,9 @@ FRUITLESS = ("fails", "blurts", "idle", "waits", "lingers")
 """What an agent may do at an attempt that brings nothing: fail; fail, and print a secret; change nothing;
 wait until it is killed, before it has done anything or when it has.
 """
-STRAYING = ("strays", "nears")
-"""What an agent may do that brings a file which it has not declared: anywhere, or beside a folder that it
-has declared, with a name that begins like it.
+STRAYING = ("strays", "nears", "removes")
+"""What an agent may do to a file which it has not declared: write it, anywhere or beside a folder that it
+has declared, with a name that begins like it; or remove what a task has written that it needs.
 """
 BEHAVIOURS = (
     *("works", "slowly", *FRUITLESS, *STRAYING, "shares", "tells", "leaves"),
@@ -52,6 +52,8 @@ class Task:
     @property
     def stray(self) -> str:
         """The file that it has not declared."""
+        if "removes" in self.does:
+            return f"work/{self.needs[0]}.txt" if self.needs else ""
         return f"extra/{self.id}{'-old/part' if 'nears' in self.does else ''}.txt"
 
     @property

@@ -426,3 +426,7 @@ def answers_truly(check: SessionCheck) -> Iterator[Found]:
     if one.status not in check.model.now:
         due = " or ".join(sorted(check.model.now))
         yield one.name, f"The session is {one.status}; by what was answered it is {due}."
+    last = [row["type"] for row in one.of("session.pause", "session.continue", "session.restore")]
+    back = one.status == "paused" and last[-2:] == ["session.continue", "session.restore"]
+    if back and check.model.going and not (check.model.damaged or check.model.cramped):
+        yield one.name, "It was told to go on, and was brought back paused."

@@ -49,6 +49,8 @@ class SessionModel(ModelBase):
     """What the last checkpoint held of the conversation when the session was brought back."""
     owed_since: int = 0
     """So many requests had been made before."""
+    going: bool = False
+    """The last word that it was given, and that was served, was to go on."""
     ended_by_word: bool = False
     """It was ended by a command that was served: nothing that was done may be lost."""
 
@@ -86,6 +88,7 @@ class SessionModel(ModelBase):
             damaged=False,
             cramped=bool(self.lasting),
             owed=(),
+            going=False,
             ended_by_word=False,
         )
 

@@ -16,6 +16,12 @@ MODEL_ERRORS = (
     *("error_event", "split"),
 )
 ODD = ("markup", "lines", "letters")
+OUT_OF_BOUNDS = {
+    "git": ".git/trespass",
+    "above": "../trespass.txt",
+    "machine": "/tmp/trespass.txt",
+}
+"""Where no agent may write, and a file there."""
 PARTS = ("body", "key", "delta", "newest", "all")
 STATUSES = ("running", "paused", "complete", "stopped", "failed", "interrupted")
 FASTEST = 1000.0
@@ -309,6 +315,18 @@ class OddBytes(SessionFault):
 
 
 @dataclass(frozen=True)
+class Trespass(SessionFault):
+    """With its next work the model asks for one more file that is none of the project's: in its git, above
+    it, or anywhere on the machine.
+    """
+
+    where: str = "git"
+
+    def __post_init__(self) -> None:
+        check_one_of("where", self.where, tuple(OUT_OF_BOUNDS))
+
+
+@dataclass(frozen=True)
 class DiskFull(SessionFault):
     """There is no room left where the session lives, for so many seconds of session time."""
 
@@ -365,6 +383,6 @@ COMMANDS = (
 FAULTS = (
     *(ToolTimeout, ModelError, MemoryPressure, AgentDeadlock, SystemCrash, KillAgent),
     *(FreezeAgent, BadWork, OddBytes, DiskFull, CorruptCheckpoint, ClockJump),
-    *(TouchCheckpoints, HalfDone),
+    *(TouchCheckpoints, HalfDone, Trespass),
 )
 OPERATIONS = registry(*COMMANDS, *WAITS, LetRun, RunUntil, Record, Configure, BuildProject, *FAULTS)

@@ -126,11 +126,11 @@ def _driven(model: SessionModel, status: str, operation: Operation) -> list[Sess
     if isinstance(operation, op.Pause):
         if status == "paused":
             return [no(model, "it is paused already", "paused")]
-        return [ok(model.with_status("paused"), "it runs")]
+        return [ok(replace(model.with_status("paused"), going=False), "it runs")]
     assert isinstance(operation, op.Continue)
     if status == "running":
         return [no(model, "it is not paused", "not_paused")]
-    found = [ok(model.with_status("running"), "it is paused")]
+    found = [ok(replace(model.with_status("running"), going=True), "it is paused")]
     if operation.decide:
         found.append(no(model, "there is no such vote", "no_vote", BAD_INPUT))
     elif model.faults or model.knobs.deadlock == "escalate":
@@ -207,7 +207,8 @@ def _restore(
         back = model.with_status("interrupted", status)
         return [ok(back, "a checkpoint is named"), no(model, f"it is {status}", "finished")]
     if named != op.NEWEST:  # it may be one that was taken at an end
-        return [ok(model.with_status("interrupted", *ENDED), "there is such a checkpoint")]
+        back = replace(model.with_status("interrupted", *ENDED), going=False)
+        return [ok(back, "there is such a checkpoint")]
     return [ok(model, "there is a valid checkpoint")]
 
 

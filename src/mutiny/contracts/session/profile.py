@@ -33,5 +33,7 @@ class SessionProfile(TargetProfile):
     """A project that is finished when the command that begins it answers."""
     side_by_side: bool = False
     """A session may be begun while another one is not finished."""
+    walled: bool = False
+    """Agents write nothing but files of the project."""
     stop_is_no_end: bool = False
     """A session that was stopped can be brought back."""

@@ -25,7 +25,11 @@ TIER_0 = (
         _LOST,
         "A crash costs at most one interval of work, and nothing that was done twice.",
     ),
-    ("bytes_as_asked", _STATE, "What is written are the bytes that were asked for."),
+    (
+        "bytes_as_asked",
+        _STATE,
+        "What is written are the bytes that were asked for, in the project.",
+    ),
 )
 TIER_1 = (
     ("checkpoint_complete", _STATE, "A checkpoint holds everything that a session is made of."),

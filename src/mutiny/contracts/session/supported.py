@@ -27,7 +27,7 @@ def has_words(profile: SessionProfile, part: Operation) -> bool:
         return can_be_misset(profile, part)
     if isinstance(part, op.Configure):
         return profile.settable is None or part.name in profile.settable
-    return True
+    return profile.walled or not isinstance(part, op.Trespass)
 
 
 def supported(profile: SessionProfile, operation: Operation) -> bool:

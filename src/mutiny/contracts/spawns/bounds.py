@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from collections.abc import Sequence
 
 from mutiny.contracts.spawns.book import BOOK, SLACK_S, Accused, SpawnsCheck, clock_bent
-from mutiny.contracts.spawns.observation import Run
+from mutiny.contracts.spawns.observation import Invocation, Run
 
 
 @BOOK.rule(eventual=False)
@@ -53,10 +54,11 @@ def nothing_after_end(check: SpawnsCheck) -> Accused:
 
 @BOOK.rule(eventual=False)
 def retries(check: SpawnsCheck) -> Accused:
-    """Not more attempts than said, and not fewer for what failed for no other reason."""
+    """Not more attempts than said, not sooner, and not fewer for what failed for no other reason."""
     seen, most = check.seen, 1 + int(check.model.setting("retries"))
     for run in seen.runs.values():
         tries = seen.invoked(run)
+        yield from _too_soon(check, run, tries)
         if max([run.attempt, *(one.attempt for one in tries)]) > most:
             yield run.agent, f"{run} is at attempt {run.attempt}; {most} are allowed."
         left = any(one.posting for one in tries) or seen.root_of(run.message) in seen.ends
@@ -69,6 +71,17 @@ def retries(check: SpawnsCheck) -> Accused:
         if new and not left and not spared and 0 < len(tries) < most:
             text = f"{run} has failed after {len(tries)} attempts, and was not tried again."
             yield run.agent, text
+
+
+def _too_soon(check: SpawnsCheck, run: Run, tries: Sequence[Invocation]) -> Accused:
+    """Between two attempts lies at least the pause that was set, by what the agents noted themselves."""
+    model, least = check.model, check.model.setting("retry_delay_s")
+    if model.retuned or run.id in model.hit or model.faults or clock_bent(check):
+        return
+    for first, second in itertools.pairwise(tries):
+        pause = second.at - first.at
+        if second.attempt > first.attempt and pause < least - SLACK_S:
+            yield run.agent, f"{run} was tried again after {pause:.2f} s; {least:g} s are to pass."
 
 
 @BOOK.rule(eventual=False)

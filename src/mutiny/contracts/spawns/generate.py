@@ -52,6 +52,7 @@ def explored(profile: SpawnsProfile) -> Explored:
             Move(op.Receive, {"channel": channel, "reader": Some(_readers)}, 0.3, writes=False),
             Move(op.Receive, {"channel": channel, **_LOOKS_BACK}, 0.2, writes=False),
             Move(op.Await, {"agents": Some(_groups), "channel": channel}, 0.2, writes=False),
+            Move(op.AwaitHuman, {"channel": channel}, 0.1, writes=False),
             Move(op.Register, {"agent": agent}, 0.1, writes=False),  # it is there already
             Move(op.CreateChannel, {"channel": channel}, 0.1, writes=False),  # so is this
             Move(op.WaitForQuiet, weight=0.7),

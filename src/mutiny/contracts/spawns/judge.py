@@ -42,6 +42,8 @@ class SpawnsJudge(Judge[SpawnsModel, SpawnsSeen]):
             lie = self._wrong_stop(operation, result)
         elif isinstance(operation, op.Await) and alone and judged.violation is None:
             lie = self._wrong_end(operation, result)
+        elif isinstance(operation, op.AwaitHuman) and alone and judged.violation is None:
+            lie = self._wrong_call(operation, result)
         else:
             return judged
         return judged if lie is None else replace(judged, verdict=Verdict.BUG, violation=lie)
@@ -64,6 +66,24 @@ class SpawnsJudge(Judge[SpawnsModel, SpawnsSeen]):
             text = f"{operation} says that not all have completed, but they have."
         elif "timeout" in answer.classes and all(run is not None and run.over for run in was):
             text = f"{operation} has waited in vain, but all were over."
+        else:
+            return None
+        return self.violation("answers_truly", text)
+
+    def _wrong_call(self, operation: op.AwaitHuman, result: OperationResult) -> Violation | None:
+        """Only an agent calls a human, and whoever has waited is told of the first that did."""
+        answer, said = self.contract.read(result), self.contract.read(result).said.get("message")
+        calls = [
+            one.id
+            for one in (self.before if "timeout" in answer.classes else self.seen).messages.values()
+            if one.ends and one.channel == operation.channel.lower()
+        ]
+        told = number_of(said.get("id")) if isinstance(said, Mapping) else 0
+        if answer.ok and told != min(calls, default=0):
+            due = f"message {min(calls)}" if calls else "nobody"
+            text = f"{operation} was told of message {told}; {due} has called a human."
+        elif "timeout" in answer.classes and calls:
+            text = f"{operation} has waited in vain, but message {calls[0]} had called a human."
         else:
             return None
         return self.violation("answers_truly", text)
@@ -285,7 +305,8 @@ class SpawnsJudge(Judge[SpawnsModel, SpawnsSeen]):
         """The beliefs after a step that is not said to the target."""
         if isinstance(operation, op.Configure):
             settings = {**model.settings, operation.name: operation.value}
-            return (replace(model, settings=settings),)
+            retuned = model.retuned or bool(self.seen.runs)
+            return (replace(model, settings=settings, retuned=retuned),)
         if isinstance(operation, op.OfRun):
             hurt = model.fault(str(operation)).struck(operation.agent, self.before, self.seen)
             kept = model.died if isinstance(operation, op.KillProvider) else True

@@ -57,6 +57,8 @@ class SpawnsModel(ModelBase):
     unsure: tuple[Sent, ...] = ()
     """What was said without an answer: it is there or it is not."""
     settings: Mapping[str, float] = field(default_factory=lambda: dict(SETTINGS))
+    retuned: bool = False
+    """Settings were changed when there were runs: those may go by what was set before."""
     stopped: frozenset[int] = frozenset()
     """Runs whose stop was acknowledged."""
     meant: frozenset[tuple[str, str]] = frozenset()

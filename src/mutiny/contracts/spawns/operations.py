@@ -19,7 +19,7 @@ ENDLESS = ("hang", "silent", "tty")
 """Steps after which an agent never ends by itself."""
 _WORDS = (
     *("reply", "human", "echo", "quiet", "hang", "silent", "tty", "stdin", "die", "leave"),
-    "ignore-term",
+    *("ignore-term", "bytes"),
 )
 _STEP = re.compile(
     rf"(?:{'|'.join(_WORDS)}|mention:[\w,-]+|echo:[\w,-]+|flood:\d+(?:,[\w-]+)*|post:[^+]+"
@@ -166,6 +166,14 @@ class Await(Operation):
     def __post_init__(self) -> None:
         if not self.agents:
             raise ValueError("agents: needs at least one name")
+
+
+@dataclass(frozen=True)
+class AwaitHuman(Operation):
+    """Wait by the target's own command until an agent calls a human in a channel."""
+
+    channel: str
+    positional: ClassVar[bool] = True
 
 
 # --- the user's side ------------------------------------------------------------------------------------
@@ -344,7 +352,7 @@ class LoseDatabase(Operation):
 
 OPERATIONS = registry(
     *(Init, Register, CreateChannel, Send, Spawn, Stop, StopAll, Cleanup, Health, ListSpawns),
-    *(Chain, Logs, Receive, Await, Behave, Configure),
+    *(Chain, Logs, Receive, Await, AwaitHuman, Behave, Configure),
     *(WaitForRun, WaitForCompletion, WaitForHuman, WaitForQuiet),
     *(KillSupervisor, KillProvider, KillSpawnGroup, KillSender, HoldDatabase, ReusePid),
     *(ProviderMissing, LoseDatabase),

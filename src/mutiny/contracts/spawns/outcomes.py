@@ -35,7 +35,12 @@ def outcomes(model: SpawnsModel, operation: Operation) -> Sequence[SpawnsOutcome
         return _of_run(model, operation)
     if isinstance(operation, op.Await):
         return _await(model, operation)
-    if isinstance(operation, op.Receive) and operation.channel.lower() not in model.channels:
+    if isinstance(operation, op.AwaitHuman) and operation.channel.lower() in model.channels:
+        return (ok(model, "one may be called"), no(model, "nobody may call one", "timeout"))
+    if (
+        isinstance(operation, op.Receive | op.AwaitHuman)
+        and operation.channel.lower() not in model.channels
+    ):
         return (no(model, "there is no such channel", "no_channel", BAD_INPUT),)
     return (ok(model, "it can always be asked"),)
 

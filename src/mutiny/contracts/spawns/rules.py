@@ -30,7 +30,7 @@ TIER_1 = (
     ("runs_bounded", _RUNAWAY, "The runs for one root message are bounded."),
     ("running_bounded", _RUNAWAY, "No more runs are at work at once than may be."),
     ("nothing_after_end", _RUNAWAY, "After the completion signal nothing is started."),
-    ("retries", "Wrong flow", "A failed run is tried again, and at most as often as it is said."),
+    ("retries", "Wrong flow", "A failed run is tried again, as often and as late as it is said."),
     (
         "first_come",
         "Wrong flow",

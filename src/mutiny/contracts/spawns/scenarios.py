@@ -6,6 +6,7 @@ from mutiny.contracts.spawns.casting import END, Steps, crew, say, set_to
 from mutiny.contracts.spawns.disturbed import BROKEN
 from mutiny.contracts.spawns.operations import (
     Await,
+    AwaitHuman,
     Behave,
     Chain,
     Cleanup,
@@ -137,6 +138,14 @@ FLOW: dict[str, Steps] = {
         say("@prime @human thanks, and two"),
         *END,
     ),
+    "human_is_called": (
+        *crew(prime=("slow:300+human",)),
+        say("@prime, @human is busy until you call"),
+        AwaitHuman("dev"),
+        AwaitHuman("dev"),
+        ExpectError(AwaitHuman("nowhere")),
+        *END,
+    ),
     "busy": (
         *crew(prime=("slow:700+reply",)),
         say("@prime one"),
@@ -192,6 +201,12 @@ FLOW: dict[str, Steps] = {
     ),
     "self_mention": (*crew(prime=("mention:prime,hailot",)), say("@prime ask yourself"), *END),
     "second_try": (*crew(prime=("exit:1", "reply")), say("@prime try"), *END),
+    "pause_before_retry": (
+        *crew(prime=("exit:1", "reply")),
+        *set_to(retry_delay_s=3),
+        say("@prime try"),
+        *END,
+    ),
     "never_works": (*crew(prime=("exit:1",)), say("@prime try"), *END),
     "no_retries": (*crew(prime=("exit:1",)), *set_to(retries=0), say("@prime try"), *END),
     "dies_after_effect": (*crew(prime=("reply+die", "reply")), say("@prime try"), *END),
@@ -303,6 +318,14 @@ FLOW: dict[str, Steps] = {
         Logs("hailot", "dev", follow=True),
         *END,
     ),
+    "logs_of_bytes": (
+        *crew(prime=("bytes+reply",)),
+        say("@prime print something"),
+        Settle(),
+        Logs("prime", "dev"),
+        Logs("prime", "dev", follow=True),
+        *END,
+    ),
     "sessions": (
         *crew("prime", "hailot", "zealot", "auger", "sentinel"),
         Behave("hailot", ("hang",)),
@@ -385,8 +408,9 @@ STOPPED: dict[str, Steps] = {
     ),
     "stop_all": (
         *crew(prime=("silent",), hailot=("silent",)),
-        say("@prime @hailot wait"),
+        say("@prime wait"),
         say("@prime again"),
+        say("@hailot wait, too"),
         WaitForRun("prime"),
         WaitForRun("hailot"),
         StopAll(),

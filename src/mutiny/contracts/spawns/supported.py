@@ -12,7 +12,7 @@ from mutiny.kit.supported import Fitted, TargetWords, can_be_misused, fitted
 from mutiny.model.operation import Operation, walk
 
 HARMLESS = (
-    *("Init", "Health", "ListSpawns", "Chain", "Logs", "Receive", "CreateChannel"),
+    *("Init", "Health", "ListSpawns", "Chain", "Logs", "Receive", "CreateChannel", "AwaitHuman"),
     *("VerifySentence", "Configure"),
 )
 

@@ -184,19 +184,19 @@ class Provider:
     def _step(self, name: str, argument: str) -> int | None:
         """One step; an exit code when it is the last one."""
         names = " ".join(f"@{one}" for one in argument.split(",") if one)
-        if name == "reply":
-            self._post(f"{self.agent}: done")
-        elif name == "mention":
-            self._post(f"{names} please go on")
-        elif name == "human":
-            self._post("@human task complete")
+        words = {
+            "reply": f"{self.agent}: done",
+            "mention": f"{names} please go on",
+            "human": "@human task complete",
+            "post": argument,
+        }
+        if name in words:
+            self._post(words[name])
         elif name == "echo":
             sender = "" if self.sender in ("", "human") else f"@{self.sender}"
             self._post(f"{names or sender} verified complete".strip())
         elif name == "flood":
             self._flood(argument)
-        elif name == "post":
-            self._post(argument)
         elif name in ("slow", "busy", "hang", "silent"):
             self._wait(int(argument) / 1000 if argument else _FOR_EVER_S, signs=name == "busy")
         elif name == "tty":
@@ -210,6 +210,8 @@ class Provider:
             os.kill(os.getpid(), signal.SIGKILL)
         elif name == "leave":
             self._leave()
+        elif name == "bytes":
+            os.write(1, b"\xff\xfe \x80\xe2\x28 \xc3\n")
         elif name == "ignore-term":
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
         return None

@@ -30,6 +30,7 @@ STEPS: dict[str, str] = {
     "exit": "Ends with this exit code (`exit:1`).",
     "die": "Dies by SIGKILL.",
     "leave": "Leaves a process behind that has a session of its own.",
+    "bytes": "Prints bytes that are no text in any encoding of today.",
     "ignore-term": "Ignores SIGTERM from now on.",
 }
 """Every step with one sentence about what the agent then does."""

@@ -76,11 +76,15 @@ def act(task: str, number: int, behaviour: str, secret: str) -> int:
             file.write(f"line of {task}\n")
     if behaviour == "tells":
         print(f"my key is {secret}")
-    if behaviour == "leaves":
-        leave()
-    if behaviour == "pushes":
-        push(task)
+    if behaviour in ALSO:
+        ALSO[behaviour](task)
     return 0
+
+
+def remove(task: str) -> None:
+    """Take away what others have written."""
+    for name in set(os.listdir("work")) - {f"{task}.txt"}:
+        os.unlink(f"work/{name}")
 
 
 def push(task: str) -> None:
@@ -107,3 +111,7 @@ def write(path: str, text: str) -> None:
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
+
+
+ALSO = {"leaves": lambda _task: leave(), "pushes": push, "removes": remove}
+"""What an agent does beside its work."""

@@ -36,6 +36,7 @@ from mutiny.targets.kit.starting import trees_of
 
 PATIENCE_S = 10.0
 FIXTURE_S = 30.0
+ELSEWHERE = "a run in another home"
 CONTAINERS_SLOWER = 3.0
 """So much longer a command may take whose agents work in containers: each is made, started and removed."""
 
@@ -295,6 +296,30 @@ class BatchLive(DaemonlessTarget):
         self.observer.note_foreign()
         return result
 
+    def _run_elsewhere(self, operation: Any, context: StepContext) -> OperationResult:
+        """A run from its home to its end, by the same program, with doubles that are its own."""
+        place = self.box.files / "tmp" / "elsewhere"
+        for folder in (place, place / "source"):
+            folder.mkdir(exist_ok=True)
+        there, desk = self.box.inside(place), Desk(place / "desk")
+        prompt = "Do task other. [does=works tokens=0]"
+        plan = {"tasks": [{"id": "other", "name": "other", "prompt": prompt}]}
+        (place / "plan.json").replace_bytes(json.dumps(plan).encode())
+        values = {**self.values, "home": there, "source": f"{there}/source", "run": ""}
+        values |= {"plan": f"{there}/plan.json", "desk": shlex.quote(self.box.inside(desk.place))}
+        own = {key: speech.fill(text, values) for key, text in self.spec.environment.items()}
+        known = [self.spec.template(one) for one in ("init", "plan", "run")]
+        begun = (
+            ("git", "init", "-q", "-b", self.spec.branch),
+            file_faults.commit_argv("README.md"),
+        )
+        for argv in (*begun, *(speech.spoken(one, values) for one in known if one is not None)):
+            limit_s = self.limit(FIXTURE_S)
+            made = self.box.run(argv, cwd=f"{there}/source", env=own, timeout_s=limit_s)
+            if made.exit_code != 0:
+                return OperationResult(made.exit_code, stderr=made.stderr, fired=False)
+        return OperationResult(fired=True, technique=ELSEWHERE)
+
     def _truncate_state(self, operation: Any, context: StepContext) -> OperationResult:
         if operation.back:
             if self._kept_state is None:
@@ -319,5 +344,6 @@ class BatchLive(DaemonlessTarget):
         op.RemoveContainer: _remove_container,
         op.EngineOutage: _engine_outage,
         op.MoveMain: _move_main,
+        op.RunElsewhere: _run_elsewhere,
         op.TruncateState: _truncate_state,
     }

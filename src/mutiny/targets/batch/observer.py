@@ -86,6 +86,7 @@ class Observer:
             home=self._live.outside(self._live.state_directory()).is_dir(),
             plan=self._plan(),
             runs=runs,
+            ledger=self._ledger(),
             git=self._git(),
             attempts=_attempts(records),
             asked=tuple(
@@ -181,6 +182,14 @@ class Observer:
     def _plan(self) -> str | None:
         path = self._live.outside(self._live.filled(self._spec.plan))
         return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
+
+    def _ledger(self) -> frozenset[tuple[str, str]] | None:
+        """What the target itself has written down as merged, for good."""
+        if not self._spec.ledger:
+            return None
+        raw = settled(lambda: json_file(self._live.outside(self._live.filled(self._spec.ledger))))
+        named = raw.data if raw.exists and isinstance(raw.data, dict) else {}
+        return frozenset((run, task) for run, _, task in (key.partition("/") for key in named))
 
     def _events(
         self,
@@ -310,7 +319,7 @@ class Observer:
         branch = f"refs/heads/{self._spec.branch}"
         step = "--format=%x1e%H%x1f%T"
         asked = (
-            ("log", "--first-parent", "-m", "--name-only", step, branch),
+            ("log", "--first-parent", "-m", "--name-only", "--diff-filter=d", step, branch),
             ("rev-list", branch),
             ("log", "-g", "--format=%H %T", branch),
             ("ls-tree", "-r", "--name-only", branch),

@@ -80,6 +80,8 @@ class BatchSpec(TargetFile):
     task_events: Inside = ""
     """Those that each task has of its own."""
     event_fields: EventFields = field(default_factory=EventFields)
+    ledger: Inside = ""
+    """Where it keeps for good what was merged: JSON, `RUN/TASK` -> commit. Empty: it keeps no such list."""
     workspaces: tuple[Inside, ...] = ()
     """Directories in which tasks are worked on, and batches put together."""
     logs: tuple[Inside, ...] = ()

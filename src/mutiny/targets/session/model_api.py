@@ -176,8 +176,8 @@ class ModelApi:
             return self._add({**rule, "times": 1, "steps": [step]}, _holds(content))
         return None
 
-    def odd_bytes(self, what: str) -> Trouble | None:
-        """With the next work one more file is written."""
+    def one_more(self, path: str, content: str) -> Trouble | None:
+        """With the next work one more file is to be written."""
         names = [
             tool["name"]
             for rule in self._rules
@@ -187,9 +187,9 @@ class ModelApi:
         ]
         if not names:
             return None
-        tool = {"name": names[0], "input": {"path": ODD_FILE, "content": ODD[what]}}
+        tool = {"name": names[0], "input": {"path": path, "content": content}}
         rule = {"times": 1, "steps": [{"over": True, "tools": [tool]}]}
-        return self._add(rule, _holds(ODD[what]))
+        return self._add(rule, _holds(content))
 
     def split_votes(
         self, votes: Mapping[str, Mapping[str, Any]], agents: list[str]

@@ -17,7 +17,7 @@ from mutiny.kit.views import ProcessView
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.targets.kit.live import Handler
-from mutiny.targets.session.model_api import Trouble
+from mutiny.targets.session.model_api import ODD, ODD_FILE, Trouble
 
 API = "script of the model's API"
 FELT_S = 30.0
@@ -80,7 +80,16 @@ def _bad_work(live: Any, operation: op.BadWork, context: StepContext) -> Operati
 
 
 def _odd_bytes(live: Any, operation: op.OddBytes, context: StepContext) -> OperationResult:
-    trouble = live.api.odd_bytes(operation.what)
+    return _one_more(live, ODD_FILE, ODD[operation.what])
+
+
+def _trespass(live: Any, operation: op.Trespass, context: StepContext) -> OperationResult:
+    return _one_more(live, op.OUT_OF_BOUNDS[operation.where], f"{operation.where}\n")
+
+
+def _one_more(live: Any, path: str, content: str) -> OperationResult:
+    """A file beside those of the next work, once the model has asked for it."""
+    trouble = live.api.one_more(path, content)
     return _not_fired("no work is left") if trouble is None else _met(live, trouble)
 
 
@@ -254,6 +263,7 @@ HANDLERS: Mapping[type[Operation], Handler] = {
     op.ToolTimeout: _tool_timeout,
     op.BadWork: _bad_work,
     op.OddBytes: _odd_bytes,
+    op.Trespass: _trespass,
     op.AgentDeadlock: _deadlock,
     op.MemoryPressure: _pressure,
     op.SystemCrash: _crash,

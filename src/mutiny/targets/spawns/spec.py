@@ -19,7 +19,7 @@ from mutiny.targets.kit.state import StateSource
 
 COMMANDS = by_word(
     *("Init", "Register", "CreateChannel", "Send", "Spawn", "Stop", "StopAll", "Cleanup"),
-    *("Health", "ListSpawns", "Chain", "Logs", "Receive", "Await"),
+    *("Health", "ListSpawns", "Chain", "Logs", "Receive", "Await", "AwaitHuman"),
 )
 TABLES: Mapping[str, tuple[str, ...]] = {
     "agents": ("name", "provider"),

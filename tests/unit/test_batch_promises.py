@@ -1,0 +1,58 @@
+"""What some batch orchestrators promise beyond the others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from test_contract_batch import BEFORE, CONTRACT, ONE, begun, broken, seen
+
+from mutiny.contracts.batch import operations as op
+from mutiny.contracts.batch.forecast import forecast
+from mutiny.contracts.batch.observation import Attempt
+from mutiny.contracts.batch.profile import BatchProfile
+from mutiny.contracts.batch.supported import supported
+from mutiny.doubles.tasks import agent
+from mutiny.kit.judging import Moment
+
+
+def test_what_is_removed_is_to_be_declared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    strict = {"manifest": "block", "rescope": "off"}
+    planned = begun("a", "b does=removes needs=a", knobs=strict)
+    assert forecast(planned, None).tasks["b"] == frozenset({"review"})
+    monkeypatch.chdir(tmp_path)
+    agent.act("a", 1, "works", "")
+    agent.act("b", 1, "removes", "")
+    assert [one.name for one in (tmp_path / "work").iterdir()] == ["b.txt"]
+    for files, right in (({"work/a.txt", "work/b.txt"}, True), ({"work/b.txt"}, False)):
+        after = seen(landed={"a": 1, "b": 1}, files=frozenset(files))
+        there = seen(landed={"a": 1})
+        found = broken(after, before=there, run=planned.run, knobs=strict)
+        assert ("declared" not in found) is right
+
+
+def test_what_went_well_is_done_once_where_that_is_promised() -> None:
+    twice = seen(attempts=(*ONE, Attempt("a", 2, frozenset(), True, 0, 50)))
+    assert "attempts_bounded" in broken(twice, done_once=True)
+    assert "attempts_bounded" not in broken(twice)
+    assert "attempts_bounded" not in broken(twice, done_once=True, gates={"doctor": "fail"})
+    assert "attempts_bounded" not in broken(twice, done_once=True, lost=frozenset({"a"}))
+    shared = begun("a does=shares").run
+    assert "attempts_bounded" not in broken(twice, done_once=True, run=shared)
+    failed = seen(attempts=(Attempt("a", 1, frozenset(), True, 1), *ONE))
+    assert "attempts_bounded" not in broken(failed, done_once=True)
+
+
+def test_what_is_merged_stands_in_the_list_of_what_was_merged() -> None:
+    assert "merged_is_complete" in broken(seen(ledger=frozenset({("r0", "a")})))
+    assert "merged_is_complete" not in broken(seen(ledger=frozenset({("r1", "a")})))
+    assert "merged_is_complete" not in broken(seen(ledger=None))
+
+
+def test_somebody_else_on_the_machine_is_no_excuse() -> None:
+    elsewhere = op.RunElsewhere()
+    assert not supported(BatchProfile(), elsewhere)
+    assert supported(BatchProfile(neighbours=True), elsewhere)
+    judge = CONTRACT.judge_class(CONTRACT, seen(), seen(), 0.0)
+    assert judge.excuses(elsewhere) == frozenset()
+    assert judge.follows(begun("a"), elsewhere, Moment(BEFORE, BEFORE)) == (begun("a"),)
