@@ -112,5 +112,6 @@ def test_exploration_learns_nothing_from_a_review_whose_worker_the_target_chose(
     for name in ("alpha", "beta"):
         assert {"working", "idle"} <= way.model.allowed(name)
     assert way.served(op.AcceptReviewed()) is None
+    assert way.served(op.Reject("again")) is None
     way.apply(op.Review("alpha"))
     assert not way.reviewed
