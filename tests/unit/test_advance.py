@@ -125,6 +125,16 @@ def test_a_new_task_begins_with_no_hits_and_a_fresh_base() -> None:
     assert (made.hits, made.stale_base, made.tokens) == (0, False, (TOKEN,))
 
 
+@pytest.mark.parametrize(
+    ("status", "promised", "hits"), [("error", True, 0), ("error", False, 3), ("working", True, 3)]
+)
+def test_a_message_to_a_worker_that_was_given_up_begins_anew_where_that_is_promised(
+    status: str, promised: bool, hits: int
+) -> None:
+    tired = model(belief("alpha", status, hits=3), profile=Profile(message_begins_anew=promised))
+    assert after(tired, op.Message("alpha", "x"), TOKEN).workers["alpha"].hits == hits
+
+
 @pytest.mark.parametrize("status", ["working", "needs_review", "rejected", "error"])
 def test_a_message_is_work_too(status: str) -> None:
     made = after(busy(status), op.Message("alpha", "x"), "MT-0-2")

@@ -151,6 +151,8 @@ CLOSED = (
 )
 EXCUSED = {"board.add_kept": "why", "board.status_is_honest": "why"}
 
+MARKED = ok(task="a", isError=True)
+
 SWITCHES: dict[str, dict[str, tuple[object, Allowed]]] = {
     "cancels_failed": {
         "step": (True, lambda one: not broken(one, FAILED, *CANCELLED_NOW)),
@@ -210,6 +212,9 @@ SWITCHES: dict[str, dict[str, tuple[object, Allowed]]] = {
     },
     "asks_first": {
         "said": (("Cancel",), lambda one: supported(one, Misuse(op.Cancel("a"), "unconfirmed"))),
+    },
+    "marks_refusals": {
+        "step": (True, lambda one: broken(one, A, op.Cancel("a"), MARKED, seen(CANCELLED))),
     },
     "keeps_reasons": {
         "step": (True, lambda one: broken(one, A, op.Cancel("a"), ok(task="a"), seen(CANCELLED))),
@@ -521,6 +526,9 @@ FIGURES: dict[str, Callable[[], bool]] = {
     "breaker_successes": lambda: _closes_after(_figures(breaker_successes=4)) == 4,
     "rate_limit": lambda: not _burst(_figures(rate_limit=0.01), 15) and _burst(PLAIN, 15),
     "rate_burst": lambda: _burst(_figures(rate_limit=0.01, rate_burst=15), 15),
+    "agent_timeout_s": lambda: _figures(agent_timeout_s=9.0).time_to_pass_s
+    == PLAIN.time_to_pass_s + 9.0
+    and _figures(agent_timeout_s=600.0).time_to_pass_s == PLAIN.time_to_pass_s,
 }  # fmt: skip
 
 

@@ -348,3 +348,10 @@ def test_a_driver_finds_its_own_modules_as_a_program(name: str) -> None:
         [sys.executable, "-IS", str(path)], capture_output=True, text=True, check=False
     )
     assert "No module named 'mutiny" not in started.stderr
+
+
+def test_a_tool_s_own_mark_of_a_refusal_is_told_beside_its_answer() -> None:
+    block = {"content": [{"type": "text", "text": '{"ok": false}'}]}
+    for marked in (True, False):
+        answer = mcp_client.answer_in({"result": {**block, "isError": marked}})
+        assert (answer["ok"], answer["isError"]) == (False, marked)

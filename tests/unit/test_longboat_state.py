@@ -71,6 +71,16 @@ def test_wrong_json_is_refused(change: dict[str, object]) -> None:
         decode(document)
 
 
+def test_being_away_for_a_while_ends_nobodys_wait() -> None:
+    waits = full_state().workers["alpha"]._replace(status="needs_review", since_generation=3)
+    state = full_state().without_worker("alpha").with_worker(waits)
+    away = state.with_worker(waits._replace(status="offline", resume="needs_review"))
+    back = away.with_worker(away.workers["alpha"]._replace(status="needs_review", resume="idle"))
+    assert [one.workers["alpha"].since_generation for one in (away, back)] == [3, 3]
+    moved = away.with_worker(away.workers["alpha"]._replace(status="working", resume="idle"))
+    assert moved.workers["alpha"].since_generation == 8
+
+
 def test_contradictions_are_named_and_never_saved(home: Home) -> None:
     idle = full_state().workers["alpha"]._replace(status="idle")
     state = full_state().with_worker(idle)

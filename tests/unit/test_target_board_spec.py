@@ -96,7 +96,7 @@ def test_a_refusal_is_read_from_json_or_from_text() -> None:
 def test_an_error_of_the_protocol_is_no_success() -> None:
     assert answer_in({"error": {"message": "no such tool"}})["ok"] is False
     text = {"content": [{"text": '{"ok": false, "error": "cycle"}'}], "isError": True}
-    assert answer_in({"result": text}) == {"ok": False, "error": "cycle"}
+    assert answer_in({"result": text}) == {"ok": False, "error": "cycle", "isError": True}
 
 
 def seen(**changes: object) -> BoardObservation:

@@ -12,6 +12,7 @@ from mutiny.contracts.workers.profile import LEGAL, NEEDS_DAEMON
 from mutiny.errors import FormatError, TargetMissing, UsageError
 from mutiny.kit.answer import matched_classes
 from mutiny.targets.kit.files import PLACEHOLDERS, TargetFile, fill
+from mutiny.targets.kit.live import spelled
 from mutiny.targets.registry import find_program, find_spec, shipped
 from mutiny.targets.workers.spec import VOCABULARY, TargetSpec
 
@@ -420,3 +421,16 @@ def test_filling_in_leaves_other_braces_alone() -> None:
 
 def test_every_placeholder_is_a_plain_word() -> None:
     assert all(fill(f"{{{name}}}", {name: "x"}) == "x" for name in PLACEHOLDERS)
+
+
+def test_an_option_is_said_in_either_of_its_words_and_again_in_the_same() -> None:
+    other = {"-d": "--depends"}
+    said = [("tool", "add", name, "-d", "x") for name in "abcdefgh"]
+    spoken = [spelled(one, other) for one in said]
+    assert {one[3] for one in spoken} == {"-d", "--depends"}
+    assert [spelled(("/other/tool", *one[1:]), other)[3] for one in said] == [
+        one[3] for one in spoken
+    ]
+    marked = [spelled(("tool", "add", f"Do it (ref MT-0a-{n})", "-d", "x"), other) for n in (1, 22)]
+    assert marked[0][3] == marked[1][3]
+    assert spelled(("tool", "-d"), {}) == ("tool", "-d")

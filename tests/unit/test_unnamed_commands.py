@@ -103,6 +103,19 @@ def test_an_accept_without_a_name_is_about_the_worker_that_was_reviewed() -> Non
     assert lie.violation.rule == "workers.answers_truly"
 
 
+@pytest.mark.parametrize("command", [op.AcceptReviewed(), op.Reject("again")])
+def test_a_review_of_a_task_that_is_over_counts_no_longer_where_that_is_promised(
+    command: Operation,
+) -> None:
+    for promised, success in ((True, False), (False, True)):
+        believed = waiting(EARLY, LATE, Profile(review_per_task=promised))
+        over = replace(believed, last_reviewed="beta", review_used=True, daemon=frozenset({True}))
+        due = expect(over, command, BOTH)
+        assert (due.success, "nothing_reviewed" in due.rejections) == (success, True)
+        hit = expect(over.fault("a crash"), command, BOTH)
+        assert hit.success, "after a fault nobody knows whether it was over"
+
+
 def test_exploration_learns_nothing_from_a_review_whose_worker_the_target_chose() -> None:
     way = Walk(Profile())
     opening = (common.Reset(), op.Init(), op.Up(), op.Add("alpha"), op.Add("beta"))
@@ -112,5 +125,6 @@ def test_exploration_learns_nothing_from_a_review_whose_worker_the_target_chose(
     for name in ("alpha", "beta"):
         assert {"working", "idle"} <= way.model.allowed(name)
     assert way.served(op.AcceptReviewed()) is None
+    assert way.served(op.Reject("again")) is None
     way.apply(op.Review("alpha"))
     assert not way.reviewed

@@ -106,6 +106,11 @@ class Worker(NamedTuple):
     since_generation: int = 0
 
 
+def _standing(worker: Worker) -> str:
+    """What it is, or will be again when it comes back: being away for a while ends nobody's wait."""
+    return worker.resume if worker.status == "offline" else worker.status
+
+
 class Task(NamedTuple):
     """One piece of work from `start` to merged or discarded; never removed from the state."""
 
@@ -155,7 +160,7 @@ class State(NamedTuple):
     def with_worker(self, worker: Worker) -> State:
         """The state with this worker added or replaced."""
         old = self.workers.get(worker.name)
-        if old is not None and old.status != worker.status:
+        if old is not None and _standing(old) != _standing(worker):
             worker = worker._replace(since_generation=self.generation + 1)
         return self._replace(workers={**self.workers, worker.name: worker})
 

@@ -53,7 +53,8 @@ def answer_in(message: dict[str, Any]) -> dict[str, Any]:
         said = {"message": texts[0]}
     if not isinstance(said, dict):
         said = {"value": said}
-    return {"ok": not result.get("isError", False), **said}
+    marked = result.get("isError", False)
+    return {"ok": not marked, **said, "isError": marked}
 
 
 # --- over HTTP ------------------------------------------------------------------------------------

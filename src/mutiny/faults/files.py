@@ -18,7 +18,8 @@ def corrupt(path: BoxPath, how: str) -> tuple[OperationResult, bytes | None]:
 
 
 COMMIT = (
-    'printf "somebody else was here\\n" >> "$1" && git add -- "$1" '
+    'mkdir -p -- "$(dirname -- "$1")" && case "$1" in *.json) echo "{}" > "$1" ;; '
+    '*) printf "somebody else was here\\n" >> "$1" ;; esac && git add -f -- "$1" '
     '&& git commit -qm "Upstream change" -- "$1"'
 )
 EDIT = 'printf "%s\\n" "$2" >> "$1"'

@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 
 from mutiny.model.result import OperationResult
 
+MARKED = "isError"
+"""A tool's own mark that a call was refused, beside whatever its answer says."""
+
 
 @dataclass(frozen=True)
 class Answer:

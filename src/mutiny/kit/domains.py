@@ -46,6 +46,9 @@ TEXTS = (
 FOREIGN = "x" + "\U0001f6a2 \u6771\u4eac " * 40
 """Long, and hardly any byte of it begins a character: whoever cuts it by bytes cuts one in two."""
 
+CONTROL = "bell \x07, end of a paste \x1b[201~, interrupt \x03\x03, and the rest"
+"""What a terminal would obey; a program may refuse it or leave it out, and does the rest."""
+
 STRANGE_TEXTS = (
     "",
     "first line\nsecond line\n",

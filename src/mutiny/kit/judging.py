@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from mutiny.kit import operations as common
-from mutiny.kit.answer import Answer, says
+from mutiny.kit.answer import MARKED, Answer, says
 from mutiny.kit.beliefs import GIVEN_UP, ModelBase, distinct
 from mutiny.kit.crash import how_it_died
 from mutiny.kit.domains import BAD_INPUT, strange
@@ -146,7 +146,7 @@ class Judge(Questions[Model, Seen]):
             after = tuple(
                 self.contract.learn(model, one.after, operation, answer, moment) for one in fitting
             )
-            lie = self._incomplete(operation, answer)
+            lie = self._incomplete(operation, answer) or self._mismarked(operation, answer)
             if lie is None and answer.ok:
                 lie = self.dishonest(model, Heard(operation, result, answer, alone))
             verdict = Verdict.SUCCESS if answer.ok else Verdict.EXPECTED
@@ -168,6 +168,15 @@ class Judge(Questions[Model, Seen]):
         if not missing:
             return None
         text = f"The answer to {operation} does not say {', '.join(missing)}."
+        return self.violation("answers_truly", text)
+
+    def _mismarked(self, operation: Operation, answer: Answer) -> Violation | None:
+        """A tool whose answer says one thing, and whose mark for every client says another."""
+        marked = answer.said.get(MARKED)
+        if not self.contract.profile.marks_refusals or marked in (None, not answer.ok):
+            return None
+        said, mark = ("ok", "an error") if answer.ok else (answer.shown, "no error")
+        text = f"The answer to {operation} says {said!r}, but is marked as {mark}."
         return self.violation("answers_truly", text)
 
     def _trouble(self, operation: Operation, result: OperationResult) -> Violation | None:

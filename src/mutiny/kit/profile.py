@@ -47,6 +47,8 @@ class TargetProfile:
     """Operations whose commands take a number or a list, which can be given as a word instead."""
     asks_first: tuple[str, ...] = ()
     """Operations whose commands ask before they destroy, and do nothing when nobody answers."""
+    marks_refusals: bool = False
+    """Its tools answer as the protocol has it: a refusal is marked as an error, and nothing else is."""
     number_settings: tuple[str, ...] = ()
     """Its settings that are numbers, as its file tells of them; each can be made wrong."""
     refused_settings: tuple[str, ...] = ()

@@ -368,6 +368,11 @@ OWN_AGENTS: dict[str, Sequence] = {
         Settle(),
         AssertStatus("b", "done"),
     ),
+    "agent_hangs": (
+        *(Reset(), Configure("agent_timeout_s", 2), Init(), Up(), Behave("hang")),
+        *(AddTask("a", max_attempts=1), WaitForStatus("a", "failed"), Status(), Behave()),
+        *(AddTask("b"), Settle(), AssertStatus("b", "done")),
+    ),
     "crew_killed": (
         *BEGIN,
         Behave("slow:5000"),

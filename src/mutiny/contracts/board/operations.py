@@ -33,7 +33,7 @@ BEHAVIOURS = (
 SETTINGS = (
     *("lease_s", "leader_lease_s", "retry_base_s", "retry_cap_s", "jitter", "max_attempts"),
     *("breaker_failures", "breaker_open_s", "breaker_half_open", "breaker_successes"),
-    *("rate_limit", "rate_burst"),
+    *("rate_limit", "rate_burst", "agent_timeout_s"),
 )
 """Figures of a board that `Configure` may set."""
 DRIVES = ("cycles", "dag", "payloads", "long", "burst")

@@ -33,6 +33,8 @@ class Figures:
     rate_limit: float = 0.0
     """Commands a second and worker; 0: no limit."""
     rate_burst: int = 10
+    agent_timeout_s: float = 0.0
+    """An agent of the board's own that works for so long is ended, and its task fails; 0: no promise."""
 
     @property
     def longest_rest_s(self) -> float:
@@ -136,7 +138,7 @@ class BoardProfile(TargetProfile):
         """What may have to pass by the board's own figures before anything moves again."""
         figures = self.figures
         waits_s = [figures.longest_rest_s, figures.breaker_open_s if self.breaker else 0.0]
-        waits_s.append(figures.lease_s if self.leases else 0.0)
+        waits_s += [figures.lease_s if self.leases else 0.0, figures.agent_timeout_s]
         return sum(wait_s for wait_s in waits_s if wait_s <= LONGEST_WAIT_S)
 
     @property

@@ -247,33 +247,29 @@ def _failing(profile: BoardProfile) -> Sequence:
 def _breaker_opens(profile: BoardProfile) -> Sequence:
     """Once it is open nobody gets through."""
     return (
-        Reset(),
-        Configure("retry_base_s", 5),
-        Configure("breaker_open_s", 60),
-        *_failing(profile),
-        ExpectError(Claim("w1")),
-        ExpectError(Claim("w2", "x")),
-        Status(),
-        Settle(),
+        *(Reset(), Configure("retry_base_s", 5), Configure("breaker_open_s", 60)),
+        *(*_failing(profile), ExpectError(Claim("w1")), ExpectError(Claim("w2", "x"))),
+        *(Status(), Settle()),
     )
 
 
 def _breaker(profile: BoardProfile) -> Sequence:
     """Failures open it, time half-opens it, a success closes it."""
-    figures = profile.figures
     return (
-        Reset(),
-        Configure("retry_base_s", 5),
-        *_failing(profile),
-        Claim("w1"),
-        Sleep(_past(figures.breaker_open_s, profile)),
-        Claim("w1", "x"),
-        ExpectError(Claim("w2")),
-        Complete("w1", "x"),
-        Claim("w1"),
-        Claim("w2"),
-        Status(),
-        Settle(),
+        *(Reset(), Configure("retry_base_s", 5), *_failing(profile), Claim("w1")),
+        *(Sleep(_past(profile.figures.breaker_open_s, profile)), Claim("w1", "x")),
+        *(ExpectError(Claim("w2")), Complete("w1", "x"), Claim("w1"), Claim("w2")),
+        *(Status(), Settle()),
+    )
+
+
+def _breaker_probe_dropped(profile: BoardProfile) -> Sequence:
+    """What was let through to try it is cancelled or given back: the next one may try."""
+    return (
+        *(Reset(), Configure("retry_base_s", 5), *_failing(profile)),
+        *(Sleep(_past(profile.figures.breaker_open_s, profile)), Claim("w1", "x"), Cancel("x")),
+        *(Claim("w1", "y"), Release("w1", "y"), Claim("w2", "z"), Complete("w2", "z")),
+        *(Claim("w1", "y"), Status(), Settle()),
     )
 
 
@@ -556,8 +552,9 @@ _TIMED = {
     "breaker_opens": _breaker_opens,
     "breaker": _breaker,
     "breaker_forgets": _breaker_forgets,
+    "breaker_probe_dropped": _breaker_probe_dropped,
 }
-_NEEDS_BREAKER = ("breaker", "breaker_opens", "breaker_forgets")
+_NEEDS_BREAKER = ("breaker", "breaker_opens", "breaker_forgets", "breaker_probe_dropped")
 _ONE_LEASE = ("stale_claim", "claim_is_heard")
 """They wait once until a lease is over, for which a minute is worth it."""
 _NEEDS_LEASE = (

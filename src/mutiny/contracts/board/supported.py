@@ -35,7 +35,7 @@ _UNSPOKEN = (op.Up, op.Down, op.RestartServer, op.StartSecondServer)
 """Done by signals, or by a start that stays: there are no words of a command that could be said wrongly."""
 _NEEDS_LEASE = ("stale task", "reassigned", "was returned")
 """In sentences: somebody's claim has to run out for them."""
-_OFF_BY_DEFAULT = ("rate_limit", "breaker_failures")
+_OFF_BY_DEFAULT = ("rate_limit", "breaker_failures", "agent_timeout_s")
 """Figures of what a board may not have at all; of the others every board has one of its own."""
 
 
@@ -170,7 +170,8 @@ def _without_waits(sequence: Sequence[Operation | None]) -> tuple[Operation | No
 
 
 def _is_on(profile: BoardProfile, figure: str) -> bool:
-    return profile.breaker if figure == "breaker_failures" else profile.figures.rate_limit > 0
+    on = {"breaker_failures": profile.breaker, "rate_limit": profile.figures.rate_limit > 0}
+    return on.get(figure, False)
 
 
 def _added_again(sequence: Sequence[Operation]) -> set[int]:

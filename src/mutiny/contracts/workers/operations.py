@@ -335,9 +335,13 @@ class DirtySource(Operation):
         check_one_of("how", self.how, UNFINISHED)
 
 
+PROJECT_SETTINGS = ".claude/settings.json"
+"""Settings for agents that a project may have of its own."""
+
+
 @dataclass(frozen=True)
 class MoveSource(Operation):
-    """Somebody else commits to the source repository's default branch."""
+    """Somebody else commits to the source repository's default branch; JSON where the name says so."""
 
     path: str = "upstream.txt"
     kind: ClassVar[Kind] = Kind.FAULT

@@ -247,6 +247,9 @@ def _due_by_review(
     if name not in model.workers:
         gone = ("nothing_reviewed", "no_such_worker", *daemon.rejections)
         return _refuse(f"the reviewed worker {name} is gone", *gone)
+    if model.review_used and model.profile.review_per_task and not model.faults:
+        over = ("nothing_reviewed", "not_needs_review", *daemon.rejections)
+        return _refuse(f"what was reviewed of worker {name} is merged or given up", *over)
     status = _due_by_status(model, operation, name, seen)
     # A target may forget the review once the worker has left needs_review: then both are true.
     if status.rejections or model.review_used:
@@ -439,6 +442,7 @@ def _told(
     """A worker with a task was told something more."""
     belief = model.workers[name]
     rejected = isinstance(operation, op.Reject)
+    anew = model.profile.message_begins_anew and belief.statuses == {"error"}
     statuses = frozenset({"rejected"}) if rejected else belief.statuses | {"working"}
     kind, said = operation.type.lower(), _plainly_said(model, operation, operation.message)
     for token in moment.tokens:
@@ -447,6 +451,7 @@ def _told(
         replace(
             belief,
             statuses=statuses,
+            hits=0 if anew else belief.hits,
             tokens=(*belief.tokens, *moment.tokens),
             received=False,
             due_at=model.due(belief, moment.now),

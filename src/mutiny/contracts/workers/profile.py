@@ -89,6 +89,18 @@ class Profile(TargetProfile):
     """What an agent has started ends with it, also what made a session of its own."""
     stop_costs_nothing: bool = False
     """An orderly stop is no failed attempt: a task goes on after any number of them."""
+    review_per_task: bool = False
+    """A review is of one task: once that is merged or given up, nothing counts as reviewed."""
+    message_begins_anew: bool = False
+    """A worker that was given up and is told to go on has all its attempts again."""
+    passes_bad_hooks: bool = False
+    """What agents tell it comes as files (the place `inbox`); one that is damaged keeps nobody from being
+    heard.
+    """
+    spares_settings: bool = False
+    """Settings of agents that the project itself has (`.claude/settings.json`) stay as they are."""
+    tames_texts: bool = False
+    """What a terminal would obey is left out of the texts that an agent is told, or refused."""
     notices_typing: bool = False
     """What a person types into the terminal of an agent that rests is work like any other."""
     passes_model: bool = False

@@ -7,6 +7,7 @@ said here: the model knows whether a refusal is due.
 from __future__ import annotations
 
 from mutiny.contracts.workers.operations import (
+    PROJECT_SETTINGS,
     Accept,
     AcceptReviewed,
     Add,
@@ -37,8 +38,8 @@ from mutiny.contracts.workers.operations import (
     WaitForPrompt,
     WaitForState,
 )
-from mutiny.kit.domains import FOREIGN, MEANINGFUL_NAMES
-from mutiny.kit.faults import FillDisk, Forbid, ReadOnlyDisk, SilentClient, SkewClock
+from mutiny.kit.domains import CONTROL, FOREIGN, MEANINGFUL_NAMES
+from mutiny.kit.faults import DamageFile, FillDisk, Forbid, ReadOnlyDisk, SilentClient, SkewClock
 from mutiny.kit.operations import ExpectError, Heal, Parallel, Reset, Settle, Sleep
 from mutiny.kit.recipes import unconfirmed
 from mutiny.model.operation import Operation
@@ -243,12 +244,42 @@ SHORT_SCENARIOS: dict[str, Sequence_] = {
         *(*_BOTH_READY, ReviewNext(), Accept("beta"), ReviewNext(), Accept("alpha")),
         *(ExpectError(ReviewNext()), Settle(), Down()),
     ),
+    "longest_wait_over_restart": (
+        *(*_BOTH_READY, Down(), Up(), Settle(), ReviewNext(), Accept("beta"), Settle(), Down()),
+    ),
     "accept_what_was_reviewed": (
         *(*_BOTH_READY, Review("alpha"), AcceptReviewed(), AssertState("beta", "needs_review")),
         *(Review("beta"), AcceptReviewed(), ExpectError(AcceptReviewed()), Settle(), Down()),
     ),
     "reviewed_is_gone": (
         *(*_READY, Review("alpha"), Nuke("alpha"), ExpectError(AcceptReviewed()), Settle(), Down()),
+    ),
+    "reviewed_and_over": (
+        *(*_READY, Review("alpha"), Accept("alpha"), Start("alpha", "Create other.txt")),
+        *(WaitForNeedsReview("alpha"), AcceptReviewed(), Settle(), Review("alpha")),
+        *(ResetWorker("alpha"), WaitForIdle("alpha"), Start("alpha", "Create third.txt")),
+        *(WaitForNeedsReview("alpha"), AcceptReviewed(), Settle(), Down()),
+    ),
+    "given_up_and_told": (
+        *(*_IDLE, Behave("alpha", (*("slow:60000",) * 4, "obey"))),
+        *(Start("alpha", "Create test.txt"), WaitForPrompt("alpha"), KillAgent("alpha")),
+        *(step for _ in range(2) for step in (WaitForPrompt("alpha"), KillAgent("alpha"))),
+        *(WaitForState("alpha", "error"), Message("alpha", "Go on, create more.txt")),
+        *(WaitForPrompt("alpha"), KillAgent("alpha"), Settle(), *_MERGED),
+    ),
+    "damaged_hook": (
+        *(*_TWO, Behave("alpha", ("slow:900", "no-stop")), Start("alpha", "Create test.txt")),
+        *(WaitForPrompt("alpha"), KillDaemon(), Sleep(4.0), DamageFile("empty", file="inbox")),
+        *(Up(), Start("beta", "Create other.txt"), WaitForNeedsReview("beta"), Review("beta")),
+        *(Accept("beta"), Settle(), Down()),
+    ),
+    "project_has_settings": (
+        *(*_BEGIN, MoveSource(PROJECT_SETTINGS), Add("alpha"), WaitForIdle("alpha")),
+        *(Start("alpha", "Create test.txt"), *_MERGED),
+    ),
+    "control_characters": (
+        *(*_IDLE, Start("alpha", f"Create test.txt {CONTROL}"), Settle()),
+        *(Message("alpha", f"Create more.txt {CONTROL}"), *_MERGED),
     ),
     "words_as_names_used": (
         *(*_BEGIN, Add("all"), Settle(), Start("all", "Create a.txt"), Settle()),

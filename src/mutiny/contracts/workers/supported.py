@@ -7,8 +7,10 @@ from dataclasses import replace
 from functools import partial
 
 from mutiny.contracts.workers import operations as op
+from mutiny.contracts.workers.operations import PROJECT_SETTINGS
 from mutiny.contracts.workers.profile import Profile
 from mutiny.kit import operations as common
+from mutiny.kit.domains import CONTROL
 from mutiny.kit.faults import DamageFile, HoldLock, SilentClient
 from mutiny.kit.supported import (
     Fitted,
@@ -49,6 +51,10 @@ def _has_words(profile: Profile, part: Operation) -> bool:
         return profile.has_lock
     if isinstance(part, SilentClient):
         return profile.listens
+    if isinstance(part, op.MoveSource) and part.path == PROJECT_SETTINGS:
+        return profile.spares_settings
+    if isinstance(part, op.Start | op.Message) and CONTROL in _text(part):
+        return profile.tames_texts
     if isinstance(part, op.TypeIn):
         return profile.notices_typing
     if isinstance(part, common.WrongSetting):
@@ -56,13 +62,25 @@ def _has_words(profile: Profile, part: Operation) -> bool:
     if isinstance(part, common.Misuse):
         stays = isinstance(part.operation, op.Up | op.Down)  # a daemon in the foreground
         return not stays and can_be_misused(profile, part) and "Misuse" not in profile.lacks
-    if isinstance(part, DamageFile) and part.file == "state" and "CorruptState" in profile.lacks:
-        return False  # it keeps no single file
-    if isinstance(part, DamageFile) and part.how == "stale" and part.file == "state":
-        return profile.notices_damage  # nobody can say what an old state means that nobody notices
-    if isinstance(part, DamageFile) and part.file == "backup":
-        return profile.has_backup and part.how != "stale"  # of it nobody keeps old copies
+    if isinstance(part, DamageFile):
+        return _has_file(profile, part)
     return part.type not in profile.lacks
+
+
+def _has_file(profile: Profile, part: DamageFile) -> bool:
+    """Can this file be damaged so, and does the target promise something about it?"""
+    if part.file == "inbox":
+        return profile.passes_bad_hooks
+    if part.file == "backup":
+        return profile.has_backup and part.how != "stale"  # of it nobody keeps old copies
+    if "CorruptState" in profile.lacks:
+        return False  # it keeps no single file
+    # Nobody can say what an old state means that nobody notices.
+    return part.how != "stale" or profile.notices_damage
+
+
+def _text(part: op.Start | op.Message) -> str:
+    return part.prompt if isinstance(part, op.Start) else part.message
 
 
 def _means_daemon(part: Operation) -> bool:

@@ -61,7 +61,7 @@ class Walk:
 
     def served(self, command: Operation) -> bool | None:
         """Is a command sure to be served (True), or sure to be refused (False)?"""
-        unclear = self.reviewed and isinstance(command, op.AcceptReviewed)
+        unclear = self.reviewed and isinstance(command, op.AcceptReviewed | op.Reject)
         return None if unclear else served(self.model, command)
 
     def refusals(self, command: Operation) -> frozenset[str]:

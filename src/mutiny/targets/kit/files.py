@@ -142,6 +142,8 @@ class TargetFile:
     """The command line before a tool's name and its arguments."""
     statuses: Mapping[str, str] = field(default_factory=dict)
     """The target's word -> the contract's word, where they differ."""
+    spellings: Mapping[str, str] = field(default_factory=dict)
+    """An option -> another word for it: half of the commands that have it say the other one."""
     rejections: Mapping[str, tuple[Pattern, ...]] = field(default_factory=dict)
     """Class of refusals -> regular expressions of the target's texts."""
     configuration: ConfigurationSpec = field(default_factory=ConfigurationSpec)

@@ -11,6 +11,7 @@ import os
 import re
 import sys
 import time
+import zlib
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -30,6 +31,7 @@ from mutiny.kit.views import ProcessView
 from mutiny.model.operation import Operation
 from mutiny.model.pace import Patience
 from mutiny.model.result import OperationResult
+from mutiny.probes.git import TOKEN
 from mutiny.system.files import KEPT_LIMIT, BoxPath
 from mutiny.system.keepsakes import Keepsake, last_words
 from mutiny.targets import drivers
@@ -51,6 +53,16 @@ LOOK_EVERY_S = 0.5
 """How often a start that takes long is looked at."""
 MOVED_TICKS = 20
 """So many hundredths of a second of computing are a sign that it goes on."""
+
+
+def spelled(argv: Sequence[str], other: Mapping[str, str]) -> tuple[str, ...]:
+    """A command line with other words for its options, or as it is: what else it says decides, so that it
+    is said again in the same words.
+    """
+    said = TOKEN.sub("", " ".join(argv[1:]))
+    if zlib.crc32(said.encode("utf-8", "surrogateescape")) % 2:
+        return tuple(argv)
+    return tuple(other.get(word, word) for word in argv)
 
 
 class LiveTarget(Combinations):
@@ -235,7 +247,7 @@ class LiveTarget(Combinations):
         given_s = limit_s or self._file.profile.limits.command_s
         place = str(self.values["source"])
         return Command(
-            tuple(argv),
+            spelled(argv, self._file.spellings),
             self.pacing.now().answer(given_s),
             place,
             self.environment(worker),
