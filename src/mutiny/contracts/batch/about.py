@@ -86,7 +86,7 @@ ABOUT: dict[str, str] = {
     "terminated_landing": "SIGTERM just before the branch moves.",
     "worker_killed": "An agent dies; its task is tried again.",
     "worker_killed_too_often": "An agent dies and there are no retries; somebody sets it back.",
-    "another_home": "Somebody else runs the same program on the same machine, and nobody notices.",
+    "another_home": "Somebody else runs the same program on the machine: nobody notices.",
     "main_moves": "Somebody else commits just before the branch moves.",
     "main_moves_tested": "Somebody else commits while the doctor looks at the whole.",
     "main_moves_early": "Somebody else commits while agents work.",

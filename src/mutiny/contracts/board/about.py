@@ -91,7 +91,7 @@ ABOUT: dict[str, str] = {
     "agents": "The board's own agents finish a small graph of tasks.",
     "agent_told_all": "A task with a long text: its agent is told all of it.",
     "agent_killed": "An agent is killed in its task; the task is finished.",
-    "agent_hangs": "An agent never answers: it is ended when its time is over, and its task fails.",
+    "agent_hangs": "An agent never answers: it is ended in time, and its task fails.",
     "agent_exits": "An agent gives up: its task fails, the next one is done.",
     "crew_killed": "The orchestrator is killed while its agents work.",
     "crew_stopped": "The orchestrator is stopped while its agents work.",

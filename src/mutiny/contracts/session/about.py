@@ -38,7 +38,7 @@ ABOUT: dict[str, str] = {
     "odd_markup": "The model asks for a file of markup and entities.",
     "odd_lines": "The model asks for a file of odd ends of lines and blanks.",
     "odd_letters": "The model asks for a file of rare letters.",
-    "out_of_bounds": "A file that is none of the project's is not written, whoever asks for it.",
+    "out_of_bounds": "A file that is none of the project's is not written at all.",
     "memory_pressure": "There is too little memory: contexts are compressed.",
     "deadlock": "A vote that nobody wins is decided by priority.",
     "few_kept": "Few checkpoints are kept, and still one to fall back to.",
