@@ -39,6 +39,7 @@ SAMPLES: tuple[Operation, ...] = (
     op.WaitForIdle("alpha"),
     op.WaitForNeedsReview("alpha", timeout_seconds=3.0),
     op.WaitForPrompt("alpha"),
+    op.WaitForTurnEnd("alpha"),
     op.AssertState("alpha", "idle"),
     op.AssertWorkerExists("alpha"),
     op.AssertSessionAlive("alpha"),

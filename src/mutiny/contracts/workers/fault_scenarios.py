@@ -36,6 +36,7 @@ from mutiny.contracts.workers.operations import (
     WaitForNeedsReview,
     WaitForPrompt,
     WaitForState,
+    WaitForTurnEnd,
 )
 from mutiny.kit.faults import (
     DamageFile,
@@ -322,10 +323,13 @@ FAULT_SCENARIOS: dict[str, Sequence_] = {
         Down(),
     ),
     "completion_while_daemon_down": (
-        *_BUSY,
-        Sleep(0.3),
+        *_idle("alpha"),
+        Behave("alpha", ("slow:2500", "obey")),
+        Start("alpha", "Create test.txt"),
+        WaitForPrompt("alpha"),
+        Sleep(1.0),  # the daemon hears of it, too
         KillDaemon(),
-        Sleep(1.2),
+        WaitForTurnEnd("alpha"),
         Up(),
         Settle(),
         *_MERGED,

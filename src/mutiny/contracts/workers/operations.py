@@ -195,6 +195,10 @@ class WaitForPrompt(WorkerWait):
     """Until the worker's agent has received a prompt and is busy with it: the moment to break something."""
 
 
+class WaitForTurnEnd(WorkerWait):
+    """Until no agent of the worker is busy any more, whoever has noticed that."""
+
+
 # --- assertions ----------------------------------------------------------------------------------
 
 
@@ -366,7 +370,7 @@ OPERATIONS: dict[str, type[Operation]] = registry(
         Rebase,
     ),
     *(ReviewNext, AcceptReviewed, ResetWorker, Doctor, Status),
-    *(WaitForState, WaitForIdle, WaitForNeedsReview, WaitForPrompt),
+    *(WaitForState, WaitForIdle, WaitForNeedsReview, WaitForPrompt, WaitForTurnEnd),
     *(AssertState, AssertWorkerExists, AssertSessionAlive),
     *(KillDaemon, KillTmuxSession, KillTmuxServer, KillAgent, PauseProcess),
     *(CorruptState, DirtySource, MoveSource),

@@ -137,6 +137,8 @@ def _sensible(model: WorkersModel, operation: Operation) -> bool:
         operation, op.KillTmuxSession | op.KillAgent | op.AssertSessionAlive | op.AssertState
     ):
         return worker in model.workers
+    if isinstance(operation, op.WaitForTurnEnd):
+        return operation.worker in model.workers
     if isinstance(operation, op.WaitForPrompt):
         told = operation.worker in model.workers and model.workers[operation.worker].tokens
         return bool(told) and True in model.daemon

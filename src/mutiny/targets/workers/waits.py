@@ -82,6 +82,21 @@ def wait_prompt(
     return unable("who the agents are could not be read") if late else ended
 
 
+def wait_turn_end(
+    live: WorkersHost, operation: op.WaitForTurnEnd, context: StepContext
+) -> OperationResult:
+    """Until no agent of the worker is busy."""
+
+    def missing(seen: Observation) -> Finding:
+        if seen.agents is None:
+            return "who the agents are could not be read"
+        busy = any(one.worker == operation.worker and one.alive and one.busy for one in seen.agents)
+        at_work = f"the agent of {operation.worker} is busy"
+        return at_work if busy else OperationResult(stdout="its turn is over")
+
+    return until(live, operation.timeout_seconds or live.limits.complete_s, missing)
+
+
 def settle(live: WorkersHost, operation: common.Settle, context: StepContext) -> OperationResult:
     """Until nothing is pending any more."""
 
@@ -160,6 +175,7 @@ WAITS: dict[type[Operation], Wait] = {
     op.WaitForNeedsReview: wait_status,
     op.WaitForState: wait_status,
     op.WaitForPrompt: wait_prompt,
+    op.WaitForTurnEnd: wait_turn_end,
     op.AssertState: assert_state,
     op.AssertWorkerExists: assert_exists,
     op.AssertSessionAlive: assert_session,
