@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import select
+import signal
+
 import pytest
 
-from mutiny.doubles.agents.terminal import END, INTERRUPT, SUBMIT, InputEvent, InputParser
+from mutiny.doubles.agents.terminal import (
+    END,
+    INTERRUPT,
+    SUBMIT,
+    InputEvent,
+    InputParser,
+    Terminal,
+)
 
 LATER_S = 0.5
 AT_ONCE_S = 0.005
@@ -152,3 +163,35 @@ def test_ctrl_c_after_escape_is_heard() -> None:
 def test_ctrl_d_ends_the_input_only_on_an_empty_line() -> None:
     assert feed_all((b"text\x04", 0)) == []
     assert feed_all((b"\x04", 0)) == [(END, "")]
+
+
+def test_a_signal_from_before_a_prompt_does_not_interrupt_its_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The wait had seen only the input when the process was at last let on; the signal was there, too."""
+    numbers = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM)
+    before = {number: signal.getsignal(number) for number in numbers}
+    wake_up = signal.set_wakeup_fd(-1)
+    reading, writing = os.pipe()
+    really = select.select
+    try:
+        with open(os.devnull, "wb") as nowhere:
+            terminal = Terminal(reading, nowhere.fileno())
+            terminal.ignores_interrupts = True
+
+            def late(*_: object) -> tuple[list[int], list[int], list[int]]:
+                os.kill(os.getpid(), signal.SIGINT)
+                return [reading], [], []
+
+            monkeypatch.setattr(select, "select", late)
+            os.write(writing, b"Create two.txt\r")
+            assert terminal.next_prompt() == "Create two.txt"
+            monkeypatch.setattr(select, "select", really)
+            terminal.ignores_interrupts = False
+            assert terminal.wait(0.01) is False
+    finally:
+        signal.set_wakeup_fd(wake_up)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        os.close(reading)
+        os.close(writing)

@@ -254,10 +254,10 @@ class Terminal:
                 watched.append(self._input_fd)
             left_s = None if deadline_s is None else max(0.0, deadline_s - time.monotonic())
             ready = select.select(watched, [], [], left_s)[0]
-            if self._wake_fd in ready:
-                self._take_signals()
             if self._input_fd in ready:
                 self._take_input()
+            # Always, and after the input: what was sent before a prompt must not interrupt its turn.
+            self._take_signals()
             self._raise_what_happened()
             if fd in ready:
                 return True
@@ -268,7 +268,11 @@ class Terminal:
                 return False
 
     def _take_signals(self) -> None:
-        for number in os.read(self._wake_fd, 256):
+        try:
+            numbers = os.read(self._wake_fd, 256)
+        except BlockingIOError:
+            return
+        for number in numbers:
             if number == signal.SIGINT:
                 self._interrupted = True
             elif number == signal.SIGHUP:
