@@ -151,3 +151,13 @@ def test_who_begins_late_is_waited_for(tmp_path: Path, monkeypatch: pytest.Monke
         late.start()
         assert stirs.wait(1)[0] == "create state"
         late.join()
+
+
+def test_who_never_rests_is_not_watched_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watching, "STILL_S", 1000.0)
+    monkeypatch.setattr(watching, "RESTLESS_S", 0.05)
+    with Stirs(BoxPath(tmp_path, "state")) as stirs:
+        stirs.answered()
+        assert stirs.wait(1) == []

@@ -19,6 +19,8 @@ BLIND_S = 0.05
 """Between two looks while there is no directory yet that could be watched."""
 STILL_S = 1.0
 """Who has changed nothing for so long is not about to."""
+RESTLESS_S = 15.0
+"""Who still changes something so long after the answer does it for other reasons."""
 
 
 class Changes:
@@ -101,16 +103,18 @@ class Stirs:
 
     def wait(self, count: int) -> list[str]:
         """Return at the very change that makes it so many, or when nothing changes any more after the
-        answer; with what changed.
+        answer; with what changed. Who never comes to rest is not watched for ever.
         """
         seen: list[str] = []
         answered_at = quiet_since = time.monotonic()
-        while self._watch is not None and len(seen) < count:
+        while self._watch is not None and len(seen) < count and not stopping.asked():
             fresh = [one for one in self._watch.wait(SHORTEST_S) if self._name in one.name]
             seen += [f"{' '.join(event.masks)} {event.name}".strip() for event in fresh]
             now = time.monotonic()
             if not self._answered.is_set():
                 answered_at = quiet_since = now
+            elif now - answered_at > self._lag_s + RESTLESS_S:
+                break
             elif fresh:
                 quiet_since = now
             elif now - quiet_since > STILL_S and now - answered_at > self._lag_s:
