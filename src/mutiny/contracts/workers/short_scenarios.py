@@ -37,6 +37,7 @@ from mutiny.contracts.workers.operations import (
     WaitForNeedsReview,
     WaitForPrompt,
     WaitForState,
+    WaitForTurnEnd,
 )
 from mutiny.kit.domains import CONTROL, FOREIGN, MEANINGFUL_NAMES
 from mutiny.kit.faults import DamageFile, FillDisk, Forbid, ReadOnlyDisk, SilentClient, SkewClock
@@ -269,7 +270,12 @@ SHORT_SCENARIOS: dict[str, Sequence_] = {
     ),
     "damaged_hook": (
         *(*_TWO, Behave("alpha", ("slow:900", "no-stop")), Start("alpha", "Create test.txt")),
-        *(WaitForPrompt("alpha"), KillDaemon(), Sleep(4.0), DamageFile("empty", file="inbox")),
+        *(
+            WaitForPrompt("alpha"),
+            KillDaemon(),
+            WaitForTurnEnd("alpha"),
+            DamageFile("empty", file="inbox"),
+        ),
         *(Up(), Start("beta", "Create other.txt"), WaitForNeedsReview("beta"), Review("beta")),
         *(Accept("beta"), Settle(), Down()),
     ),
