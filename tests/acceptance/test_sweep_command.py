@@ -59,6 +59,19 @@ def test_a_rebase_that_stopped_at_a_conflict_survives_a_power_cut(tmp_path: Path
     assert last["verdict"] == "success"
 
 
+def test_the_point_after_the_last_call_is_met_whatever_their_number(tmp_path: Path) -> None:
+    """The number of calls of the traced command is no number that a replay can rely on."""
+    send = ("--target", "longboat-spawns", "--scenario", "one_mention", "--at", "Send")
+    words = ("fsync", *send, "--points", "2", "--plant", "spawns-unsynced", "--json")
+    told = document(sweep(tmp_path, *words))
+    (cause,) = told["causes"]
+    replay = json.loads((tmp_path / cause["replay"]).read_text())
+    (point,) = [each for each in replay["operations"] if each["type"] == "PowerLossAt"]
+    assert point["args"]["call"] == -1
+    ran = run_mutiny(tmp_path, "replay", cause["replay"], "--expect", cause["rule"])
+    assert ran.code == 0, ran.stdout + ran.stderr
+
+
 @pytest.mark.slow
 def test_errors_of_calls_are_answered_truthfully(tmp_path: Path) -> None:
     ran = sweep(

@@ -119,6 +119,10 @@ class Settle(Operation):
 # --- sweep points: a command broken at one exact system call ---------------------------------
 
 
+AFTER_LAST = -1
+"""The point behind the last call, however many there are: their number differs from run to run."""
+
+
 @dataclass(frozen=True)
 class SweepPoint(Operation):
     """A command that is broken before its n-th state-changing system call, counted from 0."""
@@ -126,10 +130,13 @@ class SweepPoint(Operation):
     operation: Operation
     call: int
     kind: ClassVar[Kind] = Kind.FAULT
+    after_last: ClassVar[bool] = False
+    """Can it also happen behind the last call (`AFTER_LAST`)?"""
 
     def __post_init__(self) -> None:
-        if self.call < 0:
-            raise ValueError("call must not be negative")
+        if self.call < 0 and not (self.after_last and self.call == AFTER_LAST):
+            also = f", except {AFTER_LAST}: after the last call" if self.after_last else ""
+            raise ValueError(f"call must not be negative{also}")
 
     @property
     def ends_world(self) -> bool:
@@ -161,6 +168,8 @@ class Trace(Operation):
 
 class CrashAt(SweepPoint):
     """Everything dies before the call."""
+
+    after_last: ClassVar[bool] = True
 
 
 class KillAt(SweepPoint):
@@ -229,6 +238,7 @@ class TearAt(SweepPoint):
 class PowerLossAt(SweepPoint):
     """Everything dies before the call, and only what was synced is still there."""
 
+    after_last: ClassVar[bool] = True
     names: str = "kept"
     """New, changed and removed names since the last sync: all `kept` by luck, or all `lost`."""
 

@@ -198,7 +198,7 @@ class Sweeper:
         candidates = [
             point
             for index in range(len(sweep.calls) + 1)
-            for point in self._world_ends(keep, states, index)
+            for point in self._world_ends(keep, states, index, len(sweep.calls))
         ]
         points = _chosen(candidates, sweep.calls, limit)
         sweep.left_out = len(candidates) - len(points)
@@ -230,14 +230,19 @@ class Sweeper:
                     break
         sweep.judge_s = time.monotonic() - started
 
-    def _world_ends(self, keep: str, states: KeptStates, index: int) -> Iterator[op.SweepPoint]:
-        """The ways in which the world can end before one call: those whose states were kept."""
+    def _world_ends(
+        self, keep: str, states: KeptStates, index: int, count: int
+    ) -> Iterator[op.SweepPoint]:
+        """The ways in which the world can end before one of `count` calls, or behind them: those whose
+        states were kept.
+        """
+        call = index if index < count else op.AFTER_LAST
         if keep == "files":
-            yield op.CrashAt(self.at, index)
+            yield op.CrashAt(self.at, call)
             return
-        yield op.PowerLossAt(self.at, index)
+        yield op.PowerLossAt(self.at, call)
         if states.has_names_to_lose(index):
-            yield op.PowerLossAt(self.at, index, "lost")
+            yield op.PowerLossAt(self.at, call, "lost")
 
     def _judge_state(
         self,
@@ -248,7 +253,7 @@ class Sweeper:
     ) -> Point:
         """Recover one kept state in a box of its own."""
         started = time.monotonic()
-        index = point.call
+        index = len(calls) if point.call == op.AFTER_LAST else point.call
         lost = isinstance(point, op.PowerLossAt) and point.names == "lost"
         whole = traced.steps[-1].result
         cut_off = OperationResult(None, signal=9, tokens=whole.tokens)
@@ -517,7 +522,7 @@ def _chosen(
         if any(word in str(name) for word in MARKS)
         for place in (index, index + 1)
     }
-    telling = marked - alike | {0, len(changes) - 1, len(changes)}
+    telling = marked - alike | {0, len(changes) - 1, len(changes), op.AFTER_LAST}
 
     def rank(point: op.SweepPoint) -> int:
         if isinstance(point, op.FullAt):

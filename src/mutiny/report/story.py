@@ -97,10 +97,11 @@ def _fault(operation: Operation, result: OperationResult) -> str:
         return f"the disk was full from {point} on{how}"
     if isinstance(operation, TearAt):
         return f"half of {point} was written, and {_TORN[operation.mode]}{how}"
+    when = point if where.startswith("after") else f"before {point}"
     if isinstance(operation, PowerLossAt):
-        return f"the power was lost before {point}, names {operation.names}{how}"
+        return f"the power was lost {when}, names {operation.names}{how}"
     who = "everything" if operation.ends_world else "the process"
-    return f"{who} died before {point}{how}"
+    return f"{who} died {when}{how}"
 
 
 def cause_of(steps: Sequence[Step]) -> str:

@@ -111,12 +111,14 @@ def _run_broken(
     after: int | None,
     counted: Counted = Counted.CHANGES,
 ) -> Broken:
-    """`after`: so many calls are the whole command; then the world ends after its answer."""
+    """`after`: so many calls are the whole command (`AFTER_LAST`: however many); then the world ends after
+    its answer.
+    """
     with Supervisor(policy, roots=_named(roots), counted=counted) as supervisor:
         answer = _given(command, supervisor, box)
         fired, seen = supervisor.fired, len(supervisor.calls)
         ended = supervisor.world_dead
-    if after == seen and answer is not None:
+    if after in (seen, op.AFTER_LAST) and answer is not None:
         box.kill()
         return Broken(True, "after the last call", answer)
     harmful = [call for call in fired if call.result != "performed"] if not ended else fired[-1:]
