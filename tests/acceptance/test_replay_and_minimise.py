@@ -10,7 +10,7 @@ import pytest
 from mutiny_command import run_mutiny
 from schemas import validate_run
 
-PLANT = ("--plant", "crash-traceback", "--scenario", "invalid_operations", "--seed", "1")
+PLANT = ("--target", "longboat-board", "--plant", "cycle-accepted", "--scenario", "cycles")
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def test_minimise_then_replay_then_expect(failed: Path) -> None:
     ran = run_mutiny(failed, "minimise", "chaos_runs/latest", "--confirm", "1/2", "--json")
     assert ran.code == 0, ran.stderr
     document = json.loads(ran.stdout)
-    assert document["rule"] == "workers.no_crash"
+    assert document["rule"] == "board.cycles_refused"
     assert document["complete"]
     assert document["to"] == 3 < document["from"]
     validate_run(failed / "chaos_runs" / "latest")
@@ -34,10 +34,12 @@ def test_minimise_then_replay_then_expect(failed: Path) -> None:
 
     ran = run_mutiny(failed, "replay", "bug.json", "--times", "3")
     assert ran.code == 1
-    assert "3 of 3 failed in the same way (workers.no_crash)" in ran.stdout
-    assert run_mutiny(failed, "replay", "bug.json", "--expect", "workers.no_crash").code == 0
+    assert "3 of 3 failed in the same way (board.cycles_refused)" in ran.stdout
+    assert run_mutiny(failed, "replay", "bug.json", "--expect", "board.cycles_refused").code == 0
 
-    ran = run_mutiny(failed, "replay", "bug.json", "--plant", "", "--expect", "workers.no_crash")
+    ran = run_mutiny(
+        failed, "replay", "bug.json", "--plant", "", "--expect", "board.cycles_refused"
+    )
     assert ran.code == 1, "a healthy target does not break the rule, so the predicate is false"
     assert run_mutiny(failed, "replay", "bug.json", "--plant", "").code == 0
 
@@ -47,20 +49,20 @@ def test_a_journal_replays_like_its_run(failed: Path) -> None:
     assert ran.code == 1
     document = json.loads(ran.stdout)
     assert document["same"] == 1
-    assert document["runs"][0]["rule"] == "workers.no_crash"
+    assert document["runs"][0]["rule"] == "board.cycles_refused"
 
 
 @pytest.mark.slow
 def test_minimise_refuses_what_does_not_fail_here(failed: Path) -> None:
     ran = run_mutiny(failed, "minimise", "chaos_runs/latest", "--plant", "")
     assert ran.code == 3
-    assert "does not break workers.no_crash here" in ran.stderr
+    assert "does not break board.cycles_refused here" in ran.stderr
 
 
 def test_unknown_rule_names_the_nearest(failed: Path) -> None:
-    ran = run_mutiny(failed, "replay", "chaos_runs/latest", "--expect", "workers.no_crush")
+    ran = run_mutiny(failed, "replay", "chaos_runs/latest", "--expect", "board.cycles_refusd")
     assert ran.code == 2
-    assert "did you mean 'workers.no_crash'?" in ran.stderr
+    assert "did you mean 'board.cycles_refused'?" in ran.stderr
 
 
 def test_the_report_can_be_shown_again(failed: Path) -> None:
@@ -69,7 +71,7 @@ def test_the_report_can_be_shown_again(failed: Path) -> None:
     assert ran.stdout.startswith("# Mutiny Error Report")
     assert (
         json.loads(run_mutiny(failed, "report", "--json").stdout)["run"]["error"]["rule"]
-        == "workers.no_crash"
+        == "board.cycles_refused"
     )
 
 

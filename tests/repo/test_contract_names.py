@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from parsing import parsed
 from test_layers import imports, modules, mutiny_modules
 
 from mutiny.contracts.catalogue import own
@@ -43,7 +44,7 @@ def others() -> list[str]:
 
 def literals(path: Path) -> Iterator[tuple[int, str]]:
     """Every text in a module's code; docstrings are prose."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = parsed(path)
     prose = {
         id(node.value)
         for node in ast.walk(tree)

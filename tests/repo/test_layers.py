@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from parsing import parsed
 
 SOURCE = Path(__file__).parents[2] / "src"
 
@@ -67,7 +68,7 @@ def imports(module: str) -> frozenset[str]:
     """Every module that a module imports, wherever in it the import stands."""
     path = modules()[module]
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+from parsing import parsed
+
 SOURCE = Path(__file__).parents[2] / "src" / "mutiny"
 
 REACHING = (
@@ -115,7 +117,7 @@ def test_the_directory_of_a_box_is_only_named() -> None:
     found = [
         f"{module}:{node.lineno}"
         for module in modules()
-        for node in ast.walk(ast.parse((SOURCE / module).read_text()))
+        for node in ast.walk(parsed(SOURCE / module))
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)
         if isinstance(node.left, ast.Attribute) and node.left.attr == "directory"
     ]

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from parsing import parsed
 
 ROOT = Path(__file__).parents[2]
 MODULE_LINES = {"src": 600, "tests": 750, "benchmarks": 600}
@@ -49,11 +50,6 @@ def python(*parts: str) -> list[Path]:
         and named(path).split("/")[0] in parts
         and not named(path).startswith("src/longboat/session/projects/")
     ]
-
-
-@cache
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def text_files() -> list[tuple[Path, str]]:
