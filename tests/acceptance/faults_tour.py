@@ -20,7 +20,7 @@ from typing import Literal
 from mutiny.box.box import Box
 from mutiny.box.startup import create_box
 from mutiny.doubles.model_api.api import ModelApi
-from mutiny.faults import disk, network, resources
+from mutiny.faults import disk, locks, network, resources
 from mutiny.faults.base import Fault
 from mutiny.faults.catalogue import survey
 from mutiny.faults.clients import SilentClient
@@ -181,7 +181,7 @@ def visit_disk(tour: Tour) -> None:
     forbidden = disk.Forbid(tour.box, f"{root}/home/file")
     tour.visit("permission", forbidden, lambda: tour.shell(use), "Permission denied", "read")
     lock = f"flock -n {root}/home/file echo locked || echo busy"
-    held = disk.HoldLock(tour.box, f"{root}/home/file", "flock")
+    held = locks.HoldLock(tour.box, f"{root}/home/file", "flock")
     tour.visit("lock, flock", held, lambda: tour.shell(lock), "busy", "locked")
     posix = (
         "import fcntl,sys\nf=open(sys.argv[1],'r+')\n"
@@ -197,7 +197,7 @@ def visit_disk(tour: Tour) -> None:
     kinds = (("posix", posix, "file"), ("sqlite", sqlite, "base"))
     for kind, program, name in kinds:
         argv = [PYTHON, "-IS", "-c", program, f"{root}/home/{name}"]
-        holder = disk.HoldLock(tour.box, f"{root}/home/{name}", kind)
+        holder = locks.HoldLock(tour.box, f"{root}/home/{name}", kind)
         tour.visit(
             f"lock, {kind}",
             holder,

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from mutiny.box.startup import create_box
 from mutiny.faults.base import FaultUnavailable
 from mutiny.faults.catalogue import survey
 from mutiny.faults.disk import FillDisk, ReadOnly, SmallDisk
+from mutiny.faults.holders import Holder, python_argv
+from mutiny.faults.locks import HoldLock
 from mutiny.faults.network import Partition, Party
 
 ROOT = Path(__file__).parents[2]
@@ -82,6 +85,34 @@ def test_every_fault_fires_is_felt_and_is_healed(tmp_path: Path) -> None:
     found = tour([], sys.executable, tmp_path)
     check(found["seen"], also_missing=("processor, cgroup", "processes"))
     assert len(found["seen"]) >= 25
+
+
+OPENS_LATE = "import sys, time; time.sleep(0.4); open(sys.argv[1]).close()"
+
+
+@pytest.mark.parametrize("open_already", [False, True])
+def test_a_held_lock_counts_its_time_from_when_somebody_comes_upon_it(
+    tmp_path: Path, open_already: bool
+) -> None:
+    """So that a command that starts late meets it; who has the file open already is not waited for."""
+    need_box()
+    over = threading.Event()
+    with create_box(tmp_path / "box", doubles=False) as box:
+        (box.files / "home" / "lock").write_text("")
+        inside = f"{box.inside_root}/home/lock"
+        if open_already:
+            opener = "import sys, time; kept = open(sys.argv[1]); print(flush=True); time.sleep(60)"
+            assert Holder(box).take(python_argv(opener, inside)) == ""
+        with HoldLock(box, inside, "flock") as held:
+            assert held.injected is not None
+            assert held.injected.fired
+            waiting = threading.Thread(target=held.wait_until_met, args=(over,), daemon=True)
+            waiting.start()
+            waiting.join(0.2)
+            assert waiting.is_alive() is not open_already
+            box.run(python_argv(OPENS_LATE, inside), timeout_s=LIMIT_S)
+            waiting.join(LIMIT_S)
+            assert not waiting.is_alive()
 
 
 def a_python_for_everybody() -> str | None:

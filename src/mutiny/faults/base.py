@@ -7,6 +7,7 @@ anything is touched; it is never replaced by a weaker one.
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Self
@@ -68,6 +69,11 @@ class Fault(ABC):
         healed, of faults that can count what they did.
         """
         return None
+
+    def wait_until_met(self, over: threading.Event) -> None:  # noqa: B027 - most are met at once
+        """Return when somebody has come upon it, or `over` is set. A fault for some time counts its time
+        from here: a command that starts late, because the machine is busy, must meet it all the same.
+        """
 
     def refuse_if_unavailable(self) -> None:
         """Raise FaultUnavailable with the reason."""

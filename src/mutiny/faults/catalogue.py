@@ -14,7 +14,17 @@ from pathlib import Path
 from mutiny.box.box import Box
 from mutiny.box.startup import create_box
 from mutiny.doubles.model_api.script import FAULTS as MODEL_API_FAULTS
-from mutiny.faults import clients, clock, containers, content, disk, network, process, resources
+from mutiny.faults import (
+    clients,
+    clock,
+    containers,
+    content,
+    disk,
+    locks,
+    network,
+    process,
+    resources,
+)
 from mutiny.faults.base import Availability, Fault
 from mutiny.syscalls.supervisor import why_not as why_no_engine
 
@@ -29,9 +39,9 @@ _IN_A_BOX: dict[str, Callable[[Box], Fault]] = {
     "disk: full, inodes": lambda box: disk.FillDisk(disk.SmallDisk(box, _home(box)), "inodes"),
     "disk: read-only": lambda box: disk.ReadOnly(box, _home(box)),
     "disk: permission": lambda box: disk.Forbid(box, _home(box)),
-    "disk: lock held (flock)": lambda box: disk.HoldLock(box, _home(box), "flock"),
-    "disk: lock held (POSIX)": lambda box: disk.HoldLock(box, _home(box), "posix"),
-    "disk: lock held (sqlite)": lambda box: disk.HoldLock(box, _home(box), "sqlite"),
+    "disk: lock held (flock)": lambda box: locks.HoldLock(box, _home(box), "flock"),
+    "disk: lock held (POSIX)": lambda box: locks.HoldLock(box, _home(box), "posix"),
+    "disk: lock held (sqlite)": lambda box: locks.HoldLock(box, _home(box), "sqlite"),
     "file: truncated": lambda box: content.truncate(box.files),
     "file: junk appended": lambda box: content.append_junk(box.files),
     "file: bit flipped": lambda box: content.flip_bit(box.files),

@@ -1,4 +1,4 @@
-"""Disk faults around a directory of a box: full (bytes or inodes), read-only, locked, forbidden.
+"""Disk faults around a directory of a box: full (bytes or inodes), read-only, forbidden.
 
 Insight: the mounts of a box belong to a namespace that its maker may change from outside, also as a
 plain user. A directory becomes a small file system of its own before the target starts (`prepare`);
@@ -17,13 +17,11 @@ from typing import Literal
 from mutiny.box.box import Box
 from mutiny.faults import namespaces
 from mutiny.faults.base import Fault, FaultUnavailable
-from mutiny.faults.holders import LIMIT_S, Holder, python_argv
 from mutiny.faults.namespaces import MountRefused, MountStep
 from mutiny.model.result import OperationResult
 from mutiny.system import trees
 from mutiny.system.files import BoxPath
 
-LockKind = Literal["flock", "posix", "sqlite"]
 ENGINE_INSTEAD = "the system-call engine can refuse the writes one by one instead"
 _MS_REMOUNT, _MS_BIND = 0x20, 0x1000
 _READ_ONLY_ATTRIBUTE = 0x1
@@ -311,61 +309,3 @@ class Forbid(Fault):
         except FileNotFoundError:
             return self.not_done(f"{self._inside} was removed meanwhile")
         return self.done(f"{self._inside}: mode {before:o} again")
-
-
-_HOLDER = """
-import fcntl, signal, sys
-kind, path, purpose = sys.argv[1:4]
-wait = 0 if purpose == "try" else 5  # whoever has it just now may finish
-try:
-    if kind == "sqlite":
-        import sqlite3
-        held = sqlite3.connect(path, timeout=wait, isolation_level=None)
-        held.execute("BEGIN EXCLUSIVE")
-    else:
-        held = open(path, "r+b")
-        take = fcntl.flock if kind == "flock" else fcntl.lockf
-        signal.signal(signal.SIGALRM, lambda *_: sys.exit("refused: it is not given back"))
-        signal.alarm(wait)
-        take(held, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        signal.alarm(0)
-except Exception as error:
-    print("refused:", error, flush=True)
-    sys.exit(3)
-print("held", flush=True)
-if purpose == "hold":
-    while True:
-        signal.pause()
-"""
-
-
-class HoldLock(Fault):
-    """A lock on a file that somebody else in the box holds and does not give back."""
-
-    def __init__(self, box: Box, inside: str, kind: LockKind = "flock") -> None:
-        self._box = box
-        self._inside = inside
-        self._kind = kind
-        self._holder = Holder(box)
-        self.technique = f"{kind} lock held by a process of the box"
-
-    def _argv(self, purpose: str) -> list[str]:
-        return python_argv(_HOLDER, self._kind, self._inside, purpose)
-
-    def inject(self) -> OperationResult:
-        """Start the holder, then let a second process try to take the lock."""
-        said = self._holder.take(self._argv("hold"))
-        if said != "held":
-            return self.not_done(f"the lock on {self._inside} could not be taken: {said}")
-        second = self._box.run(self._argv("try"), timeout_s=LIMIT_S)
-        if second.exit_code != 3:
-            return self.not_done(f"{self._inside} can be locked twice: {second.stdout.strip()}")
-        return self.done(
-            f"{self._inside}: {self._kind} lock held by pid {self._holder.pid}, "
-            f"others get {second.stdout.strip()!r}"
-        )
-
-    def heal(self) -> OperationResult:
-        """End the holder, which gives the lock back."""
-        failed = self._holder.let_go()
-        return self.not_done(failed) if failed else self.done(f"{self._inside}: lock given back")

@@ -311,12 +311,17 @@ class KillDuring(Operation):
         return (self.operation,)
 
 
+OUTLASTED = "outlasted"
+"""A detail of a result: the fault was on from before its command began until after it had answered."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class LibraryFault(Operation):
     """A fault that is on for a while.
 
-    `during`: while this command runs, and healed after it (with `seconds`: after that time at the
-    latest). `seconds` alone: for that long. `lasting`: until `Heal`, `Settle` or the end of the run.
+    `during`: while this command runs, and healed after it (with `seconds`: so long after the command came
+    upon it, at the latest; of most faults that is at once). `seconds` alone: for that long. `lasting`:
+    until `Heal`, `Settle` or the end of the run.
     """
 
     during: Operation | None = None

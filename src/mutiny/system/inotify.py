@@ -26,6 +26,7 @@ POLL_INTERVAL_S = 0.05
 
 _MASKS = {
     0x0000_0002: "modify",
+    0x0000_0020: "open",
     0x0000_0004: "attributes",
     0x0000_0008: "close_write",
     0x0000_0040: "moved_from",
@@ -40,6 +41,7 @@ _MASKS = {
     0x4000_0000: "directory",
 }
 _WATCHED = 0x0FCE  # every change of content, name or attributes; no reads and no opens
+_OPENED = 0x0020
 _OVERFLOW = 0x4000
 _NONBLOCK_AND_CLOEXEC = os.O_NONBLOCK | os.O_CLOEXEC
 _HEADER = struct.Struct("iIII")
@@ -66,11 +68,14 @@ class DirectoryWatch:
     """Watch directories (or single files) from the moment of creation until closed.
 
     Changes between creation and ``wait`` are kept, so "create the watch, look, then wait" has no
-    gap.
+    gap. With ``opens`` it is an event, too, that somebody opens a file; polling cannot see that.
     """
 
-    def __init__(self, paths: Iterable[Watched], *, use_inotify: bool = True) -> None:
+    def __init__(
+        self, paths: Iterable[Watched], *, opens: bool = False, use_inotify: bool = True
+    ) -> None:
         self._paths = tuple(paths)
+        self._watched = _WATCHED | (_OPENED if opens else 0)
         for path in self._paths:
             if not path.exists():
                 raise FileNotFoundError(errno.ENOENT, "cannot watch what does not exist", str(path))
@@ -98,7 +103,7 @@ class DirectoryWatch:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
         for path in self._paths:
             with _named(path) as name:
-                watch = add_watch(self._descriptor, os.fsencode(name), _WATCHED)
+                watch = add_watch(self._descriptor, os.fsencode(name), self._watched)
                 number = ctypes.get_errno()
             if watch < 0:
                 raise OSError(number, os.strerror(number), str(path))

@@ -226,8 +226,7 @@ class BoardJudge(Judge[BoardModel, BoardObservation]):
         """As for every contract; and no change goes on while somebody else holds the lock."""
         judged = super().under_fault(model, operation, result)
         if result.inner and not judged.verdict.stops_run:
-            inner = result.inner[0]
-            unlocked = went_on(operation, inner, self.contract.read(inner))
+            unlocked = went_on(operation, result, self.contract.read(result.inner[0]))
             if unlocked is not None:
                 return replace(judged, verdict=Verdict.BUG, violation=unlocked)
         return judged

@@ -22,12 +22,12 @@ from mutiny import stopping
 from mutiny.box.box import Box
 from mutiny.box.results import Command, CommandResult
 from mutiny.errors import BoxError
-from mutiny.faults import clients, clock, content, disk, namespaces, network, resources
+from mutiny.faults import clients, clock, content, disk, locks, namespaces, network, resources
 from mutiny.faults.base import Fault, FaultUnavailable
 from mutiny.faults.process import paused, views
 from mutiny.kit import faults as op
 from mutiny.kit.contract import StepContext
-from mutiny.kit.operations import LibraryFault
+from mutiny.kit.operations import OUTLASTED, LibraryFault
 from mutiny.kit.views import ProcessView
 from mutiny.model.operation import Operation, walk
 from mutiny.model.result import OperationResult
@@ -215,14 +215,21 @@ class FaultRunner:
                 ended = self._end(fault)
             return ended.told(injected)
         early: list[_Ended] = []
-        release = threading.Timer(operation.seconds, lambda: early.append(self._end(fault)))
+        over = threading.Event()
+
+        def end_early() -> None:
+            fault.wait_until_met(over)
+            if not over.wait(operation.seconds):
+                early.append(self._end(fault))
+
+        release = threading.Thread(target=end_early)
         if operation.seconds:
             release.start()
         try:
             inner = self._host.execute(operation.during, context)
         finally:
+            over.set()
             if operation.seconds:
-                release.cancel()
                 release.join()
             ended = early[0] if early else self._end(fault)
         felt = {"felt": fault.felt} if isinstance(fault, _OnCalls) else {}
@@ -231,7 +238,7 @@ class FaultRunner:
             inner=(inner,),
             technique=fault.technique,
             fired=True,
-            details={**inner.details, "injected": injected.stdout, **felt},
+            details={**inner.details, "injected": injected.stdout, OUTLASTED: not early, **felt},
         )
         return ended.told(together)
 
@@ -354,8 +361,8 @@ class FaultRunner:
         return disk.Forbid(self._box, inside, wanted)
 
     def _hold(self, operation: op.HoldLock) -> Fault:
-        kind = cast(disk.LockKind, operation.how)
-        return disk.HoldLock(self._box, self._host.place(operation.place), kind)
+        kind = cast(locks.LockKind, operation.how)
+        return locks.HoldLock(self._box, self._host.place(operation.place), kind)
 
     def _damage(self, operation: op.DamageFile) -> Fault:
         path = self.outside(self._host.file(operation.file))
