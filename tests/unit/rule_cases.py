@@ -76,6 +76,17 @@ def _beside(operation: Operation, *, intact: bool = False) -> Check:
     return check(model(belief()), now, before=there, operation=operation)
 
 
+def _rebased(
+    *, parents: tuple[str, ...] = (), status: str = "needs_review", succeeded: bool = True
+) -> Check:
+    """A worker's branch after a rebase: its one commit, and what that stands on."""
+    shown = view("alpha", status, commit_sha=SHA)
+    commits = (views.Commit(BASE, (), True), views.Commit(SHA, (), False, (), parents))
+    now = replace(picture(shown), commits=commits, default_head=BASE)
+    given = op.Rebase("alpha")
+    return check(model(belief("alpha", status)), now, operation=given, succeeded=succeeded)
+
+
 def _died_at(*ticks: int) -> Check:
     """Agents of one worker that began at these moments and died; nobody had asked for them."""
     dead = tuple(
@@ -187,6 +198,13 @@ STATE_CASES: tuple[Case, ...] = (
         check(READY, tree(ready(), head=None)),
         (check(READY, tree(ready(), exists=False, head=None)),),
         "alpha",
+    ),
+    Case(
+        "workers.rebased_is_on_top",
+        _rebased(),
+        (_rebased(parents=(BASE,)), _rebased(succeeded=False), _rebased(status="working")),
+        "alpha",
+        ("worktrees", "commits"),
     ),
     Case(
         "workers.rebasing_is_in_rebase",
@@ -608,6 +626,9 @@ STATE_CASES: tuple[Case, ...] = (
                     touched=frozenset({"alpha"}),
                 ),
                 check(ONE, picture(view(), agents=later), before=picture(view()), all_touched=True),
+                check(  # what it waited for nobody could see: the state was a fault's own
+                    ONE, picture(view(), agents=later), before=replace(picture(view()), workers={})
+                ),
                 check(away(), picture(view(), agents=later), before=picture(view())),
                 check(model(), picture(agents=later), before=picture(view())),
                 check(

@@ -638,6 +638,10 @@ def test_beside_others_nobody_knows_what_a_vague_checkpoint_held() -> None:
     result = OperationResult(inner=parts)
     told = contract.judge(Beliefs((believed,)), both, result, look, look, NOW)
     assert told.verdict is Verdict.INCONCLUSIVE
+    failed_once = believed.with_task(replace(believed.tasks["a"], attempts=1))
+    later = contract.judge(Beliefs((failed_once,)), both, result, of(failed_once), look, NOW)
+    kept = later.model.alternatives[0].tasks["a"].attempts
+    assert kept == 0, "the attempts of what came back are not counted on"
 
 
 def test_who_has_lost_the_file_of_its_heartbeats_is_not_robbed() -> None:

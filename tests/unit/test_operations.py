@@ -41,6 +41,7 @@ SAMPLES: tuple[Operation, ...] = (
     op.WaitForPrompt("alpha"),
     op.WaitForTurnEnd("alpha"),
     op.AssertState("alpha", "idle"),
+    op.AssertOnTop("alpha"),
     op.AssertWorkerExists("alpha"),
     op.AssertSessionAlive("alpha"),
     op.KillDaemon(),

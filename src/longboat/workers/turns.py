@@ -42,7 +42,7 @@ def finish(transaction: Transaction, worker: Worker) -> Worker:
     worker = worker._replace(status="needs_review", commit_sha=head)
     kind = inflight.prompt.kind if inflight else "late"
     transaction.log(f"{worker.name}: {kind} done, {head[:10]} needs review")
-    if worker.rebase_wanted:
+    if worker.rebase_wanted and not planted("rebase-forgotten"):
         return rebase(transaction, worker._replace(rebase_wanted=False), transaction.trunk_commit())
     return transaction.put(worker)
 
@@ -64,7 +64,7 @@ def rebase(transaction: Transaction, worker: Worker, onto: str) -> Worker:
     git = transaction.git
     head = worktrees.settle(git, worker.worktree, worker.branch)
     worker = worker._replace(commit_sha=head)
-    if git.contains(head, onto):
+    if git.contains(head, onto) or planted("rebase-only-said"):
         if planted("fast-forward-the-wrong-way"):
             git.change("update-ref", transaction.trunk, head)
         return transaction.put(worker)

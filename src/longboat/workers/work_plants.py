@@ -176,6 +176,20 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
         _KNOWN,
     ),
     (
+        "rebase-only-said",
+        "A rebase is answered and not done. Shortest: "
+        "Init Up Add WaitForIdle Start WaitForNeedsReview MoveSource Rebase",
+        "git corruption",
+        _KNOWN,
+    ),
+    (
+        "rebase-forgotten",
+        "A rebase that was put off until the end of a turn is not done then. Shortest: Init Up Add "
+        "WaitForIdle Behave(slow) Start MoveSource Rebase WaitForNeedsReview AssertOnTop",
+        "git corruption",
+        _KNOWN,
+    ),
+    (
         "stale-sha-after-rebase",
         "A clean rebase does not update the commit that waits for review. Shortest: two workers "
         f"on different files: {_TWO_IN_REVIEW} Accept(alpha) Review(beta)",

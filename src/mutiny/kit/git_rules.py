@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from mutiny.kit.views import Commit
+
 SHOWN = 3
 
 
@@ -33,6 +35,18 @@ def only_forward(before: Branch, now: Branch, operation: object) -> Iterator[str
             f"After {operation} the default branch is at {head}, and no longer has {len(gone)} of the "
             f"commits that it had ({shown})."
         )
+
+
+def contains(commits: Collection[Commit], head: str, wanted: str) -> bool:
+    """Does a branch with this head have a commit?"""
+    parents = {commit.sha: commit.parents for commit in commits}
+    waiting, seen = [head], {head}
+    while waiting:
+        for parent in parents.get(waiting.pop(), ()):
+            if parent not in seen:
+                seen.add(parent)
+                waiting.append(parent)
+    return wanted in seen
 
 
 def stays_clean(dirty: Collection[str], operation: object) -> Iterator[str]:

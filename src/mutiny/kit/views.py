@@ -44,6 +44,7 @@ class Commit:
     on_default: bool
     in_files: tuple[str, ...] = ()
     """Tokens in the lines that it adds, as far as they were asked for."""
+    parents: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

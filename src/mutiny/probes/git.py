@@ -26,11 +26,11 @@ CHECKOUT_ARGV = ("git", "--no-optional-locks", "status", "--porcelain", "--untra
 
 
 def log_argv(repository: str, *, added_lines: bool = False, heads: bool = True) -> tuple[str, ...]:
-    """Every commit that any ref reaches, with its message and, when wanted, the lines that it adds.
-    The heads of the worktrees are left out when one of them is half made: git then refuses them all.
+    """Every commit that any ref reaches, with its parents, its message and, when wanted, the lines that it
+    adds. The heads of the worktrees are left out when one of them is half made: git then refuses them all.
     """
     reach = "--all" if heads else "--glob=refs/*"
-    argv = ("git", "-C", repository, "log", reach, "--format=%x1e%H%x1f%B")
+    argv = ("git", "-C", repository, "log", reach, "--format=%x1e%H %P%x1f%B")
     return (*argv, "-p", "-U0", "--no-color") if added_lines else argv
 
 
@@ -103,13 +103,14 @@ def parse_log(output: str, default: frozenset[str], *, squashes: bool = True) ->
     """
     commits = []
     for block in output.split("\x1e"):
-        sha, separator, text = block.strip().partition("\x1f")
+        names, separator, text = block.strip().partition("\x1f")
         if separator:
+            sha, *parents = names.split()
             message, _, patch = text.partition("\ndiff --git ")
             added = [line for line in patch.splitlines() if line.startswith("+")]
             in_files = _tokens("\n".join(added))
             tokens = _tokens("\n".join((message, *added))) if squashes else _tokens(message)
-            commits.append(Commit(sha, tokens, sha in default, in_files))
+            commits.append(Commit(sha, tokens, sha in default, in_files, tuple(parents)))
     return tuple(commits)
 
 

@@ -68,7 +68,7 @@ class BoardJudge(Judge[BoardModel, BoardObservation]):
         parts = operation.children() if common.competes(operation) else ()
         if any(isinstance(part, op.Restore) and part.name in model.vague for part in parts):
             # What it held nobody knows, and what is seen now may be the work of the others.
-            return Judged(Verdict.INCONCLUSIVE, (model,))
+            return Judged(Verdict.INCONCLUSIVE, (model.adopt(self.seen),))
         if isinstance(operation, op.KillServer) and operation.after is not None:
             return self._killed_after(model, operation, operation.after, result)
         if operation.kind not in (Kind.WAIT, Kind.ASSERTION):

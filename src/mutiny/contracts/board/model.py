@@ -196,8 +196,14 @@ class BoardModel(ModelBase):
         tasks = dict(self.tasks)
         for name, view in (seen.tasks or {}).items():
             if name in tasks:
-                owner = view.owner if view.status in HELD else None
-                tasks[name] = replace(tasks[name], status=view.status, owner=owner, rest=ANYTIME)
+                mine = tasks[name]
+                tasks[name] = replace(
+                    mine,
+                    status=view.status,
+                    owner=view.owner if view.status in HELD else None,
+                    attempts=mine.attempts if view.attempts is None else view.attempts,
+                    rest=ANYTIME,
+                )
         return replace(self, tasks=tasks)
 
     def adopt(self, seen: BoardObservation) -> BoardModel:

@@ -32,6 +32,8 @@ ABOUT: dict[str, str] = {
     "honest_doctor": "Doctor and status tell the truth with and without a daemon.",
     "untidy_agents": "Agents that commit nothing, half of it, or leave files behind.",
     "crash_in_commit": "An agent dies in the middle of its commit.",
+    "rebase_is_done": "The user's branch moves on; a rebase brings a worker's branch onto it.",
+    "rebase_put_off": "A rebase is asked for while the agent works, and is done after its turn.",
     "conflict_with_upstream": "The user's branch moves on; a rebase meets a conflict.",
     "conflict_given_up": "An agent gives up on a conflict: an error that is shown.",
     "way_out_of_error": "A worker in error is told to go on, and its work is merged.",

@@ -16,7 +16,7 @@ from mutiny.contracts.workers.profile import LEGAL
 from mutiny.kit import checking, faults
 from mutiny.kit import operations as common
 from mutiny.kit.checking import Found, RuleBook, Unreadable
-from mutiny.kit.git_rules import stays_clean
+from mutiny.kit.git_rules import contains, stays_clean
 from mutiny.kit.task_rules import dead_end
 from mutiny.kit.views import AgentView, WorktreeView
 from mutiny.model.operation import Kind, Operation, walk
@@ -122,6 +122,27 @@ def review_has_commit(check: Check) -> Iterator[Found]:
 def _same(full: str, given: str) -> bool:
     """Is a commit the one that is named, perhaps by the beginning of its name?"""
     return bool(full) and (full.startswith(given) or given.startswith(full))
+
+
+@_RULES.rule(eventual=True)
+def rebased_is_on_top(check: Check) -> Iterator[Found]:
+    given, base = check.operation, check.before.default_head
+    if not isinstance(given, op.Rebase) or not check.succeeded or base is None:
+        return
+    # Whoever works has it put off, and whoever is in a conflict is not there yet.
+    if check.seen.status_of(given.worker) != "needs_review":
+        return
+    for message in not_on_top(check.seen, given.worker, base):
+        yield given.worker, message
+
+
+def not_on_top(seen: Observation, worker: str, base: str) -> Iterator[str]:
+    """Why a worker's branch does not contain a commit."""
+    head = _worktree(seen, worker).head
+    if seen.commits is None:
+        raise Unreadable("the commits")
+    if head is not None and not contains(seen.commits, head, base):
+        yield f"The branch of worker {worker!r} is at {head[:12]}, which does not contain {base[:12]}."
 
 
 @_RULES.rule(eventual=True)
@@ -469,7 +490,10 @@ def live_agent_kept(check: Check) -> Iterator[Found]:
             continue
         if belief.disturbed is not None or not belief.will_complete or belief.hits:
             continue
-        waiting = check.before.status_of(agent.worker) in ("working", "rejected", "rebasing")
+        status = check.before.status_of(
+            agent.worker
+        )  # None: a fault's own state, which tells nothing
+        waiting = status is None or status in ("working", "rejected", "rebasing")
         if waiting and not agent.busy:
             continue  # whether its prompt arrived may be unknown; then replacing it is the safe way
         if _lost_its_session(check.before, agent):

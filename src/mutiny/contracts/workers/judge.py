@@ -105,11 +105,15 @@ class WorkersJudge(Judge[WorkersModel, Observation]):
     def unknown(
         self, model: WorkersModel, operation: Operation, moment: When
     ) -> tuple[WorkersModel, ...]:
-        """It has happened, or it has not; of a worker that is not there something may be left."""
+        """It has happened, or it has not; of a worker that is not there something may be left, and a reset
+        may be finished by whoever comes next.
+        """
         found = super().unknown(model, operation, moment)
-        if not isinstance(operation, op.Add | op.Nuke):
+        if not isinstance(operation, op.Add | op.Nuke | op.ResetWorker):
             return found
         name = operation.worker
+        if isinstance(operation, op.ResetWorker):
+            return tuple(replace(one, unfinished=one.unfinished | {name}) for one in found)
         left = (one for one in found if name not in one.workers)
         return distinct(
             (*found, *(replace(one, unfinished=one.unfinished | {name}) for one in left))

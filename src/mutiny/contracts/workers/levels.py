@@ -27,7 +27,9 @@ class Level:
     shows_ends: bool = True
 
 
-_REVIEW = ("Review", "ReviewNext", "Accept", "AcceptReviewed", "Reject", "Rebase")
+_REVIEW = (
+    *("Review", "ReviewNext", "Accept", "AcceptReviewed", "Reject", "Rebase", "AssertOnTop"),
+)
 _OWN_AFFAIR = "what an agent leaves in its worktree is its own affair: nothing is reviewed"
 
 LEVELS: dict[str, Level] = {

@@ -154,8 +154,8 @@ class WorkersModel(ModelBase):
     repair_asked: bool = False
     """Since the damage `up` or a repair was asked for, whatever came of it: that was its chance."""
     unfinished: frozenset[str] = frozenset()
-    """Who was being made or removed by a command that nobody saw succeed: something of it may be left,
-    though no state shows it.
+    """Who was being made, removed or reset by a command that nobody saw succeed: something of it may be
+    left, or be done later, though no state shows it.
     """
     work: Mapping[str, Work] = field(default_factory=dict)
     looked_at: float = 0.0
@@ -333,7 +333,8 @@ class WorkersModel(ModelBase):
                     statuses=frozenset({status}),
                     typed=belief.typed and status not in AGENT_MOVES,
                     disturbed=None if well else belief.disturbed,
-                    offline_allowed=belief.offline_allowed and not well,
+                    offline_allowed=belief.offline_allowed
+                    and (name in self.unfinished or not well),
                     due_at=belief.due_at if status in AGENT_MOVES or status == "idle" else None,
                     waits=self._waits(belief, status, observation.at),
                 )

@@ -214,6 +214,12 @@ class AssertState(OfWorker):
         check_one_of("status", self.status, STATUSES)
 
 
+class AssertOnTop(OfWorker):
+    """The worker's branch has everything that the default branch has."""
+
+    kind: ClassVar[Kind] = Kind.ASSERTION
+
+
 class AssertWorkerExists(OfWorker):
     """The target still knows this worker."""
 
@@ -371,7 +377,7 @@ OPERATIONS: dict[str, type[Operation]] = registry(
     ),
     *(ReviewNext, AcceptReviewed, ResetWorker, Doctor, Status),
     *(WaitForState, WaitForIdle, WaitForNeedsReview, WaitForPrompt, WaitForTurnEnd),
-    *(AssertState, AssertWorkerExists, AssertSessionAlive),
+    *(AssertState, AssertOnTop, AssertWorkerExists, AssertSessionAlive),
     *(KillDaemon, KillTmuxSession, KillTmuxServer, KillAgent, PauseProcess),
     *(CorruptState, DirtySource, MoveSource),
 )

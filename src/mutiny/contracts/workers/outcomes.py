@@ -99,7 +99,7 @@ def expect(
 def served(model: WorkersModel, operation: Operation, moment: When) -> WorkersModel:
     """What is believed after a command that was served, whether that was due or not."""
     model = refused(model, operation, moment)
-    if isinstance(operation, op.Add | op.Nuke):
+    if isinstance(operation, op.Add | op.Nuke | op.ResetWorker | op.Start):
         model = replace(model, unfinished=model.unfinished - {operation.worker})
     operation = _meant(model, operation, moment)[0][0]
     row = _TABLE.get(type(operation))
@@ -266,10 +266,10 @@ def _due_by_worker(
     assert name is not None, operation
     daemon = _due_by_daemon(model, operation)
     gone = f"worker {name} does not exist"
-    if name in model.unfinished and isinstance(operation, op.Nuke):
-        left = f"{gone}, or something of it is left"
-        return _both(daemon, _either(left, "no_such_worker"))
     if name not in model.workers:
+        if name in model.unfinished and isinstance(operation, op.Nuke):
+            left = f"{gone}, or something of it is left"
+            return _both(daemon, _either(left, "no_such_worker"))
         return _refuse(gone, "no_such_worker", *daemon.rejections)
     if isinstance(operation, op.Attach):
         return _either("the session may be away", "session_missing")

@@ -38,6 +38,8 @@ _OWN = (
     ("review_has_commit", _CORRUPTION,
      "A worker that needs review names a commit, and the commit is its branch's head.",
      "needs_review workers have commit_sha set"),
+    ("rebased_is_on_top", _GIT,
+     "A branch whose rebase was acknowledged contains what the default branch had."),
     ("rebasing_is_in_rebase", _GIT,
      "A rebasing worker is in a rebase in git, or leaves the status soon after the rebase ended; "
      "no other worker that rests is in one.",

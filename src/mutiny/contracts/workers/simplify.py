@@ -134,7 +134,8 @@ def _sensible(model: WorkersModel, operation: Operation) -> bool:
         known = worker is not None and worker in model.workers
         return known and awaited in model.allowed(worker or "") and True in model.daemon
     if isinstance(
-        operation, op.KillTmuxSession | op.KillAgent | op.AssertSessionAlive | op.AssertState
+        operation,
+        op.KillTmuxSession | op.KillAgent | op.AssertSessionAlive | op.AssertState | op.AssertOnTop,
     ):
         return worker in model.workers
     if isinstance(operation, op.WaitForTurnEnd):

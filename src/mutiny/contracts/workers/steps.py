@@ -93,7 +93,8 @@ def _settle(model: WorkersModel, operation: Operation, moment: When) -> WorkersM
         still = replace(belief, statuses=statuses, offline_allowed=False)
         return replace(still, disturbed=None, due_at=None)
 
-    return replace(model, faults=(), state_damaged=False, lasting=()).with_all(at_rest)
+    finished = replace(model, unfinished=model.unfinished - set(model.workers))
+    return replace(finished, faults=(), state_damaged=False, lasting=()).with_all(at_rest)
 
 
 # --- faults ---------------------------------------------------------------------------------------

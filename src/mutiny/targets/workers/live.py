@@ -9,6 +9,7 @@ import json
 import os
 import re
 import threading
+import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -45,6 +46,8 @@ REFERENCE = " (ref {token})"
 AWKWARD_LAST = (";", "\\")
 """Characters that a shell or tmux takes for its own at the end of a text: there they stay."""
 DYING_S = 1.0
+FORK_S = 1.0
+"""So long a child of a killed daemon may take until it is somebody else to see."""
 
 
 class WorkersLive(LiveTarget):
@@ -280,7 +283,7 @@ class WorkersLive(LiveTarget):
     def _kill_daemon(self, operation: op.KillDaemon, context: StepContext) -> OperationResult:
         daemons = self.observer.daemons()
         if operation.during is None or not daemons:
-            return process_faults.kill(self.box, daemons, "daemon")
+            return self._daemon_gone(process_faults.kill(self.box, daemons, "daemon"))
         watched = Stirs(self.observer.state_path, self.limits.lag_s)
         with watched as stirs, ThreadPoolExecutor(1) as aside:
 
@@ -295,7 +298,7 @@ class WorkersLive(LiveTarget):
                 inner = self.execute(operation.during, context)
             finally:
                 stirs.answered()
-            killed = struck.result()
+            killed = self._daemon_gone(struck.result())
         return replace(
             inner,
             inner=(inner,),
@@ -303,6 +306,15 @@ class WorkersLive(LiveTarget):
             fired=killed.fired,
             details={**inner.details, **killed.details},
         )
+
+    def _daemon_gone(self, killed: OperationResult) -> OperationResult:
+        """A child that the daemon had just forked looks like it until it starts its own program: what is
+        seen next must not be taken for a daemon that runs.
+        """
+        deadline = time.monotonic() + FORK_S
+        while killed.fired and self.observer.daemons() and time.monotonic() < deadline:
+            stopping.sleep(0.01)
+        return killed
 
     def _session_of(self, worker: str) -> str:
         """The worker's session; when the state is unreadable just now, the one it had."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from mutiny.contracts.workers import operations as op
+from mutiny.contracts.workers.invariants import not_on_top
 from mutiny.contracts.workers.observation import Observation
 from mutiny.contracts.workers.profile import Limits
 from mutiny.kit import operations as common
@@ -137,6 +138,23 @@ def assert_state(
     )
 
 
+def assert_on_top(
+    live: WorkersHost, operation: op.AssertOnTop, context: StepContext
+) -> OperationResult:
+    """The worker's branch has everything that the default branch has, or gets it in time."""
+
+    def missing(seen: Observation) -> Finding:
+        unread = seen.default_head is None or seen.commits is None
+        if unread or operation.worker not in seen.worktrees:
+            return "the branches could not be read"
+        base = seen.default_head or ""
+        why = next(not_on_top(seen, operation.worker, base), None)
+        return why or OperationResult(stdout=base)
+
+    ended = until(live, live.limits.recover_s, missing)
+    return replace(ended, exit_code=1, timed_out=False) if ended.timed_out else ended
+
+
 def assert_exists(
     live: WorkersHost, operation: op.AssertWorkerExists, context: StepContext
 ) -> OperationResult:
@@ -177,6 +195,7 @@ WAITS: dict[type[Operation], Wait] = {
     op.WaitForPrompt: wait_prompt,
     op.WaitForTurnEnd: wait_turn_end,
     op.AssertState: assert_state,
+    op.AssertOnTop: assert_on_top,
     op.AssertWorkerExists: assert_exists,
     op.AssertSessionAlive: assert_session,
 }
