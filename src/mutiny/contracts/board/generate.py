@@ -215,7 +215,7 @@ def _of_workers(profile: BoardProfile) -> tuple[Move, ...]:
         Move(op.Start, by_anybody, 1.0, _owned),
         Move(op.Fail, by_anybody, 1.0, _owned),
         Move(op.Release, by_anybody, 0.7, _owned),
-        Move(op.Heartbeat, {"worker": Each(_holders)}, 1.0),
+        Move(op.Heartbeat, {"worker": Each(_holders)}, 1.0, writes=False),
         Move(op.Cancel, some_task, 0.1),
         Move(op.Retry, some_task, retried),
     )

@@ -101,7 +101,9 @@ class Walk:
         ways = {outcome.success for outcome in outcomes(self.model, command, ANYTIME)}
         if len(ways) > 1 or (True in ways and strange(command, self.model.profile.names)):
             return None
-        always = isinstance(command, op.AddTask | op.Checkpoint | op.Status | op.List)
+        always = isinstance(command, op.Checkpoint | op.Status | op.List)
+        # What it depends on may not be there, after a command whose outcome nobody learned.
+        always |= isinstance(command, op.AddTask) and not command.depends
         return None if True in ways and not (self.sure or always) else True in ways
 
     def situation(self, command: Operation) -> str:
