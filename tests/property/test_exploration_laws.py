@@ -122,6 +122,7 @@ def test_every_command_that_can_be_refused_is_refused_in_every_wrong_state(targe
             ):
                 possible[key] = possible.get(key, 0) + 1
     often = {key for key, times in possible.items() if times >= 60}
+    print({key: possible[key] for key in often - tried})
     assert len(often) > 15
     assert often - tried == set()
 

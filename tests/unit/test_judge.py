@@ -396,7 +396,9 @@ def test_a_reset_that_was_broken_off_may_be_finished_by_whoever_comes_next() -> 
         model(belief()), op.ResetWorker("alpha"), asked.moment(refused("killed"))
     )
     away = refused("Worker 'alpha' is not idle (status: offline)")
-    for one in broken_off:
+    unfinished = [one for one in broken_off if "alpha" in one.unfinished]
+    assert unfinished
+    for one in unfinished:
         hit = one.disturb("KillDuring", ("alpha",), NOW).see(picture(view()))
         start = op.Start("alpha", "Create a.txt")
         assert verdict(judge(hit, start, away, picture(view("alpha", "offline")))) == EXPECTED

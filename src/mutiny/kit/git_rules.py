@@ -37,8 +37,15 @@ def only_forward(before: Branch, now: Branch, operation: object) -> Iterator[str
         )
 
 
-def contains(commits: Collection[Commit], head: str, wanted: str) -> bool:
-    """Does a branch with this head have a commit?"""
+def lacks(
+    branch: str | None, head: str | None, wanted: str, commits: Collection[Commit]
+) -> Iterator[str]:
+    """A branch has a commit, among all commits that there are."""
+    if head is not None and not _contains(commits, head, wanted):
+        yield f"The branch {branch} is at {head[:12]}, which does not contain {wanted[:12]}."
+
+
+def _contains(commits: Collection[Commit], head: str, wanted: str) -> bool:
     parents = {commit.sha: commit.parents for commit in commits}
     waiting, seen = [head], {head}
     while waiting:

@@ -16,7 +16,7 @@ from mutiny.contracts.workers.profile import LEGAL
 from mutiny.kit import checking, faults
 from mutiny.kit import operations as common
 from mutiny.kit.checking import Found, RuleBook, Unreadable
-from mutiny.kit.git_rules import contains, stays_clean
+from mutiny.kit.git_rules import lacks, stays_clean
 from mutiny.kit.task_rules import dead_end
 from mutiny.kit.views import AgentView, WorktreeView
 from mutiny.model.operation import Kind, Operation, walk
@@ -132,17 +132,11 @@ def rebased_is_on_top(check: Check) -> Iterator[Found]:
     # Whoever works has it put off, and whoever is in a conflict is not there yet.
     if check.seen.status_of(given.worker) != "needs_review":
         return
-    for message in not_on_top(check.seen, given.worker, base):
-        yield given.worker, message
-
-
-def not_on_top(seen: Observation, worker: str, base: str) -> Iterator[str]:
-    """Why a worker's branch does not contain a commit."""
-    head = _worktree(seen, worker).head
-    if seen.commits is None:
+    tree = _worktree(check.seen, given.worker)
+    if check.seen.commits is None:
         raise Unreadable("the commits")
-    if head is not None and not contains(seen.commits, head, base):
-        yield f"The branch of worker {worker!r} is at {head[:12]}, which does not contain {base[:12]}."
+    for message in lacks(tree.branch, tree.head, base, check.seen.commits):
+        yield given.worker, message
 
 
 @_RULES.rule(eventual=True)

@@ -112,9 +112,8 @@ class WorkersJudge(Judge[WorkersModel, Observation]):
         if not isinstance(operation, op.Add | op.Nuke | op.ResetWorker):
             return found
         name = operation.worker
-        if isinstance(operation, op.ResetWorker):
-            return tuple(replace(one, unfinished=one.unfinished | {name}) for one in found)
-        left = (one for one in found if name not in one.workers)
+        reset = isinstance(operation, op.ResetWorker)
+        left = (one for one in found if reset or name not in one.workers)
         return distinct(
             (*found, *(replace(one, unfinished=one.unfinished | {name}) for one in left))
         )

@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import Protocol
 
 from mutiny.contracts.workers import operations as op
-from mutiny.contracts.workers.invariants import not_on_top
 from mutiny.contracts.workers.observation import Observation
 from mutiny.contracts.workers.profile import Limits
 from mutiny.kit import operations as common
 from mutiny.kit.contract import StepContext
+from mutiny.kit.git_rules import lacks
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.targets.kit.combinations import unable
@@ -144,11 +144,10 @@ def assert_on_top(
     """The worker's branch has everything that the default branch has, or gets it in time."""
 
     def missing(seen: Observation) -> Finding:
-        unread = seen.default_head is None or seen.commits is None
-        if unread or operation.worker not in seen.worktrees:
+        tree, base = seen.worktrees.get(operation.worker), seen.default_head
+        if tree is None or base is None or seen.commits is None:
             return "the branches could not be read"
-        base = seen.default_head or ""
-        why = next(not_on_top(seen, operation.worker, base), None)
+        why = next(lacks(tree.branch, tree.head, base, seen.commits), None)
         return why or OperationResult(stdout=base)
 
     ended = until(live, live.limits.recover_s, missing)
