@@ -56,3 +56,13 @@ def test_somebody_else_on_the_machine_is_no_excuse() -> None:
     judge = CONTRACT.judge_class(CONTRACT, seen(), seen(), 0.0)
     assert judge.excuses(elsewhere) == frozenset()
     assert judge.follows(begun("a"), elsewhere, Moment(BEFORE, BEFORE)) == (begun("a"),)
+
+
+def test_who_sets_a_task_of_an_interrupted_run_may_leave_the_run_as_it_stands() -> None:
+    settled = {"a": frozenset({"failed"})}
+    command = op.SetTaskStatus("a", "skipped")
+    for status, right in (("running", {"running", "paused"}), ("failed", {"paused"})):
+        model = begun("a").ended(settled, frozenset({status}))
+        (done, *_) = CONTRACT.outcomes(model, command, Moment(before=BEFORE))
+        assert done.after.run is not None
+        assert done.after.run.status == right

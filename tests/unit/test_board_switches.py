@@ -17,6 +17,7 @@ from test_false_accusations_of_boards import judged, said, waiting_for
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.contract import BoardContract
 from mutiny.contracts.board.damage import hurt
+from mutiny.contracts.board.fault_scenarios import FAULT_SCENARIOS
 from mutiny.contracts.board.limits import breaker_outcomes
 from mutiny.contracts.board.model import BoardModel
 from mutiny.contracts.board.observation import AgentRun, BoardObservation
@@ -554,3 +555,12 @@ def test_every_limit_is_used_somewhere() -> None:
         if path.name.endswith(".py") and path.name != "profile.py"
     )
     assert [one.name for one in fields(BoardLimits) if f"limits.{one.name}" not in used] == []
+
+
+def test_where_no_clock_can_be_bent_no_worker_has_a_bent_one() -> None:
+    unbent = replace(PLAIN, lacks=("SkewClock",))
+    for behaviour, left in (("skewed:3600", False), ("slow:1500", True)):
+        worker = op.SpawnWorker("w1", behaviour)
+        assert supported(PLAIN, worker)
+        assert supported(unbent, worker) is left
+    assert fit(unbent, FAULT_SCENARIOS["skewed_worker"]).nothing_left

@@ -441,6 +441,17 @@ def test_a_wait_that_runs_out_while_things_move_is_inconclusive(wait: Operation)
 # --- a rule says only what was looked at ---------------------------------------------------------
 
 
+def test_a_wait_for_a_prompt_does_not_say_what_an_agent_that_died_has_received() -> None:
+    hit = {"disturbed": "KillAgent", "disturbed_at": AT - 100, "due_at": AT - 100}
+    due = model(belief("alpha", "working", tokens=(TOKEN,), **hit))
+    seen = picture(view("alpha", "working"), agents=())
+    late = OperationResult(None, stderr="not yet", timed_out=True)
+    found = CONTRACT.judge(beliefs(due), op.WaitForPrompt("alpha"), late, seen, seen, AT).violation
+    assert found is not None
+    assert found.rule == "workers.nothing_lost"
+    assert "never received" not in found.message
+
+
 @pytest.mark.parametrize(
     ("seen", "said"),
     [

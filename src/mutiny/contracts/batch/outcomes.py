@@ -213,9 +213,11 @@ def _set_status(model: BatchModel, operation: op.SetTaskStatus) -> tuple[BatchOu
     if run.sure(operation.task, "complete"):
         return (no(model, "what is merged stays merged", "merged"),)
     may = {**run.may, operation.task: frozenset({operation.status})}
+    # A run that was interrupted may be resumed as it stands; one that has ended needs a way back.
+    status = frozenset({"paused"}) | (run.status & {"running"})
     after = replace(
         model,
-        run=replace(run, may=may, status=frozenset({"paused"})),
+        run=replace(run, may=may, status=status),
         set_anew=model.set_anew | {operation.task},
     )
     found = [ok(after, "it is not merged")]

@@ -116,8 +116,8 @@ SHORT_SCENARIOS: dict[str, Sequence] = {
     ),
     "clock_steps": (
         *(*BEGIN, AddTask("a"), Claim("w1"), SkewClock(offset_s=3600, lasting=True)),
-        *(Heartbeat("w1"), Recover(), AssertOwner("a", "w1"), Heal(), Complete("w1", "a")),
-        Settle(),
+        *(Heartbeat("w1"), Recover(), List(), AssertOwner("a", "w1"), Heal()),
+        *(Complete("w1", "a"), Settle()),
     ),
     "read_only_store": (
         *(*BEGIN, AddTask("a"), ReadOnlyDisk(lasting=True), AddTask("b"), Heal(), List()),

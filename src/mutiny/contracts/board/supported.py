@@ -45,7 +45,7 @@ def supported(profile: BoardProfile, operation: Operation) -> bool:
 
 
 def _has_words(profile: BoardProfile, part: Operation) -> bool:
-    if part.type in profile.lacks or not can_be_misused(profile, part):
+    if _lacked(profile, part) or not can_be_misused(profile, part):
         return False
     if isinstance(part, Misuse) and isinstance(part.operation, _UNSPOKEN):
         return False
@@ -78,6 +78,12 @@ def _has_words(profile: BoardProfile, part: Operation) -> bool:
     if isinstance(part, ExpectError) and isinstance(part.inner, op.AddBatch):
         return profile.batches
     return not (isinstance(part, ExpectError) and _serves_anyway(profile, part.inner))
+
+
+def _lacked(profile: BoardProfile, part: Operation) -> bool:
+    """Does its file say so? Where no clock can be bent, no worker has a bent one."""
+    bent = isinstance(part, op.SpawnWorker) and part.behaviour.startswith("skewed")
+    return part.type in profile.lacks or (bent and "SkewClock" in profile.lacks)
 
 
 def _has_file(profile: BoardProfile, word: str) -> bool:

@@ -269,7 +269,8 @@ class WorkersJudge(Judge[WorkersModel, Observation]):
             return None
         lost = model.profile.daemonless and belief.name in model.undelivered(self.seen)
         if isinstance(operation, op.WaitForPrompt) and (belief.due_at is not None or lost):
-            text = f"Worker {belief.name!r} was given work but its agent never received it."
+            # The agent that it had may have received it, and died: somebody was due to be told again.
+            text = f"Worker {belief.name!r} was due to be told its work, but no agent of it was."
             return self._late("nothing_lost", text, operation, belief.name)
         if status is None:
             return None
