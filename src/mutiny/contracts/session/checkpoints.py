@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from mutiny.contracts.session.criteria import contradicted
+
 FIELDS = (
     *("timestamp", "session_id", "phase", "agent_states", "working_memory", "file_system_state"),
     *("test_results", "metrics", "git_commit"),
@@ -118,6 +120,8 @@ class Point:
     coverage: float = 0.0
     failing: int = 0
     """Tests that do not pass."""
+    against: Mapping[str, str] = field(default_factory=dict)
+    """Criterion of a gate -> what the files say against it."""
 
     @property
     def state(self) -> State:
@@ -166,6 +170,7 @@ def _valid(number: int, payload: Mapping[str, Any], digest: str, deltas: str) ->
             tool_calls=int(metrics.get("tool_calls") or 0),
             coverage=float(tests.get("coverage") or 0),
             failing=int(tests.get("failed") or 0) + int(tests.get("errors") or 0),
+            against=contradicted(payload),
         ),
         payload,
         deltas,

@@ -59,6 +59,10 @@ class SessionContract(ContractBase[SessionModel, SessionSeen]):
         fitted = {name: self.fit(steps) for name, steps in scenarios_of(self.profile).items()}
         return {name: one.sequence for name, one in fitted.items() if not one.nothing_left}
 
+    def first_model(self) -> SessionModel:
+        """An empty home, and what its gates promise."""
+        return SessionModel(criteria=self.profile.criteria)
+
     def outcomes(
         self, model: SessionModel, operation: Operation, moment: Moment[SessionSeen]
     ) -> Sequence[Outcome[SessionModel]]:

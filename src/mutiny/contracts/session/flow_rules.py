@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Callable, Iterator, Sequence
 
 from mutiny.contracts.session import operations as op
+from mutiny.contracts.session.checkpoints import Point
 from mutiny.contracts.session.knobs import HOUR_S
 from mutiny.contracts.session.looking import (
     BOOK,
@@ -19,6 +20,7 @@ from mutiny.contracts.session.looking import (
     slack_s,
     tokens,
 )
+from mutiny.contracts.session.model import SessionModel
 from mutiny.contracts.session.observation import ENDED, Row, SessionView, at_of
 from mutiny.kit.checking import Found
 
@@ -83,6 +85,7 @@ def gates_hold(check: SessionCheck) -> Iterator[Found]:
     if one is None:
         return
     gates: dict[str, Row] = {}
+    over: set[str] = set()
     taken = {point.number: point for point in one.points if point.valid}
     last = None
     for row in one.events:
@@ -91,6 +94,7 @@ def gates_hold(check: SessionCheck) -> Iterator[Found]:
             gates[name] = row
         elif row["type"] == "checkpoint.written":
             last = taken.get(row.get("checkpoint", -1))
+            yield from _contradicted(check, one, last, over)
         elif row["type"] == "phase.complete" and name in one.plan.phases:
             gate = gates.get(name)
             if gate is None or not gate.get("passed"):
@@ -104,13 +108,8 @@ def gates_hold(check: SessionCheck) -> Iterator[Found]:
             if "tests_pass" in criteria and _tests_failed(one, row):
                 yield one.name, f"Phase {name} was left, and its tests have not passed."
                 return
-            if (
-                last is not None
-                and last.trigger == "phase"
-                and name == one.plan.phases[last.state.phase]
-            ):
-                for text in _untrue(one, name, last.coverage, last.failing):
-                    yield one.name, text
+            over.add(name)
+            yield from _contradicted(check, one, last, {name})
     left = [
         task
         for task, word in ({} if one.last_valid is None else one.last_valid.tasks).items()
@@ -131,14 +130,29 @@ def _tests_failed(one: SessionView, end: Row) -> bool:
     return bool(ran) and ran[-1] is False
 
 
-def _untrue(one: SessionView, name: str, coverage: float, failing: int) -> Iterator[str]:
-    """Criteria that the checkpoint at the end of the phase contradicts."""
-    for word in one.plan.criteria[one.plan.phases.index(name)]:
-        least = COVERAGE.match(word)
-        if least is not None and coverage < float(least[1]):
-            yield f"Phase {name} was left with `{word}`; the coverage is {coverage:g}."
-        if word == "tests_pass" and failing:
-            yield f"Phase {name} was left with `{word}`; {failing} tests fail."
+def _contradicted(
+    check: SessionCheck, one: SessionView, point: Point | None, over: set[str]
+) -> Iterator[Found]:
+    """What the checkpoint at the end of a phase that was left says; it is told before that, or after."""
+    if point is None or point.trigger != "phase" or point.state.phase >= len(one.plan.phases):
+        return
+    name = one.plan.phases[point.state.phase]
+    if name not in over:
+        return
+    for word in one.plan.criteria[point.state.phase]:
+        for text in _untrue(check.model, point, word):
+            yield one.name, f"Phase {name} was left with `{word}`; {text}."
+
+
+def _untrue(model: SessionModel, point: Point, word: str) -> Iterator[str]:
+    """What contradicts a criterion."""
+    least = COVERAGE.match(word)
+    if least is not None and point.coverage < float(least[1]):
+        yield f"the coverage is {point.coverage:g}"
+    if word == "tests_pass" and point.failing:
+        yield f"{point.failing} tests fail"
+    if word in model.criteria and word in point.against:
+        yield point.against[word]
 
 
 # --- limits -----------------------------------------------------------------------------------------------

@@ -28,6 +28,8 @@ def drifts(status: May) -> May:
 class SessionModel(ModelBase):
     """What is the case with one home."""
 
+    criteria: tuple[str, ...] = ()
+    """Criteria of gates that the files of a checkpoint can contradict, of those that the target has."""
     names: tuple[str | None, ...] = ()
     """The sessions, the newest last; None: the target chose its name."""
     status: May = NONE

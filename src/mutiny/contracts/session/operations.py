@@ -290,16 +290,26 @@ class FreezeAgent(SessionFault):
         check_one_of("at", self.at, ("task", "gate"))
 
 
+SPOILS = {
+    "dangerous": "no_security_findings",
+    "undocumented": "documentation",
+    "unreleased": "release",
+    "unreviewed": "reviewed",
+}
+"""A kind of bad work -> the criterion that does not hold with it."""
+
+
 @dataclass(frozen=True)
 class BadWork(SessionFault):
     """The model's next answer that holds code holds some that does not work, or tests that never end: from
-    the beginning, or when they have passed once (`later`). Tests that are only `slow` end well.
+    the beginning, or when they have passed once (`later`). Tests that are only `slow` end well. Or the next
+    answer that could lacks what a gate asks for: `SPOILS`.
     """
 
     how: str = "raises"
 
     def __post_init__(self) -> None:
-        check_one_of("how", self.how, ("raises", "endless", "later", "slow"))
+        check_one_of("how", self.how, ("raises", "endless", "later", "slow", *SPOILS))
 
 
 @dataclass(frozen=True)

@@ -35,5 +35,7 @@ class SessionProfile(TargetProfile):
     """A session may be begun while another one is not finished."""
     walled: bool = False
     """Agents write nothing but files of the project."""
+    criteria: tuple[str, ...] = ()
+    """Criteria of its gates that mean what the files of a checkpoint can contradict (`criteria.py`)."""
     stop_is_no_end: bool = False
     """A session that was stopped can be brought back."""

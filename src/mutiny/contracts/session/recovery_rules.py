@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from mutiny.contracts.session import operations as op
 from mutiny.contracts.session.checkpoints import Point, State
@@ -44,6 +44,8 @@ RECOVERY_S = {
     "crash": 60.0,
 }
 """How long recovery may take, in session time, by the plan."""
+_SAME_TRUST = 1e-9
+"""Sums of trust that differ by less are the same."""
 
 
 def _restores(check: SessionCheck) -> Iterator[Row]:
@@ -351,33 +353,48 @@ def votes_true(check: SessionCheck) -> Iterator[Found]:
     if one is None:
         return
     yield from _held_again(check, one)
-    weights: dict[str, dict[str, float]] = {}
+    cast: dict[str, dict[object, list[Row]]] = {}
     deadlocked: dict[str, Row] = {}
     settled = ("vote.won", "vote.priority", "vote.escalated", "vote.decided")
     for row in one.events:
         kind, vote = row["type"], str(row.get("vote", ""))
         if kind in ("vote.open", "vote.deadlock"):
-            weights[vote] = {}
+            cast[vote] = {}
             if kind == "vote.deadlock":
                 deadlocked[vote] = row
                 if int(row.get("rounds") or 0) > check.model.most("vote_rounds"):
                     yield vote, f"Vote {vote} went into round {row.get('rounds')}."
         elif kind == "vote.ballot":
-            trust = weights.setdefault(vote, {})
-            option = str(row.get("option"))
-            trust[option] = trust.get(option, 0.0) + float(row.get("trust") or 0.0)
+            ballots = cast.setdefault(vote, {})
+            ballots.setdefault(row.get("agent", len(ballots)), []).append(row)
         elif kind in settled:
             deadlocked.pop(vote, None)
             won = str(row.get("option"))
-            cast = weights.get(vote, {})
-            if kind == "vote.won" and cast and cast.get(won, 0.0) < max(cast.values()):
-                yield vote, f"Vote {vote} was won by {won}, which has less trust than another one."
+            rival = _rival(cast.get(vote, {}), won) if kind == "vote.won" else ""
+            if rival:
+                yield vote, f"Vote {vote} was won by {won}, which has no more trust than {rival}."
         elif kind == "phase.complete" and deadlocked:
             vote = next(iter(deadlocked))
             yield vote, f"Vote {vote} was never resolved, and the phase went on."
             return
         elif kind == "supervisor.start":
-            weights, deadlocked = {}, {}
+            cast, deadlocked = {}, {}
+
+
+def _rival(cast: Mapping[object, Sequence[Row]], won: str) -> str:
+    """The option that has as much trust as the one that has won, or more; empty: there is none.
+
+    A vote may have rounds, and nobody tells when one begins: each voter's last ballot counts, while all
+    have cast as many. Who said nothing in the last round has one of an earlier round, which proves nothing.
+    """
+    if len({len(rows) for rows in cast.values()}) != 1:
+        return ""
+    trust = {won: 0.0}
+    for rows in cast.values():
+        option = str(rows[-1].get("option"))
+        trust[option] = trust.get(option, 0.0) + float(rows[-1].get("trust") or 0.0)
+    rivals = (one for one in trust if one != won and trust[one] > trust[won] - _SAME_TRUST)
+    return next(rivals, "")
 
 
 def _held_again(check: SessionCheck, one: SessionView) -> Iterator[Found]:

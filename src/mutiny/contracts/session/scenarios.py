@@ -407,6 +407,17 @@ RISKS: dict[str, Steps] = {
         Settle(),
     ),
 }
+for _name, _how in (
+    ("dangerous_code", "dangerous"),
+    *((_how, _how) for _how in ("undocumented", "unreleased", "unreviewed")),
+):
+    RISKS[_name] = (
+        *_begun(gate_wait_s="0.2", gate_attempts="2"),
+        BadWork(_how),
+        WaitForStatus("paused"),
+        Status(),
+        Stop(),
+    )
 for _part in ("body", "key", "newest", "delta"):
     RISKS[f"corrupt_{_part}"] = (
         *_crashed(CorruptCheckpoint(_part)),

@@ -27,6 +27,8 @@ def has_words(profile: SessionProfile, part: Operation) -> bool:
         return can_be_misset(profile, part)
     if isinstance(part, op.Configure):
         return profile.settable is None or part.name in profile.settable
+    if isinstance(part, op.BadWork) and part.how in op.SPOILS:
+        return op.SPOILS[part.how] in profile.criteria
     return profile.walled or not isinstance(part, op.Trespass)
 
 

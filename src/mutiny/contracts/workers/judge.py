@@ -277,6 +277,10 @@ class WorkersJudge(Judge[WorkersModel, Observation]):
         found = self._why_overdue(model, belief.name, status)
         if found is None and result.duration_ms >= 1000 * self._recovery_s(model):
             found = self._forsaken(model, belief.name)
+        in_haste = getattr(operation, "timeout_seconds", None) is not None
+        stuck = result.timed_out and not result.details.get("moving")
+        if found is None and stuck and not in_haste:
+            found = self._untold(model, belief.name)
         return None if found is None else self._late(*found, operation, belief.name)
 
     def _recovery_s(self, model: WorkersModel) -> float:
@@ -289,6 +293,16 @@ class WorkersJudge(Judge[WorkersModel, Observation]):
         if wrong is None or not busy or model.daemon_certain is not True:
             return None
         return "recovers", f"{wrong[:1].upper()}{wrong[1:]}, and nothing has moved."
+
+    def _untold(self, model: WorkersModel, name: str) -> tuple[str, str] | None:
+        """A worker rests, its agent is there, and was never told what the target has taken for it."""
+        if model.daemon_certain is not True or not model.must_be_told(
+            model.workers[name], self.seen
+        ):
+            return None
+        left = model.unheard(name, self.seen)
+        text = f"Worker {name!r} rests, and its agent was never told {', '.join(left)}."
+        return ("nothing_lost", text) if left else None
 
     def _why_overdue(self, model: WorkersModel, name: str, status: str) -> tuple[str, str] | None:
         """The rule that says that a worker was due to reach a status, and what it is instead."""

@@ -34,6 +34,9 @@ COMPLETING = frozenset(
 STRAYING = ("die-elsewhere", "die-detached")
 """Behaviours of the double that leave the worker's branch."""
 
+_AT_REST = ("needs_review", "no_changes")
+"""Statuses in which an agent has ended its turn, and its task goes on when somebody says so."""
+
 ADDED = "Add"
 """What disturbs a worker that is just coming up."""
 
@@ -412,8 +415,20 @@ class WorkersModel(ModelBase):
         for name, belief in self.workers.items():
             well = belief.disturbed in (None, ADDED) and is_well(seen, name)
             if well and belief.will_complete:
-                found[name] = [token for token in belief.tokens if not _delivered(seen, token)]
+                found[name] = self.unheard(name, seen)
         return {name: tokens for name, tokens in found.items() if tokens}
+
+    def unheard(self, name: str, seen: Observation) -> list[str]:
+        """What a worker was told and no agent has received."""
+        return [token for token in self.workers[name].tokens if not _delivered(seen, token)]
+
+    def must_be_told(self, belief: WorkerBelief, seen: Observation) -> bool:
+        """Is a worker at rest, with an agent that nothing has happened to? Then it hears what was taken for
+        it, whatever it makes of that: only what it does with it is a matter of its script.
+        """
+        resting = seen.status_of(belief.name) in _AT_REST and belief.disturbed is None
+        hindered = self.faults or self.lasting or belief.typed or belief.hits
+        return resting and not hindered and is_well(seen, belief.name)
 
     def _pending_worker(self, name: str, belief: WorkerBelief, seen: Observation) -> list[str]:
         status = seen.status_of(name)
@@ -429,8 +444,9 @@ class WorkersModel(ModelBase):
             waiting.append(wrong)
         if belief.due_at is not None and status in (*AGENT_MOVES, "idle"):
             waiting.append(f"worker {name} is still {status}")
-        undelivered = [token for token in belief.tokens if not _delivered(seen, token)]
-        if undelivered and belief.will_complete and not waiting:
+        undelivered = self.unheard(name, seen)
+        told = belief.will_complete or self.must_be_told(belief, seen)
+        if undelivered and told and not waiting:
             waiting.append(f"worker {name} never received {', '.join(undelivered)}")
         return waiting
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from mutiny import doubles
 from mutiny.box.box import Box
@@ -48,6 +48,40 @@ BEGINS = {
     "slow": "import time\n\ntime.sleep(3)\n\n",
 }
 """What stands before the tests that were asked for."""
+Tools: TypeAlias = list[dict[str, Any]]
+Spoiler: TypeAlias = Callable[[Tools], Tools]
+
+
+def _written(fits: Callable[[str], bool], become: Callable[[str], str]) -> Spoiler:
+    """Another content for the first file that fits."""
+
+    def spoil(tools: Tools) -> Tools:
+        for place, tool in enumerate(tools):
+            if fits(str(tool["input"].get("path", ""))):
+                content = become(tool["input"].get("content", ""))
+                other = {**tool, "input": {**tool["input"], "content": content}}
+                return [*tools[:place], other, *tools[place + 1 :]]
+        return tools
+
+    return spoil
+
+
+def _one_review_less(tools: Tools) -> Tools:
+    """All reviews but the last; a single one stays, or nothing would be done at all."""
+    reviews = [one for one in tools if str(one["input"].get("key", "")).startswith("review.")]
+    return [one for one in tools if one is not reviews[-1]] if len(reviews) > 1 else tools
+
+
+SPOILERS: dict[str, Spoiler] = {
+    "dangerous": _written(
+        lambda path: path.endswith(".py") and not path.startswith("tests/"),
+        lambda text: f"{text}\nCHECKED = eval('True')\n",
+    ),
+    "undocumented": _written(lambda path: path == "README.md", lambda _text: " \n"),
+    "unreleased": _written(lambda path: path == "VERSION", lambda _text: "99.0.0\n"),
+    "unreviewed": _one_review_less,
+}
+"""What each kind of bad work makes of what was asked for."""
 ODD_FILE = "odd.txt"
 ODD = {
     "markup": "<p>&amp; &lt;b&gt; &quot;</p>\n<name>x</name>\nif name>3 and tool>4: # arguments>\n",
@@ -161,7 +195,11 @@ class ModelApi:
         return self._add(rule, _never_ends)
 
     def bad_work(self, how: str) -> Trouble | None:
-        """The next task that writes code writes some that does not work, or tests that take too long."""
+        """The next task that writes code writes some that does not work, or tests that take too long; or
+        the next one that could spoils what a gate asks for.
+        """
+        if how in SPOILERS:
+            return self._spoilt(SPOILERS[how])
         for rule in self._rules:
             tools = [tool for step in rule["steps"] for tool in step.get("tools", ())]
             code = [tool for tool in tools if _is_code(tool, tests=how != "raises")]
@@ -174,6 +212,18 @@ class ModelApi:
             others = [tool for tool in tools if tool is not code[0]]
             step = {"text": "Done.", "tools": [broken, *others]}
             return self._add({**rule, "times": 1, "steps": [step]}, _holds(content))
+        return None
+
+    def _spoilt(self, spoil: Spoiler) -> Trouble | None:
+        """The next task in which something can be spoilt."""
+        for rule in self._rules:
+            tools = [tool for step in rule["steps"] for tool in step.get("tools", ())]
+            others = spoil(tools)
+            asked = any(_fits(rule, row) for row in self.requests)
+            if others == tools or asked or "Task" not in str(rule.get("last", "")):
+                continue
+            step = {"text": "Done.", "tools": others}
+            return self._add({**rule, "times": 1, "steps": [step]}, _works_on(rule))
         return None
 
     def one_more(self, path: str, content: str) -> Trouble | None:
@@ -245,6 +295,11 @@ def _is_code(tool: Mapping[str, Any], *, tests: bool) -> bool:
 def _holds(content: str) -> Callable[[Mapping[str, Any]], bool]:
     mark = hashlib.sha256(content.encode()).hexdigest()
     return lambda row: any(tool.get("sha256") == mark for tool in row.get("tools") or ())
+
+
+def _works_on(rule: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], bool]:
+    """Was this task answered with some work?"""
+    return lambda row: _fits(rule, row) and bool(row.get("tools"))
 
 
 def _never_ends(row: Mapping[str, Any]) -> bool:

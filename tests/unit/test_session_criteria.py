@@ -1,0 +1,122 @@
+"""What gates say is held against the files of the checkpoint; and who wins a vote has the most trust."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from test_contract_session import GATE, PLAN, WRITTEN, at, broken, event, point, seen
+
+from mutiny.contracts.session import operations as op
+from mutiny.contracts.session.criteria import JUDGED, contradicted
+from mutiny.contracts.session.profile import SessionProfile
+from mutiny.contracts.session.supported import supported
+from mutiny.targets.session.model_api import SPOILERS
+
+GOOD = {
+    "README.md": "A project.\n",
+    "VERSION": "1.0.0\n",
+    "release.json": json.dumps({"version": "1.0.0"}),
+    "a/b.py": '"""A module."""\n\nX = 1\n',
+    "tests/test_b.py": "eval('1')\n",
+}
+MEMORY = {"review.a/b.py": "fine"}
+
+
+def against(files: dict[str, str], memory: dict[str, str] = MEMORY) -> set[str]:
+    payload = {
+        "file_system_state": {name: {"text": text} for name, text in files.items()},
+        "working_memory": memory,
+    }
+    return set(contradicted(payload))
+
+
+@pytest.mark.parametrize(
+    ("changes", "memory", "found"),
+    [
+        ({}, MEMORY, set()),
+        ({}, {}, {"reviewed"}),
+        ({"a/c.py": '"""Another."""\n'}, MEMORY, {"reviewed"}),
+        ({"README.md": " \n"}, MEMORY, {"documentation"}),
+        ({"a/b.py": "X = 1\n"}, MEMORY, {"documentation"}),
+        ({"a/b.py": '"""A module."""\nX = eval("1")\n'}, MEMORY, {"no_security_findings"}),
+        ({"a/b.py": "X =\n"}, MEMORY, {"compiles"}),
+        ({"VERSION": "2.0.0\n"}, MEMORY, {"release"}),
+        ({"release.json": "no JSON"}, MEMORY, {"release"}),
+    ],
+)
+def test_what_speaks_against_a_criterion(
+    changes: dict[str, str], memory: dict[str, str], found: set[str]
+) -> None:
+    assert against({**GOOD, **changes}, memory) == found
+    assert found <= set(JUDGED)
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["kept, then told", "told, then kept"])
+def test_a_phase_is_not_left_against_what_its_checkpoint_says(before: bool) -> None:
+    plan = replace(PLAN, criteria=(("reviewed", "coverage>=80"), ()))
+    gate = {**GATE, "criteria": {"reviewed": True, "coverage>=80": True}}
+    passed, over = event("phase.gate", 11.0, **gate), event("phase.complete", 11.0, phase="one")
+    more = (passed, WRITTEN, over) if before else (passed, over, WRITTEN)
+    promised = replace(at("running"), criteria=("reviewed",))
+
+    def found(**changes: Any) -> set[str]:
+        points = (point(0), point(1, **changes))
+        return broken(seen(more=more, points=points, plan=plan), model=promised)
+
+    assert "gates_hold" not in found()
+    assert "gates_hold" not in found(against={"release": "no word of it"})
+    assert "gates_hold" not in found(against={"reviewed": "nobody"}, trigger="time")
+    assert "gates_hold" in found(against={"reviewed": "nobody"})
+    assert "gates_hold" in found(coverage=50.0)
+    unpromised = seen(more=more, points=(point(0), point(1, against={"reviewed": "x"})), plan=plan)
+    assert "gates_hold" not in broken(unpromised, model=at("running"))
+
+
+def ballot(agent: str, option: str, trust: float) -> dict[str, Any]:
+    return dict(event("vote.ballot", vote="v", agent=agent, option=option, trust=trust))
+
+
+@pytest.mark.parametrize(
+    ("ballots", "right"),
+    [
+        ((("a", "yes", 0.6), ("b", "no", 0.5)), True),
+        ((("a", "yes", 0.5), ("b", "no", 0.5)), False),
+        ((("a", "yes", 0.4), ("b", "no", 0.5)), False),
+        ((("a", "yes", 0.1), ("b", "yes", 0.2), ("c", "no", 0.3)), False),
+        ((("a", "yes", 0.9),), True),
+        # A second round: the ballots of the first do not count any more.
+        ((("a", "no", 0.5), ("b", "yes", 0.5), ("a", "yes", 0.5), ("b", "yes", 0.5)), True),
+        # Somebody had no voice in the second round: nobody knows what counted.
+        ((("a", "no", 0.5), ("b", "yes", 0.5), ("b", "yes", 0.5)), True),
+    ],
+)
+def test_a_vote_is_won_by_more_trust_than_any_other_option_has(
+    ballots: tuple[tuple[str, str, float], ...], right: bool
+) -> None:
+    cast = tuple(ballot(*one) for one in ballots)
+    won = event("vote.won", vote="v", option="yes")
+    found = broken(seen(more=(event("vote.open", vote="v"), *cast, won)))
+    assert ("votes_true" not in found) is right
+
+
+def test_only_gates_that_are_promised_are_tried() -> None:
+    assert set(op.SPOILS.values()) <= set(JUDGED)
+    assert set(SPOILERS) == set(op.SPOILS)
+    for how, criterion in op.SPOILS.items():
+        assert not supported(SessionProfile(), op.BadWork(how))
+        assert supported(SessionProfile(criteria=(criterion,)), op.BadWork(how))
+    assert supported(SessionProfile(), op.BadWork("raises"))
+
+
+def test_bad_work_changes_one_thing_of_an_answer() -> None:
+    page = {"name": "write_file", "input": {"path": "README.md", "content": "x"}}
+    reviews = [
+        {"name": "remember", "input": {"key": f"review.{name}", "value": "fine"}} for name in "ab"
+    ]
+    assert SPOILERS["unreviewed"]([page, *reviews]) == [page, reviews[0]]
+    assert SPOILERS["unreviewed"]([page, reviews[0]]) == [page, reviews[0]]
+    assert SPOILERS["undocumented"]([page])[0]["input"]["content"].strip() == ""
+    assert SPOILERS["dangerous"]([page]) == [page]
