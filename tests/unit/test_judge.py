@@ -389,24 +389,6 @@ def test_who_removes_what_half_a_command_left_is_right() -> None:
     assert any("alpha" in one.unfinished for one in never)
 
 
-def test_a_reset_that_was_broken_off_may_be_finished_by_whoever_comes_next() -> None:
-    """It is seen idle, and the next command finishes the reset and finds it offline."""
-    asked = WorkersJudge(CONTRACT, HEALTHY, picture(), NOW)
-    broken_off = asked.unknown(
-        model(belief()), op.ResetWorker("alpha"), asked.moment(refused("killed"))
-    )
-    away = refused("Worker 'alpha' is not idle (status: offline)")
-    unfinished = [one for one in broken_off if "alpha" in one.unfinished]
-    assert unfinished
-    for one in unfinished:
-        hit = one.disturb("KillDuring", ("alpha",), NOW).see(picture(view()))
-        start = op.Start("alpha", "Create a.txt")
-        assert verdict(judge(hit, start, away, picture(view("alpha", "offline")))) == EXPECTED
-    settled = judge(hit, common.Settle(), OperationResult(), picture(view())).models[0]
-    late = judge(settled, start, away, picture(view("alpha", "offline")))
-    assert verdict(late) == bug("serves_legal"), "by now it is over"
-
-
 # --- commands at once -----------------------------------------------------------------------------
 
 NOT_READY = refused("Worker 'alpha' is not in needs_review state (status: idle)")
