@@ -21,7 +21,9 @@ LONGBOAT = Path(sys.executable).with_name("longboat")
 
 
 @pytest.mark.skipif(why_not("bwrap") is not None, reason="only bubblewrap gives a box another name")
-@pytest.mark.parametrize("root", ROOTS)
+@pytest.mark.parametrize(
+    "root", [ROOTS[0], *(pytest.param(root, marks=pytest.mark.slow) for root in ROOTS[1:])]
+)
 @pytest.mark.parametrize(
     ("target", "scenario"), [("longboat", "basic_lifecycle"), ("longboat-broker", "ready_tasks")]
 )
