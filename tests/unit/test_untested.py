@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -141,10 +142,17 @@ def test_every_experiment_of_the_library_tests_something(name: str) -> None:
     assert untested(*compile_experiment(load(library()[name])).operations) == ()
 
 
-@pytest.mark.parametrize("name", [name for name in shipped() if name.startswith("longboat")])
+@pytest.mark.parametrize("name", list(shipped()))
 def test_every_scenario_tests_something(name: str) -> None:
-    for operations in find_target(name).contract().scenarios.values():
-        assert untested(*operations) == ()
+    """Also as it is left where a target lacks some of its words."""
+    vain = {
+        scenario: reasons
+        for scenario, operations in find_target(name, program=sys.executable)
+        .contract()
+        .scenarios.items()
+        if (reasons := untested(*operations))
+    }
+    assert vain == {}
 
 
 def test_every_explored_sequence_tests_something() -> None:
