@@ -67,15 +67,25 @@ def _hopeless(worker: str, status: str) -> OperationResult:
 def wait_prompt(
     live: WorkersHost, operation: op.WaitForPrompt, context: StepContext
 ) -> OperationResult:
-    """Until an agent of the worker is busy with a prompt."""
+    """Until an agent of the worker is busy with a prompt, or has had what it was told last: a short turn
+    may be over before anybody looks.
+    """
     unread = False
+    beliefs = context.model.alternatives[:1] if context.model is not None else ()
+    told = [belief.tokens[-1:] for one in beliefs if (belief := one.workers.get(operation.worker))]
+    last = told[0] if told else ()
 
     def missing(seen: Observation) -> Finding:
         nonlocal unread
         unread = seen.agents is None
         for agent in seen.agents or ():
-            if agent.worker == operation.worker and agent.alive and agent.busy:
+            if agent.worker != operation.worker or not agent.alive:
+                continue
+            if agent.busy:
                 return OperationResult(stdout=f"the agent of {operation.worker} is busy")
+            had = (one.tokens for one in seen.receipts or () if one.agent == agent.identity)
+            if last and any(last[0] in tokens for tokens in had):
+                return OperationResult(stdout=f"the agent of {operation.worker} has had it")
         return f"no agent of {operation.worker} received a prompt"
 
     ended = until(live, operation.timeout_seconds or live.limits.complete_s, missing)
