@@ -14,6 +14,7 @@ from mutiny.contracts.batch.profile import BatchProfile
 from mutiny.contracts.batch.supported import supported
 from mutiny.doubles.tasks import agent
 from mutiny.kit.judging import Moment
+from mutiny.kit.operations import Parallel
 
 
 def test_what_is_removed_is_to_be_declared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,6 +42,10 @@ def test_what_went_well_is_done_once_where_that_is_promised() -> None:
     assert "attempts_bounded" not in broken(twice, done_once=True, run=shared)
     failed = seen(attempts=(Attempt("a", 1, frozenset(), True, 1), *ONE))
     assert "attempts_bounded" not in broken(failed, done_once=True)
+    one_after_the_other = Parallel((op.Run(), op.Run()))
+    assert "attempts_bounded" not in broken(twice, one_after_the_other, done_once=True)
+    thrice = seen(attempts=(*twice.attempts, Attempt("a", 3, frozenset(), True, 0, 50)))
+    assert "attempts_bounded" in broken(thrice, one_after_the_other, done_once=True)
 
 
 def test_what_is_merged_stands_in_the_list_of_what_was_merged() -> None:

@@ -282,12 +282,18 @@ def attempts_bounded(check: BatchCheck) -> Iterator[Violation]:
     if run is None or not check.gave(op.LONG):
         return
     most = knobs.max_retries + 1 + MOST_CONFLICTS + 1 + len(check.model.lost)
+    most *= _runs(check)
     for name in run.tasks:
         tries = len(check.seen.attempts_of(name)) - len(check.before.attempts_of(name))
         if tries > most:
             text = f"{name} was tried {tries} times in one command; at most {most} are due."
             yield found("attempts_bounded", text, name)
     yield from _done_again(check, run)
+
+
+def _runs(check: BatchCheck) -> int:
+    """So many commands at once may each have begun a run, one after the other."""
+    return sum(isinstance(part, op.LONG) for part in walk(check.operation))
 
 
 def _done_again(check: BatchCheck, run: RunModel) -> Iterator[Violation]:
@@ -299,7 +305,7 @@ def _done_again(check: BatchCheck, run: RunModel) -> Iterator[Violation]:
     for name, task in run.tasks.items():
         new = check.seen.attempts_of(name)[len(check.before.attempts_of(name)) :]
         well = [one for one in new if one.ended and one.code == 0]
-        if len(well) > 1 and not {*STRAYING, "shares", "idle"} & set(task.does):
+        if len(well) > _runs(check) and not {*STRAYING, "shares", "idle"} & set(task.does):
             text = f"{name} was done well, conflicts with nobody, and was done again."
             yield found("attempts_bounded", text, name)
 
