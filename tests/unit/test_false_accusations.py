@@ -41,6 +41,7 @@ from mutiny.contracts.workers.observation import Observation
 from mutiny.contracts.workers.outcomes import served
 from mutiny.contracts.workers.profile import Profile
 from mutiny.contracts.workers.rules import RULES
+from mutiny.contracts.workers.steps import follows
 from mutiny.kit import base, faults
 from mutiny.kit import operations as common
 from mutiny.kit.beliefs import GIVEN_UP, distinct
@@ -294,6 +295,16 @@ def test_where_start_only_takes_the_task_an_idle_worker_may_have_one(prompt: str
     assert accused(model(taken, work=work), seen) >= {"workers.nothing_lost"}
     late = replace(seen, at=AT + 100)
     assert accused(model(taken, work=work, profile=later), late) == {"workers.nothing_lost"}
+
+
+@pytest.mark.parametrize(("status", "sure"), [("working", False), ("needs_review", True)])
+def test_who_was_forbidden_everything_at_its_work_may_never_say_that_it_has_ended(
+    status: str, sure: bool
+) -> None:
+    at_work = model(belief("alpha", status, tokens=(TOKEN,), due_at=AT))
+    forbidden = faults.Forbid("all", during=op.Nuke("beta"))
+    after = follows(at_work, forbidden, Moment(now=AT))
+    assert after.workers["alpha"].will_complete is sure
 
 
 def test_nobody_hands_out_a_message_while_the_daemon_is_dead() -> None:

@@ -139,10 +139,21 @@ def injured(model: WorkersModel, operation: common.LibraryFault, now: float) -> 
     after = model.disturb(str(operation), (name,) if alone and name else tuple(model.workers), now)
     if isinstance(operation, faults.DamageFile) and operation.file == "state":
         after = replace(after, state_damaged=True, repair_asked=False)
+    if isinstance(operation, faults.Forbid):
+        after = after.with_all(_may_have_failed)
     killing = isinstance(operation, faults.LowerLimit) and operation.may_kill
     if killing or isinstance(operation.during, op.Up | op.Down):
         after = replace(after, daemon_killed=True)  # its flag may not have been written
     return replace(after, lasting=(*after.lasting, operation)) if operation.lasting else after
+
+
+def _may_have_failed(belief: WorkerBelief) -> WorkerBelief:
+    """What everybody is forbidden hits an agent at its work, too: its turn may fail, and its word that it
+    has ended may be lost.
+    """
+    if not belief.in_turn:
+        return belief
+    return replace(belief, behaviours=(*belief.behaviours, "no-stop"), due_at=None)
 
 
 def _heal(model: WorkersModel, operation: Operation, moment: When) -> WorkersModel:
