@@ -53,6 +53,7 @@ from mutiny.model.verdict import Verdict
 from mutiny.system.machine import crowding
 from mutiny.targets.kit.daemons import Daemons
 from mutiny.targets.kit.pacing import Pacing, at_pace
+from mutiny.targets.workers.live import WorkersLive
 
 CASES = (*STATE_CASES, *LEDGER_CASES)
 
@@ -305,6 +306,16 @@ def test_who_was_forbidden_everything_at_its_work_may_never_say_that_it_has_ende
     forbidden = faults.Forbid("all", during=op.Nuke("beta"))
     after = follows(at_work, forbidden, Moment(now=AT))
     assert after.workers["alpha"].will_complete is sure
+
+
+def test_a_child_that_a_killed_daemon_has_just_forked_is_waited_for() -> None:
+    """Until it starts its own program it looks like the daemon, which would seem to run on."""
+    looks = [(DAEMON,), (DAEMON,), ()]
+    live: Any = SimpleNamespace(observer=SimpleNamespace(daemons=lambda: looks.pop(0)))
+    killed = OperationResult(fired=True)
+    assert WorkersLive._daemon_gone(live, killed) is killed
+    assert looks == []
+    WorkersLive._daemon_gone(live, OperationResult(fired=False))  # nobody was killed: no look
 
 
 def test_nobody_hands_out_a_message_while_the_daemon_is_dead() -> None:

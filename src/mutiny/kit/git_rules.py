@@ -37,10 +37,10 @@ def only_forward(before: Branch, now: Branch, operation: object) -> Iterator[str
         )
 
 
-def lacks(
+def has_commit(
     branch: str | None, head: str | None, wanted: str, commits: Collection[Commit]
 ) -> Iterator[str]:
-    """A branch has a commit, among all commits that there are."""
+    """A branch contains a commit; `commits` are all that any branch reaches."""
     if head is not None and not _contains(commits, head, wanted):
         yield f"The branch {branch} is at {head[:12]}, which does not contain {wanted[:12]}."
 

@@ -16,7 +16,7 @@ from mutiny.contracts.workers.profile import LEGAL
 from mutiny.kit import checking, faults
 from mutiny.kit import operations as common
 from mutiny.kit.checking import Found, RuleBook, Unreadable
-from mutiny.kit.git_rules import lacks, stays_clean
+from mutiny.kit.git_rules import has_commit, stays_clean
 from mutiny.kit.task_rules import dead_end
 from mutiny.kit.views import AgentView, WorktreeView
 from mutiny.model.operation import Kind, Operation, walk
@@ -135,7 +135,7 @@ def rebased_is_on_top(check: Check) -> Iterator[Found]:
     tree = _worktree(check.seen, given.worker)
     if check.seen.commits is None:
         raise Unreadable("the commits")
-    for message in lacks(tree.branch, tree.head, base, check.seen.commits):
+    for message in has_commit(tree.branch, tree.head, base, check.seen.commits):
         yield given.worker, message
 
 

@@ -10,7 +10,7 @@ from mutiny.contracts.workers.observation import Observation
 from mutiny.contracts.workers.profile import Limits
 from mutiny.kit import operations as common
 from mutiny.kit.contract import StepContext
-from mutiny.kit.git_rules import lacks
+from mutiny.kit.git_rules import has_commit
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.targets.kit.combinations import unable
@@ -157,7 +157,7 @@ def assert_on_top(
         tree, base = seen.worktrees.get(operation.worker), seen.default_head
         if tree is None or base is None or seen.commits is None:
             return "the branches could not be read"
-        why = next(lacks(tree.branch, tree.head, base, seen.commits), None)
+        why = next(has_commit(tree.branch, tree.head, base, seen.commits), None)
         return why or OperationResult(stdout=base)
 
     ended = until(live, live.limits.recover_s, missing)
