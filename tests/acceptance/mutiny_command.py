@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+
+from warm_mutiny import Warm
 
 COMMAND = str(Path(sys.executable).parent / "mutiny")
 LIMIT_S = 400.0
@@ -27,6 +31,9 @@ def run_mutiny(
     directory: Path, *arguments: str, wrapper: tuple[str, ...] = (), limit_s: float = LIMIT_S
 ) -> Ran:
     """Run and wait; the run directories go below `directory`."""
+    environment = {**os.environ, "NO_COLOR": "1"}
+    if not wrapper and _warm().fits(environment):
+        return _run_warm(directory, list(arguments), environment, limit_s)
     done = subprocess.run(
         [*wrapper, COMMAND, *arguments],
         cwd=directory,
@@ -34,9 +41,25 @@ def run_mutiny(
         text=True,
         timeout=limit_s,
         check=False,
-        env={**os.environ, "NO_COLOR": "1"},
+        env=environment,
     )
     return Ran(done.returncode, done.stdout, done.stderr, directory)
+
+
+@functools.cache
+def _warm() -> Warm:
+    """One for all tests of this process; it ends with it."""
+    return Warm()
+
+
+def _run_warm(
+    directory: Path, words: list[str], environment: dict[str, str], limit_s: float
+) -> Ran:
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        code = _warm().run([COMMAND, *words], str(directory), environment, (out, err), limit_s)
+        out.seek(0)
+        err.seek(0)
+        return Ran(code, out.read().decode(), err.read().decode(), directory)
 
 
 def longboat_spec(directory: Path, *changes: tuple[str, str]) -> Path:
