@@ -22,6 +22,7 @@ from mutiny.kit.soaking import SCHEDULES, SoakAsk
 from mutiny.modes import soak
 from mutiny.system.processes import start_ticks
 from mutiny.targets.session.recorder import FILE, Recorder, last_line, with_all_fields
+from mutiny.targets.session.troubles import LEAST_S, PATIENCE_S, patience_s
 
 ASK = SoakAsk("demo", 1.0, 3, 60.0, "mini", 3)
 PLAN = (Reset(), *begin(ASK), *middle(ASK))
@@ -55,6 +56,22 @@ def test_every_schedule_has_faults(schedule: str) -> None:
     assert len(faults) >= 3
     looks = [one for one in middle(ask) if isinstance(one, op.Metrics)]
     assert len(looks) == int(SCHEDULES[schedule].hours)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("hours", [0.5, 1.0, 6.0])
+def test_a_soak_of_any_length_has_a_crash_to_recover_from(schedule: str, hours: float) -> None:
+    for seed in range(20):
+        plan = middle(SoakAsk("demo", hours, 3, 60.0, schedule, seed))
+        crash = next(place for place, one in enumerate(plan) if isinstance(one, op.SystemCrash))
+        assert any(isinstance(one, op.Recover) for one in plan[crash:])
+
+
+def test_a_fault_without_its_moment_does_not_wait_through_the_session() -> None:
+    assert patience_s(30.0, 1.0) == 30.0
+    assert patience_s(90.0, 60.0) * 60.0 == PATIENCE_S
+    assert patience_s(30.0, 3600.0) == LEAST_S
+    assert patience_s(3.0, 60.0) == 3.0
 
 
 # --- what is refused -------------------------------------------------------------------------------------

@@ -28,8 +28,15 @@ JUMP_S = 5400.0
 BUDGET_TOKENS = 5_000_000
 
 Troubles = Callable[[random.Random], tuple[Operation, ...]]
+
+
+def _crash(_: random.Random) -> tuple[Operation, ...]:
+    """The one trouble that always has its moment, and from which a session must come back."""
+    return (op.SystemCrash(), op.Recover())
+
+
 FAULTS: tuple[Troubles, ...] = (
-    lambda _: (op.SystemCrash(), op.Recover()),
+    _crash,
     lambda chance: (op.ModelError("rate_limit", chance.randint(1, 3), retry_after_s=20),),
     lambda _: (op.ToolTimeout(),),
     lambda _: (op.KillAgent(),),
@@ -45,7 +52,7 @@ FAULTS: tuple[Troubles, ...] = (
     lambda _: (op.ClockJump(JUMP_S), op.Checkpoint(), op.ClockJump(-JUMP_S)),
     lambda _: (op.FreezeAgent(),),
 )
-"""What may happen; all of it before anything happens twice."""
+"""What may happen; all of it before anything happens twice, and the crash first."""
 CRITERIA = (
     Criterion("must", "No promise is broken", "broken_promises", "==", 0),
     Criterion("must", "The session completes without a fatal error", "completed", "==", 1),
@@ -131,6 +138,9 @@ def _faults(ask: SoakAsk) -> Iterator[Moment]:
             if not bag:
                 bag = list(FAULTS)
                 chance.shuffle(bag)
+                if start == window:  # a soak of any length shows what its first criterion asks for
+                    bag.remove(_crash)
+                    bag.append(_crash)
             at_s = start + chance.uniform(0.05, 0.9) * min(window, length - start)
             yield (round(at_s, 1), 1, bag.pop()(chance))
         start += 2 * window

@@ -22,6 +22,9 @@ from mutiny.targets.session.model_api import ODD, ODD_FILE, Trouble
 API = "script of the model's API"
 FELT_S = 30.0
 """Real seconds within which a session meets what was put in its way."""
+PATIENCE_S = 900.0
+"""The same in the session's own time, where that passes faster; at least `LEAST_S` real ones."""
+LEAST_S = 5.0
 GONE_S = 5.0
 LAST = 4
 """So many lines may follow the one that ends a session."""
@@ -44,7 +47,7 @@ def ended(events: Sequence[Mapping[str, Any]]) -> bool:
 
 def _felt(live: Any, seen: Callable[[], bool]) -> bool:
     """Wait until a fault was met; False: it was not in time, or the session is at its end."""
-    deadline = time.monotonic() + live.limit(FELT_S)
+    deadline = time.monotonic() + patience_s(live.limit(FELT_S), live.rate)
     while not seen():
         if time.monotonic() > deadline or ended(live.events()):
             return seen()
@@ -52,10 +55,18 @@ def _felt(live: Any, seen: Callable[[], bool]) -> bool:
     return True
 
 
+def patience_s(limit_s: float, rate: float) -> float:
+    """How long to wait for a fault to be met. Where hours pass in minutes, one whose moment does not come
+    would wait through the whole session, and the moments of all others would pass meanwhile.
+    """
+    return limit_s if rate <= 1 else min(limit_s, max(LEAST_S, PATIENCE_S / rate))
+
+
 def _met(live: Any, trouble: Trouble) -> OperationResult:
-    """A trouble of the API, once somebody has met it."""
+    """A trouble of the API, once somebody has met it; one that nobody met is taken back."""
     if _felt(live, lambda: live.api.fired(trouble) > 0):
         return _fired(f"met {live.api.fired(trouble)} times", API)
+    live.api.drop([trouble.rule])
     return _not_fired("nobody asked the model")
 
 
