@@ -48,6 +48,8 @@ class ModelBase:
     """Some possibilities were given up: that nothing fits proves nothing any more."""
     doubted: bool = False
     """What stands in the target's state may be what a fault wrote there: it is nobody's promise."""
+    misled: bool = False
+    """A command that was said wrongly was served: what a sequence takes for refused since then may be right."""
 
     def fault(self, text: str) -> Self:
         """A fault has happened."""

@@ -240,6 +240,8 @@ class Judge(Questions[Model, Seen]):
         wrong = judged.violation
         if judged.verdict is Verdict.SUCCESS and (model.doubted or self.came_late(model)):
             return replace(judged, verdict=Verdict.INCONCLUSIVE)
+        if judged.verdict is Verdict.SUCCESS and model.misled:
+            return judged
         if judged.verdict is Verdict.SUCCESS:
             text = f"{inner} succeeded but the scenario expects a refusal."
             broken = self.violation("rejects_illegal", text)
@@ -282,7 +284,10 @@ class Judge(Questions[Model, Seen]):
             return Judged(Verdict.EXPECTED, (model,), None, "nobody has said yes")
         if answer.succeeded:
             models = self.after_wrong_answer(model, operation.operation, moment)
-            heard = tuple(self.misheard(one, operation.operation) for one in models)
+            heard = tuple(
+                replace(self.misheard(model, one, operation.operation), misled=True)
+                for one in models
+            )
             return Judged(Verdict.SUCCESS, heard, None, "it may be taken as it was meant")
         if not (answer.stdout + answer.stderr).strip() and not self.excused("fails_clearly"):
             text = f"{operation} failed without a word (exit {answer.exit_code})."

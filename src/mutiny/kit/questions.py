@@ -152,7 +152,7 @@ class Questions(Generic[Model, Seen]):
         """Names that the target has taken: it may not call them bad any more."""
         return ()
 
-    def misheard(self, model: Model, operation: Operation) -> Model:
+    def misheard(self, before: Model, model: Model, operation: Operation) -> Model:
         """The model without what a command may have been taken for that was said wrongly."""
         return model
 

@@ -238,8 +238,11 @@ class WorkersJudge(Judge[WorkersModel, Observation]):
         told = isinstance(operation, op.Down)
         return tuple(replace(one, daemon_told=True) for one in models) if told else models
 
-    def misheard(self, model: WorkersModel, operation: Operation) -> WorkersModel:
-        """With which model a worker was added may be unknown."""
+    def misheard(
+        self, before: WorkersModel, model: WorkersModel, operation: Operation
+    ) -> WorkersModel:
+        """With which model a worker was added may be unknown, and whether its words were the ones meant."""
+        model = model.with_fate(tuple(model.work.keys() - before.work.keys()), "unknown")
         name = operation.worker if isinstance(operation, op.Add) else ""
         return (
             model.with_worker(replace(model.workers[name], model=""))
