@@ -49,7 +49,7 @@ class ModelBase:
     doubted: bool = False
     """What stands in the target's state may be what a fault wrote there: it is nobody's promise."""
     misled: bool = False
-    """A command that was said wrongly was served: what a sequence takes for refused since then may be right."""
+    """A command that was said wrongly was served: a refusal that a sequence expects is no promise now."""
 
     def fault(self, text: str) -> Self:
         """A fault has happened."""
