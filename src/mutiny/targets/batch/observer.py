@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import time
 from collections import Counter
@@ -236,7 +237,7 @@ class Observer:
             total += len(data)
             if total > LOOKED_THROUGH:
                 raise UnsafeFile(f"{root} holds more than can be looked through after every step")
-            digest.update(f"{inside}\0{len(data)}\0".encode() + data)
+            digest.update(os.fsencode(f"{inside}\0{len(data)}\0") + data)
             if SECRET.encode() in data:
                 told.append(inside.removeprefix(self._live.filled("{home}/")))
         return digest.hexdigest(), tuple(told)
@@ -361,7 +362,7 @@ class Observer:
 
     def _git_command(self, *words: str) -> Command:
         source = str(self._live.values["source"])
-        return Command((GIT, "-C", source, *words), PROBE_S, source, {"PATH": PATH})
+        return Command((GIT, *git.PLAIN, "-C", source, *words), PROBE_S, source, {"PATH": PATH})
 
     def _run_git(self, *words: str) -> CommandResult:
         return self._live.box.run_many([self._git_command(*words)])[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import time
 import tomllib
@@ -311,7 +312,7 @@ class _Files:
             total += len(data)
             if total > LOOKED_THROUGH:
                 raise UnsafeFile(f"{self.place} holds more than can be looked through")
-            found.update(f"{path}\0{len(data)}\0".encode() + data)
+            found.update(os.fsencode(f"{path}\0{len(data)}\0") + data)
         return found.hexdigest()
 
 
