@@ -15,7 +15,7 @@ pytestmark = pytest.mark.xdist_group("sources")
 SOURCE = Path(__file__).parents[2] / "src"
 
 LAYERS = (
-    *("model", "errors", "codec", "seeds", "stopping", "documents"),
+    *("model", "errors", "codec", "seeds", "stopping", "documents", "foreign"),
     *("history", "kit", "contracts"),
     *("system", "doubles", "box", "syscalls", "probes", "faults"),
     *("engine", "targets", "report", "experiments", "modes", "web", "mcp", "cli", "pytest_plugin"),
@@ -28,10 +28,11 @@ ONLY = {
     "seeds": set(),
     "stopping": set(),
     "documents": {"errors"},
+    "foreign": set(),
     "codec": {"model", "errors"},
     "history": {"errors", "codec"},
-    "kit": {"model", "errors", "seeds", "codec"},
-    "contracts": {"model", "errors", "seeds", "codec", "kit", "history"},
+    "kit": {"model", "errors", "seeds", "codec", "foreign"},
+    "contracts": {"model", "errors", "seeds", "codec", "foreign", "kit", "history"},
     "doubles": set(),
     "system": {"errors"},
     "engine": {

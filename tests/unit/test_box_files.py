@@ -94,7 +94,7 @@ WRITING: dict[str, Deed] = {
     "mkdir": lambda at: at.mkdir(parents=True, exist_ok=True),
     "remove": lambda at: trees.remove(at),
     "empty": lambda at: trees.empty(at),
-    "copy": lambda at: trees.copy(at, at.parent / "copy", with_links=True, most=1000),
+    "copy": lambda at: trees.copy(at, at.parent / "copy", with_links=True, most=trees.Most(1000)),
 }
 
 

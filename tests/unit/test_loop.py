@@ -148,7 +148,10 @@ def test_an_empty_run_is_inconclusive(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "error",
-    [BoxError("the box died"), OSError(5, "I/O"), ValueError("embedded null byte"), KeyError("x")],
+    [
+        *(BoxError("the box died"), OSError(5, "I/O"), ValueError("embedded null byte")),
+        *(KeyError("x"), TypeError("a list"), RecursionError("deep"), OverflowError("large")),
+    ],
 )
 def test_an_operation_that_could_not_be_done_is_inconclusive(
     tmp_path: Path, error: Exception
@@ -159,8 +162,11 @@ def test_an_operation_that_could_not_be_done_is_inconclusive(
     assert type(error).__name__ in doubt
 
 
-def test_a_look_that_fails_is_inconclusive(tmp_path: Path) -> None:
-    script = Script([ok()], [DOWN, BoxError("no answer")])
+@pytest.mark.parametrize(
+    "error", [BoxError("no answer"), TypeError("a list"), RecursionError("deep"), OverflowError()]
+)
+def test_a_look_that_fails_is_inconclusive(tmp_path: Path, error: Exception) -> None:
+    script = Script([ok()], [DOWN, error])
     outcome = run(tmp_path, script, common.Reset(), op.Init())
     assert outcome.verdict is Verdict.INCONCLUSIVE
     assert "the oracle could not look" in outcome.steps[-1].inconclusive[0]

@@ -77,11 +77,11 @@ def refusal_class(text: str, rejections: Mapping[str, Sequence[str]]) -> str:
 
 def answer_in(text: str) -> dict[str, Any] | None:
     """The last line that is a JSON object."""
-    for line in reversed(text.splitlines()):
+    for line in reversed(text.split("\n")):  # what else ends a line may stand in a text
         if line.startswith("{"):
             try:
                 value = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
             if isinstance(value, dict):
                 return value

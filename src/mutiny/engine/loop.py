@@ -362,8 +362,8 @@ class Engine(Generic[Model, Seen]):
         started = time.perf_counter()
         try:
             return self._live.execute(operation, context)
-        except (MutinyError, OSError, ValueError, LookupError) as error:
-            text = f"{type(error).__name__}: {error}"
+        except Exception as error:  # noqa: BLE001  a wait looks, too, at whatever a target wrote
+            text = _told(error)
             elapsed_ms = (time.perf_counter() - started) * 1000
             return OperationResult(None, stderr=text, harness_error=text, duration_ms=elapsed_ms)
 
@@ -389,8 +389,8 @@ class Engine(Generic[Model, Seen]):
         assert self._live is not None
         try:
             return self._live.observe(), None
-        except (MutinyError, OSError, ValueError, LookupError) as error:
-            return self._seen, f"the oracle could not look: {type(error).__name__}: {error}"
+        except Exception as error:  # noqa: BLE001  what a target wrote breaks a look in any way
+            return self._seen, f"the oracle could not look: {_told(error)}"
 
     def _settle_rules(
         self,
@@ -493,9 +493,8 @@ class Engine(Generic[Model, Seen]):
             return Evidence()
         try:
             return self._live.evidence()
-        except (MutinyError, OSError, ValueError, LookupError, stopping.Stopped) as error:
-            why = f"{type(error).__name__}: {error}"
-            return Evidence(daemon_log=f"(the evidence could not be collected: {why})")
+        except (Exception, stopping.Stopped) as error:  # noqa: BLE001  it is never worth a finding
+            return Evidence(daemon_log=f"(the evidence could not be collected: {_told(error)})")
 
     def _next_token(self) -> str:
         self._tokens += 1
@@ -535,12 +534,22 @@ def _left_alone(operation: Operation, result: OperationResult) -> bool:
     return operation.kind is Kind.FAULT and not result.fired and not result.inner
 
 
-def _breakdown(error: Exception) -> str:
-    """Where the oracle itself broke down."""
+def _told(error: BaseException) -> str:
+    """An error in one line; one that nobody foresaw with its place."""
+    said = f"{type(error).__name__}: {error}"
+    foreseen = (MutinyError, OSError, ValueError, LookupError, stopping.Stopped)
+    return said if isinstance(error, foreseen) else f"{said}, in {_place_of(error)}"
+
+
+def _place_of(error: BaseException) -> str:
     import traceback  # it loads the reader of Python's own grammar
 
-    frame = traceback.extract_tb(error.__traceback__)[-1]
-    return f"the oracle broke down in {frame.name}: {type(error).__name__}: {error}"
+    return traceback.extract_tb(error.__traceback__)[-1].name
+
+
+def _breakdown(error: Exception) -> str:
+    """Where the oracle itself broke down."""
+    return f"the oracle broke down in {_place_of(error)}: {type(error).__name__}: {error}"
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from mutiny.foreign import parse
 from mutiny.system.files import BoxPath
 
 UNKNOWN = "no_such_setting"
@@ -32,7 +33,7 @@ def wrong_setting(path: BoxPath, name: str, how: str) -> Iterator[str]:
 
 def in_json(text: str, table: str, key: str, value: object) -> str:
     """The document with this value in the object at a path."""
-    whole = json.loads(text or "{}")
+    whole = parse(text or "{}")
     place = whole
     for word in table.split(".") if table else ():
         place = place.setdefault(word, {})

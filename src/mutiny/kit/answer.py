@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from mutiny.foreign import lines, parse
 from mutiny.model.result import OperationResult
 
 MARKED = "isError"
@@ -121,7 +121,7 @@ def _whole_json(text: str) -> Mapping[str, object]:
     if not text.startswith("{"):
         return {}
     try:
-        value = json.loads(text)
+        value = parse(text)
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}
@@ -129,10 +129,10 @@ def _whole_json(text: str) -> Mapping[str, object]:
 
 def _json(text: str) -> Mapping[str, object] | None:
     """The last line that is a JSON object."""
-    for line in reversed(text.splitlines()):
+    for line in reversed(lines(text)):
         if line.startswith("{"):
             try:
-                value = json.loads(line)
+                value = parse(line)
             except ValueError:
                 continue
             if isinstance(value, dict):

@@ -20,8 +20,19 @@ _LARGEST = 8 << 20
 """Of packed refs, the longest of the files that are read here."""
 Outside = Callable[[str], BoxPath]
 
-STATUS_ARGV = ("git", "--no-optional-locks", "status", "--porcelain", "--untracked-files=normal")
-CHECKOUT_ARGV = ("git", "--no-optional-locks", "status", "--porcelain", "--untracked-files=no")
+_SETTINGS = (
+    *("core.fsmonitor=false", "core.hooksPath=/dev/null", "log.showSignature=false"),
+    *("color.ui=false", "color.grep=false", "grep.lineNumber=false", "grep.column=false"),
+    *("grep.fullName=false", "grep.patternType=default", "diff.noprefix=false"),
+    *("diff.mnemonicPrefix=false", "log.follow=false", "core.quotePath=true"),
+)
+PLAIN = tuple(word for one in _SETTINGS for word in ("-c", one))
+"""A repository's own settings change how git answers, and what it starts for that. To Mutiny it says the
+same of every repository.
+"""
+_STATUS = ("git", *PLAIN, "--no-optional-locks", "status", "--porcelain")
+STATUS_ARGV = (*_STATUS, "--no-branch", "--untracked-files=normal")
+CHECKOUT_ARGV = (*_STATUS, "--no-branch", "--untracked-files=no")
 """Of a user's own checkout only tracked files count: what lies beside them is his business."""
 
 
@@ -30,25 +41,46 @@ def log_argv(repository: str, *, added_lines: bool = False, heads: bool = True) 
     adds. The heads of the worktrees are left out when one of them is half made: git then refuses them all.
     """
     reach = "--all" if heads else "--glob=refs/*"
-    argv = ("git", "-C", repository, "log", reach, "--format=%x1e%H %P%x1f%B")
-    return (*argv, "-p", "-U0", "--no-color") if added_lines else argv
+    argv = ("git", *PLAIN, "-C", repository, "log", reach, "--format=%x1e%H %P%x1f%B")
+    shown = ("-p", "-U0", "--no-color", "--no-ext-diff", "--no-textconv")
+    return (*argv, *shown) if added_lines else argv
 
 
 def default_argv(repository: str, branch: str) -> tuple[str, ...]:
     """Every commit of the default branch, newest first."""
-    return ("git", "-C", repository, "rev-list", f"refs/heads/{branch}")
+    return ("git", *PLAIN, "-C", repository, "rev-list", f"refs/heads/{branch}")
 
 
 def tokens_argv(repository: str, branch: str) -> tuple[str, ...]:
     """Every token in the files of the default branch; exit code 1 when there is none."""
     pattern = "MT-[0-9a-z]+-[0-9]+"
-    return ("git", "-C", repository, "grep", "-hoE", pattern, f"refs/heads/{branch}")
+    return (
+        "git",
+        *PLAIN,
+        "-C",
+        repository,
+        "grep",
+        "-hoE",
+        "--no-textconv",
+        pattern,
+        f"refs/heads/{branch}",
+    )
 
 
 def untold_argv(repository: str, branch: str) -> tuple[str, ...]:
     """Every file of the default branch that has no token; exit code 1 when all have one."""
     pattern = "MT-[0-9a-z]+-[0-9]+"
-    return ("git", "-C", repository, "grep", "-LE", pattern, f"refs/heads/{branch}")
+    return (
+        "git",
+        *PLAIN,
+        "-C",
+        repository,
+        "grep",
+        "-LE",
+        "--no-textconv",
+        pattern,
+        f"refs/heads/{branch}",
+    )
 
 
 def worktree(directory: BoxPath, outside: Outside) -> WorktreeView:

@@ -5,13 +5,16 @@ Pure: plain data in, rows out. A target may show a list or a table of them, at a
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from mutiny.foreign import lines, parse, parse_beginning
+from mutiny.system.files import UnsafeFile
+
 Row = Mapping[str, Any]
+MOST_RECORDS = 20_000
 
 
 @dataclass(frozen=True)
@@ -48,15 +51,15 @@ def parse_json(text: str) -> Any:
     stripped = text.strip()
     if stripped[:1] in ("{", "["):
         try:
-            return json.loads(stripped)
-        except json.JSONDecodeError:
+            return parse(stripped)
+        except ValueError:
             pass
-    lines = [line for line in stripped.splitlines() if line.lstrip()[:1] in ("{", "[")]
+    rows = [line for line in lines(stripped) if line.lstrip()[:1] in ("{", "[")]
     found = []
-    for line in lines:
+    for line in rows:
         try:
-            found.append(json.loads(line))
-        except json.JSONDecodeError:
+            found.append(parse(line))
+        except ValueError:
             return _embedded(stripped)
     if not found:
         raise ValueError("there is no JSON in it")
@@ -68,7 +71,7 @@ def _embedded(text: str) -> Any:
     start = re.search(r"(?m)^\s*[\[{]", text)
     if start is None:
         raise ValueError("there is no JSON in it")
-    return json.JSONDecoder().raw_decode(text[start.start() :].lstrip())[0]
+    return parse_beginning(text[start.start() :].lstrip())
 
 
 def at(data: Any, path: str) -> Any:
@@ -79,7 +82,10 @@ def at(data: Any, path: str) -> Any:
 
 
 def rows_of(data: Any, path: str, key: str) -> dict[str, Row]:
-    """The records at a path by their names: a table of them, or a list whose field `key` names each."""
+    """The records at a path by their names: a table of them, or a list whose field `key` names each.
+
+    KeyError, TypeError, ValueError: there are none. UnsafeFile: there are too many to be looked at.
+    """
     found = at(data, path)
     if isinstance(found, Mapping):
         rows = {str(name): row for name, row in found.items()}
@@ -87,6 +93,8 @@ def rows_of(data: Any, path: str, key: str) -> dict[str, Row]:
         rows = {_name(_object(row)[key]): row for row in found}
     else:
         raise TypeError(f"{path or 'it'} is neither a list nor a table of records")
+    if len(rows) > MOST_RECORDS:  # not wrong, but nobody could go through them after every step
+        raise UnsafeFile(f"there are more than {MOST_RECORDS} records: {len(rows)}")
     return {name: _object(row) for name, row in rows.items()}
 
 
@@ -114,7 +122,7 @@ def listed(value: Any) -> tuple[str, ...]:
     """Several names in one field: a list, a list as JSON, or words with commas between them."""
     if isinstance(value, str):
         try:
-            value = json.loads(value)
+            value = parse(value)
         except ValueError:
             value = [one.strip() for one in value.split(",") if one.strip()]
     return tuple(str(one) for one in value) if isinstance(value, list | tuple) else (str(value),)

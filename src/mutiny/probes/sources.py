@@ -7,7 +7,6 @@ cannot disturb whoever writes it.
 from __future__ import annotations
 
 import fnmatch
-import json
 import re
 import sqlite3
 import time
@@ -15,16 +14,26 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
 
+from mutiny.foreign import DEEPEST, parse
 from mutiny.probes.records import Raw
-from mutiny.system.files import BoxPath, UnsafeFile
+from mutiny.system.files import READ_LIMIT, BoxPath, UnsafeFile
 
 MOST_FILES = 10_000
 FRONT_MATTER = re.compile(r"---\r?\n(?P<table>.*?)^---\s*$", re.DOTALL | re.MULTILINE)
+MOST_TABLE = 16 << 10
+"""Of a front matter: its characters, and its parts."""
+MOST_BRACKETS = 300
+"""A reader of YAML takes minutes for some thousand of them in each other."""
+LOOK_LIMIT_S = 10.0
 QUERY_LIMIT_S = 5.0
+MOST_VALUE = 16 << 20
+"""A text in a database that is longer is not read."""
+ROW_COST = 300
+"""What a row of a database takes, besides its texts."""
 TORN_READS = 20
 TORN_PAUSE_S = 0.01
 WAL_HEADER = 32
@@ -45,8 +54,8 @@ def json_file(path: BoxPath) -> Raw:
     except UnicodeDecodeError as error:
         return Raw(error=str(error))
     try:
-        return Raw(data=json.loads(text), text=text)
-    except (ValueError, RecursionError) as error:
+        return Raw(data=parse(text), text=text)
+    except ValueError as error:
         return Raw(error=f"not valid JSON: {error}", text=text)
 
 
@@ -59,11 +68,31 @@ def front_matter(path: BoxPath) -> Raw:
     found = FRONT_MATTER.match(text)
     if found is None:
         return Raw(exists=False, text=text)
+    if len(found["table"]) > MOST_TABLE:
+        raise UnsafeFile(f"{path} begins with a table that is too large to be read")
+    if found["table"].count("[") + found["table"].count("{") > MOST_BRACKETS:
+        return Raw(exists=False, text=text)
     try:
         data = YAML(typ="safe", pure=True).load(found["table"])
-    except YAMLError:
+    except Exception:  # noqa: BLE001  a date that cannot be, dashes without end: no table either
         return Raw(exists=False, text=text)
+    if not _small(data):
+        raise UnsafeFile(f"{path} begins with a table that unfolds to more than can be read")
     return Raw(data=data if isinstance(data, dict) else {}, text=text)
+
+
+def _small(data: Any) -> bool:
+    """Does a table stay of its size when every name for a part of it is replaced by that part?"""
+    pending, parts = [(data, 0)], 0
+    while pending:
+        value, depth = pending.pop()
+        parts += 1
+        if parts > MOST_TABLE or depth > DEEPEST:
+            return False
+        if isinstance(value, dict | list | set):
+            below = [*value, *value.values()] if isinstance(value, dict) else value
+            pending += [(one, depth + 1) for one in below]
+    return True
 
 
 def record_files(root: BoxPath, pattern: str) -> Raw:
@@ -74,11 +103,15 @@ def record_files(root: BoxPath, pattern: str) -> Raw:
     if not root.is_dir():
         return Raw(exists=False)
     rows = []
+    total, deadline = 0, time.monotonic() + LOOK_LIMIT_S
     for count, path in enumerate(root.files()):
         if count >= MOST_FILES:
             return Raw(error=f"more than {MOST_FILES} files below {root.name}")
         if fnmatch.fnmatch("/".join(path.parts[len(root.parts) :]), pattern):
             raw = front_matter(path) if path.name.endswith(".md") else json_file(path)
+            total += len(raw.text)
+            if total > READ_LIMIT or time.monotonic() > deadline:
+                raise UnsafeFile(f"{root} holds more records than can be read after every step")
             if not raw.exists:
                 continue
             if raw.error is not None or not isinstance(raw.data, dict):
@@ -137,18 +170,28 @@ def _log_of(path: BoxPath) -> bytes | None:
 def _asked(
     copy: Path, queries: Mapping[str, str], *, whole: bool
 ) -> dict[str, list[dict[str, object]]]:
+    """The answers. A table may be a view, which is a program of the target's: it gets so much time, and
+    so much room, and what it does not answer then is unknown, not damaged.
+    """
     connection = sqlite3.connect(copy)
     try:
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_VALUE)
+        deadline = time.monotonic() + QUERY_LIMIT_S
+        connection.set_progress_handler(lambda: time.monotonic() > deadline, 10_000)
         if whole:
             (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
             if verdict != "ok":
                 raise sqlite3.DatabaseError(str(verdict))
-        deadline = time.monotonic() + QUERY_LIMIT_S
-        connection.set_progress_handler(lambda: time.monotonic() > deadline, 10_000)
         connection.set_authorizer(
             lambda action, *_: sqlite3.SQLITE_OK if action in _READING else sqlite3.SQLITE_DENY
         )
         return {name: _rows(connection, query) for name, query in queries.items()}
+    except sqlite3.DataError as error:
+        raise UnsafeFile(f"the database holds a value that is too large: {error}") from error
+    except sqlite3.OperationalError as error:
+        if time.monotonic() <= deadline:
+            raise
+        raise UnsafeFile(f"the database gave no answer within {QUERY_LIMIT_S:g} s") from error
     finally:
         connection.close()
 
@@ -156,7 +199,13 @@ def _asked(
 def _rows(connection: sqlite3.Connection, query: str) -> list[dict[str, object]]:
     found = connection.execute(query)
     names = [column[0] for column in found.description or ()]
-    return [dict(zip(names, row, strict=True)) for row in found]
+    rows, total = [], 0
+    for row in found:
+        total += ROW_COST + sum(len(one) for one in row if isinstance(one, str | bytes))
+        if total > READ_LIMIT:
+            raise UnsafeFile(f"{query.strip()[:80]!r} gives more than can be read after every step")
+        rows.append(dict(zip(names, row, strict=True)))
+    return rows
 
 
 def settled(read: Callable[[], Raw]) -> Raw:

@@ -30,6 +30,10 @@ SAID_LIMIT = 256 << 10
 """So much of what a program has printed is looked through."""
 DEEPEST = 64
 """Trees that are deeper are not gone into."""
+MOST_FILES = 20_000
+"""Trees with more files are not gone through: nobody could look at them after every step."""
+LOOKED_THROUGH = 64 << 20
+"""Of a whole tree so much is read at one look."""
 _CHUNK = 1 << 20
 _CAREFUL = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _KINDS = {
@@ -135,19 +139,30 @@ class BoxPath:
         with contextlib.suppress(FileNotFoundError):
             self._refuse(self.stat(), modes.S_IFDIR)
 
-    def names(self) -> list[str]:
-        """The names in a directory, sorted."""
+    def names(self, most: int = MOST_FILES) -> list[str]:
+        """The names in a directory, sorted; more than `most` is unsafe."""
         with self._directory() as descriptor:
-            return sorted(os.listdir(descriptor))  # noqa: PTH208
+            found = os.listdir(descriptor)  # noqa: PTH208
+        if len(found) > most:
+            raise UnsafeFile(f"{self} holds more than {most} files")
+        return sorted(found)
 
-    def files(self, deepest: int = DEEPEST) -> Iterator[BoxPath]:
-        """Everything below a directory that is no directory, in order."""
-        for name in self.names():
-            below = self / name
-            if not below.is_dir():
-                yield below
-            elif deepest > 0:
-                yield from below.files(deepest - 1)
+    def files(self, deepest: int = DEEPEST, most: int = MOST_FILES) -> Iterator[BoxPath]:
+        """Everything below a directory that is no directory, in order; more than `most` is unsafe."""
+        seen = 0
+        pending = [(self, deepest)]
+        while pending:
+            here, left = pending.pop()
+            if here is not self and not here.is_dir():
+                yield here
+                continue
+            if left < 0:
+                continue
+            names = here.names(most)
+            seen += len(names)
+            if seen > most:
+                raise UnsafeFile(f"{self} holds more than {most} files")
+            pending += [(here / name, left - 1) for name in reversed(names)]
 
     # --- reading ---------------------------------------------------------------------------------
 

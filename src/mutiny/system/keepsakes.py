@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mutiny.system.files import KEPT_LIMIT, SAID_LIMIT, BoxPath
+from mutiny.system.files import SAID_LIMIT, BoxPath
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,6 +33,6 @@ class Keepsake:
         try:
             target = BoxPath(directory) / name
             target.parent.mkdir(parents=True, exist_ok=True)
-            return trees.copy(self._place, target, with_links=False, most=KEPT_LIMIT)
+            return trees.copy(self._place, target, with_links=False, most=trees.Most())
         except OSError as error:
             return [str(error)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -14,6 +13,7 @@ from mutiny.contracts.batch.profile import BatchProfile
 from mutiny.contracts.batch.rules import RULES
 from mutiny.contracts.batch.scenarios import scenarios_of
 from mutiny.contracts.batch.supported import fit
+from mutiny.foreign import parse
 from mutiny.kit.answer import Answer, Words, answer_of, first_line
 from mutiny.kit.base import ContractBase
 from mutiny.kit.checking import Check, StateRule
@@ -124,7 +124,7 @@ def _document(text: str) -> Mapping[str, object]:
     """The JSON document that a command printed; nothing when there is none."""
     start = text.find("{")
     try:
-        value = json.loads(text[start:]) if start >= 0 else None
+        value = parse(text[start:]) if start >= 0 else None
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}

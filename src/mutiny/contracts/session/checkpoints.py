@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mutiny.contracts.session.criteria import contradicted
+from mutiny.foreign import parse
 
 FIELDS = (
     *("timestamp", "session_id", "phase", "agent_states", "working_memory", "file_system_state"),
@@ -47,7 +48,7 @@ def digest_of(value: object, key: bytes | None = None) -> str:
 def opened(text: str, key: bytes | None = None) -> tuple[Mapping[str, Any], str] | str:
     """The payload of an envelope and its digest; a text says why it is not valid."""
     try:
-        envelope = json.loads(text)
+        envelope = parse(text)
     except ValueError as error:
         return f"it is no JSON: {error}"
     if not isinstance(envelope, dict) or not isinstance(envelope.get("payload"), dict):

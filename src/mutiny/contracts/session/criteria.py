@@ -6,9 +6,10 @@ Only what is certain: a criterion that nothing speaks against here may still not
 from __future__ import annotations
 
 import ast
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
+
+from mutiny.foreign import parse
 
 JUDGED = ("compiles", "documentation", "no_security_findings", "release", "reviewed")
 """Criteria that a checkpoint alone can contradict; `[profile] criteria` names those that a target has."""
@@ -50,7 +51,7 @@ def _found(files: Mapping[str, str], memory: Mapping[str, Any]) -> Iterator[tupl
 
 def _same_version(files: Mapping[str, str]) -> bool:
     try:
-        manifest = json.loads(files.get("release.json", ""))
+        manifest = parse(files.get("release.json", ""))
     except ValueError:
         return False
     version = files.get("VERSION", "").strip()

@@ -6,13 +6,13 @@ adds follows the version of what it is added to.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from mutiny.contracts.session.checkpoints import TORN, Point, State, digest_of, opened
+from mutiny.foreign import parse
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def _path(given: object) -> object:
     """The file that a tool was called with."""
     if isinstance(given, str):
         try:
-            given = json.loads(given)
+            given = parse(given)
         except ValueError:
             return None
     return given.get("path") if isinstance(given, Mapping) else None

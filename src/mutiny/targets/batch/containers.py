@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,6 +12,7 @@ from typing import Any
 from mutiny.box.box import Box
 from mutiny.box.engine import IMAGE, Engine, EngineUnavailable
 from mutiny.contracts.batch.observation import ContainerSeen
+from mutiny.foreign import parse
 from mutiny.model.result import OperationResult
 from mutiny.targets.kit.marks import Words
 
@@ -96,7 +96,7 @@ class Containers:
         told = self._engine.ask("inspect", *names) if names else listed
         if listed.exit_code != 0 or told.exit_code != 0:
             return None
-        rows: list[Mapping[str, Any]] = json.loads(told.stdout) if names else []
+        rows: list[Mapping[str, Any]] = parse(told.stdout) if names else []
         return rows
 
     def _seen(self, row: Mapping[str, Any]) -> ContainerSeen:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mutiny import doubles
+from mutiny.foreign import lines, parse
 from mutiny.system.files import BoxPath
 
 SECRET = "sk-mutiny-4f1c9b7e2a"
@@ -104,9 +105,9 @@ class Desk:
         if not self.record.exists():
             return []
         found = []
-        for line in self.record.read_text(errors="replace").splitlines():
+        for line in lines(self.record.read_text(errors="replace")):
             try:
-                found.append(json.loads(line))
+                found.append(parse(line))
             except ValueError:
                 continue
         return found

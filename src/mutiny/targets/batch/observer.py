@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import json
+import os
 import shutil
 import time
 from collections import Counter
@@ -26,9 +26,10 @@ from mutiny.contracts.batch.observation import (
 )
 from mutiny.contracts.batch.tasks import SHARED_FILE
 from mutiny.faults.files import EDIT_MARKER, EDITED_FILE
+from mutiny.foreign import lines, parse
 from mutiny.probes import git
 from mutiny.probes.sources import json_file, settled
-from mutiny.system.files import BoxPath
+from mutiny.system.files import LOOKED_THROUGH, BoxPath, UnsafeFile
 from mutiny.targets.batch.containers import NEIGHBOUR, Containers
 from mutiny.targets.batch.desk import SECRET, Desk
 from mutiny.targets.batch.spec import BatchSpec, EventFields
@@ -37,6 +38,8 @@ from mutiny.targets.kit.pacing import Pacing
 
 PROBE_S = 20.0
 MOST_BYTES = 4 << 20
+MOST_BAD = 3
+"""So many bad lines are told."""
 WORK = "work/"
 
 
@@ -206,19 +209,18 @@ class Observer:
         for log in self._live.logs():
             text = log.read_bytes(MOST_BYTES).decode(errors="replace")
             whole = text[: text.rfind("\n") + 1]  # the last line may just be written
-            for line in whole.splitlines():
+            for line in lines(whole):
                 count += 1
-                kind, problem = _event(line, wanted)
+                said, kind, problem = _event(line, wanted)
                 kinds.update((kind, *wanted.names.get(kind, ())))
                 if problem:
-                    bad.append(f"{problem}: {line[:120]}")
+                    bad += [f"{problem}: {line[:120]}"] if len(bad) < MOST_BAD else []
                     continue
-                said = json.loads(line)
                 run, task = str(said.get("run_id", "")), str(said.get(wanted.task, ""))
                 logged.update({(run, ""), (run, task)})
                 if kind in wanted.reasons:
                     reasons[run] = line[:200]
-        return tuple(bad[:3]), count, frozenset(kinds), reasons, logged
+        return tuple(bad), count, frozenset(kinds), reasons, logged
 
     def _home(self) -> tuple[str, tuple[str, ...]]:
         """All bytes of the home outside of workspaces, and the files in which the secret stands."""
@@ -226,13 +228,16 @@ class Observer:
         if not root.is_dir():
             return "", ()
         quiet = [self._live.filled(one) for one in (*self._spec.quiet, *self._spec.workspaces)]
-        digest, told = hashlib.sha256(), []
+        digest, told, total = hashlib.sha256(), [], 0
         for path, inside in _loud(root, self._live.state_directory(), quiet):
             try:
                 data = path.read_bytes(MOST_BYTES)
             except OSError:
                 continue  # just removed, or not ours to read
-            digest.update(f"{inside}\0{len(data)}\0".encode() + data)
+            total += len(data)
+            if total > LOOKED_THROUGH:
+                raise UnsafeFile(f"{root} holds more than can be looked through after every step")
+            digest.update(os.fsencode(f"{inside}\0{len(data)}\0") + data)
             if SECRET.encode() in data:
                 told.append(inside.removeprefix(self._live.filled("{home}/")))
         return digest.hexdigest(), tuple(told)
@@ -304,7 +309,7 @@ class Observer:
     def _checkout(self) -> str:
         """Changes whenever a file of the user's checkout does."""
         source = self._live.box.files / "source"
-        places = [source / name for name in sorted(source.names()) if name != ".git"]
+        places = [source / name for name in source.names() if name != ".git"]
         found = []
         for path in (one for place in places for one in _files(place)):
             try:
@@ -357,7 +362,7 @@ class Observer:
 
     def _git_command(self, *words: str) -> Command:
         source = str(self._live.values["source"])
-        return Command((GIT, "-C", source, *words), PROBE_S, source, {"PATH": PATH})
+        return Command((GIT, *git.PLAIN, "-C", source, *words), PROBE_S, source, {"PATH": PATH})
 
     def _run_git(self, *words: str) -> CommandResult:
         return self._live.box.run_many([self._git_command(*words)])[0]
@@ -385,19 +390,19 @@ def _files(place: BoxPath) -> Iterator[BoxPath]:
     return place.files() if place.is_dir() else iter((place,))
 
 
-def _event(line: str, wanted: EventFields) -> tuple[str, str]:
-    """The type of an event, and what is wrong with its line; empty when nothing is."""
+def _event(line: str, wanted: EventFields) -> tuple[Mapping[str, Any], str, str]:
+    """An event, its type, and what is wrong with its line; empty when nothing is."""
     try:
-        event = json.loads(line)
+        event = parse(line)
     except ValueError:
-        return "", "it is no JSON"
+        return {}, "", "it is no JSON"
     if not isinstance(event, dict):
-        return "", "it is no object"
+        return {}, "", "it is no object"
     kind = str(event.get("type"))
     missing = [name for name in wanted.required if not event.get(name)]
     if kind.startswith(wanted.of_tasks) and not event.get(wanted.task):
         missing.append(wanted.task)
-    return kind, f"it has no {missing[0]}" if missing else ""
+    return event, kind, f"it has no {missing[0]}" if missing else ""
 
 
 def _attempts(records: Sequence[Mapping[str, Any]]) -> tuple[Attempt, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,6 +12,7 @@ from typing import Any
 from mutiny.box.results import Command, CommandResult
 from mutiny.box.startup import create_box
 from mutiny.errors import TargetMissing
+from mutiny.foreign import parse
 from mutiny.model.result import OperationResult
 from mutiny.probes.sources import json_file, sqlite_tables
 from mutiny.system.files import BoxPath
@@ -446,7 +446,7 @@ def _option(name: str, usage: Usage) -> str:
 
 def _parsed(text: str) -> Any:
     try:
-        return json.loads(text)
+        return parse(text)
     except ValueError:
         return None
 

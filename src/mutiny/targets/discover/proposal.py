@@ -10,6 +10,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from pathlib import PurePath
 from typing import Any, get_type_hints
 
+from mutiny.foreign import parse
 from mutiny.kit.descriptor import TargetForm
 from mutiny.targets.discover.program import Found, Look, Source, Tried
 from mutiny.targets.discover.records import fields_of
@@ -253,7 +254,7 @@ def pattern_of(said: str, subject: str) -> str:
 def _message(line: str) -> str:
     """What an answer in JSON says to people: its message; any other line as it is."""
     try:
-        data = json.loads(line)
+        data = parse(line)
     except ValueError:
         return line
     while isinstance(data, Mapping):

@@ -243,7 +243,7 @@ def matching(live: Any, pattern: str) -> Iterator[BoxPath]:
             place / name
             for place in places
             if place.is_dir()
-            for name in sorted(place.names())
+            for name in place.names()
             if fnmatch(name, part)
         ]
     yield from places

@@ -14,6 +14,7 @@ from mutiny.contracts.session.knobs import NAMES
 from mutiny.contracts.session.observation import ENDED, SessionSeen
 from mutiny.faults.clock import DEFAULT_PAGE, ClockPage
 from mutiny.faults.process import view_of
+from mutiny.foreign import parse
 from mutiny.kit import faults
 from mutiny.kit.contract import Evidence, StepContext
 from mutiny.kit.views import ProcessView
@@ -173,7 +174,7 @@ class SessionLive(DaemonlessTarget):
             argv = [self.filled(word).replace("{project}", project) for word in self.spec.answers]
             said = self.box.run(argv, timeout_s=self.spec.profile.limits.command_s)
             try:
-                script = json.loads(said.stdout)
+                script = dict(parse(said.stdout))
                 self.api.answer_by(script)
                 self.notes.project = project
                 self.notes.tasks = script.get("tasks", {})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from mutiny.foreign import parse
 from mutiny.system.files import BoxPath
 
 
@@ -15,7 +16,7 @@ class Notes:
         self._path = path
         self._known: dict[str, Any] = {}
         if path.is_file():
-            self._known = json.loads(path.read_text())
+            self._known = parse(path.read_text())
 
     @property
     def spoiled(self) -> frozenset[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import json
+import os
 import re
 import time
 import tomllib
@@ -20,8 +20,9 @@ from mutiny.contracts.session.observation import (
     SessionSeen,
     SessionView,
 )
+from mutiny.foreign import parse
 from mutiny.probes import git
-from mutiny.system.files import BoxPath
+from mutiny.system.files import LOOKED_THROUGH, BoxPath, UnsafeFile
 from mutiny.targets.kit.pacing import Pacing
 from mutiny.targets.session import damage
 from mutiny.targets.session.model_api import ModelApi
@@ -146,7 +147,7 @@ class Observer:
         files = self._files_of(directory)
         if files.facts is None:
             try:
-                files.facts = json.loads((directory / "session.json").read_text())
+                files.facts = parse((directory / "session.json").read_text())
             except (OSError, ValueError):
                 return None
         started = files.facts.get("started") if isinstance(files.facts, dict) else None
@@ -300,7 +301,7 @@ class _Files:
 
     def digest(self, quiet: tuple[str, ...]) -> str:
         """All bytes, without names that change by looking."""
-        found = hashlib.sha256()
+        found, total = hashlib.sha256(), 0
         for path in self.place.files():
             if path.name in quiet or ".git" in path.parts:
                 continue
@@ -308,7 +309,10 @@ class _Files:
                 data = path.read_bytes(MOST_BYTES)
             except OSError:
                 continue
-            found.update(f"{path}\0{len(data)}\0".encode() + data)
+            total += len(data)
+            if total > LOOKED_THROUGH:
+                raise UnsafeFile(f"{self.place} holds more than can be looked through")
+            found.update(os.fsencode(f"{path}\0{len(data)}\0") + data)
         return found.hexdigest()
 
 

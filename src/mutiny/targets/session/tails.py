@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
-from mutiny.system.files import BoxPath
+from mutiny.foreign import lines, parse
+from mutiny.system.files import BoxPath, UnsafeFile
 
 MOST_BYTES = 64 << 20
+MOST_ROWS = 200_000
+"""More are the log of no session, and memory that Mutiny needs."""
+MOST_BAD = 20
+"""So many bad lines are kept: one is enough to tell."""
 SHOWN = 160
 
 
@@ -33,19 +37,21 @@ class Tail:
             return self._rows
         whole = data[: data.rfind(b"\n") + 1]
         if whole:
+            if whole.count(b"\n") + len(self._rows) > MOST_ROWS:
+                raise UnsafeFile(f"{self.path} has more than {MOST_ROWS} lines")
+            fresh = [self._row(line) for line in lines(whole.decode("utf-8", "replace"))]
             self._offset += len(whole)
-            fresh = [self._row(line) for line in whole.decode("utf-8", "replace").splitlines()]
             self._rows = (*self._rows, *(row for row in fresh if row is not None))
         return self._rows
 
     def _row(self, line: str) -> Mapping[str, Any] | None:
         try:
-            row = json.loads(line)
+            row = parse(line)
         except ValueError as error:
             row, why = None, f"no JSON: {error}"
         else:
             why = "no object" if not isinstance(row, dict) else self._lacks(row)
-        if why:
+        if why and len(self.bad) < MOST_BAD:
             self.bad = (*self.bad, f"{self.path.name}: {why}: {line[:SHOWN]}")
         return None if why else row
 

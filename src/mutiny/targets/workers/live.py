@@ -5,7 +5,6 @@ This is the only place where a workers operation touches the world. It judges no
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import threading
@@ -24,6 +23,7 @@ from mutiny.contracts.workers.profile import Limits
 from mutiny.doubles.install import install, write_script
 from mutiny.faults import files as file_faults
 from mutiny.faults import process as process_faults
+from mutiny.foreign import parse
 from mutiny.kit import operations as common
 from mutiny.kit.contract import Evidence, StepContext
 from mutiny.kit.views import ProcessView
@@ -195,7 +195,7 @@ class WorkersLive(LiveTarget):
         if not isinstance(operation, op.Status) or not self.spec.status_daemon:
             return {}
         try:
-            told = json.loads(result.stdout[result.stdout.index("{") :])
+            told = parse(result.stdout[result.stdout.index("{") :])
             shown: dict[str, object] = {"daemon_running": told[self.spec.status_daemon]}
         except (ValueError, KeyError):
             return {"unparsed": True}
