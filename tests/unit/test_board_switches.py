@@ -140,6 +140,8 @@ HANDED_OVER = (
 BEGUN = held(status="in_progress")
 BEGIN_AGAIN = (op.Start("w1", "a"), ok(task="a"), seen(BEGUN))
 BEHIND_A = op.AddTask("b", depends=("a",))
+UNNAMED = (op.Claim("w1", "a"), ok(task="a", epoch=1), picture(view(held(), owner=None)))
+"""A claim that is served, and a record that does not say by whom it is held."""
 TWO_FREE = (op.Init(), op.AddTask("a"), op.AddTask("b"), op.Claim("w"))
 ROBBERY, STRANGER = ExpectError(op.Claim("w2", "a")), ExpectError(op.Complete("w2", "a"))
 BY_OTHER = ("claim", {"worker": "v"}, {"ok": True, "task": "a"})
@@ -177,6 +179,9 @@ SWITCHES: dict[str, dict[str, tuple[object, Allowed]]] = {
     "picks": {
         "step": ("any", lambda one: _given(one) == {"a", "b", "c"}),
         "words": ("urgent", lambda one: fit(one, TWO_FREE).sequence[-1] == op.Claim("w", "a")),
+    },
+    "shows_owners": {
+        "step": (False, lambda one: not broken(one, A, *UNNAMED)),
     },
     "claims_exclude": {
         "step": (False, lambda one: not broken(replace(one, fences=False), held(), *EDITED)),

@@ -24,6 +24,7 @@ from mutiny.system.files import BoxPath, UnsafeFile
 
 MOST_FILES = 10_000
 FRONT_MATTER = re.compile(r"---\r?\n(?P<table>.*?)^---\s*$", re.DOTALL | re.MULTILINE)
+HEADING = re.compile(r"^# +(?P<text>.*?)\s*$", re.MULTILINE)
 QUERY_LIMIT_S = 5.0
 TORN_READS = 20
 TORN_PAUSE_S = 0.01
@@ -45,13 +46,18 @@ def json_file(path: BoxPath) -> Raw:
     except UnicodeDecodeError as error:
         return Raw(error=str(error))
     try:
-        return Raw(data=json.loads(text), text=text)
+        lines = path.name.endswith(".jsonl")  # a record a line
+        data = [json.loads(one) for one in text.splitlines() if one] if lines else json.loads(text)
+        return Raw(data=data, text=text)
     except (ValueError, RecursionError) as error:
         return Raw(error=f"not valid JSON: {error}", text=text)
 
 
 def front_matter(path: BoxPath) -> Raw:
-    """The table between lines of dashes with which a Markdown file begins; without one it is no record."""
+    """The table between lines of dashes with which a Markdown file begins; without one it is no record.
+
+    A title that only stands below it is the field `heading`.
+    """
     try:
         text = path.read_text(errors="replace")
     except FileNotFoundError:
@@ -63,7 +69,9 @@ def front_matter(path: BoxPath) -> Raw:
         data = YAML(typ="safe", pure=True).load(found["table"])
     except YAMLError:
         return Raw(exists=False, text=text)
-    return Raw(data=data if isinstance(data, dict) else {}, text=text)
+    table = data if isinstance(data, dict) else {}
+    title = HEADING.search(text, found.end())
+    return Raw(data=table if title is None else {"heading": title["text"], **table}, text=text)
 
 
 def record_files(root: BoxPath, pattern: str) -> Raw:

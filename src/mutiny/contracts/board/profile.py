@@ -114,6 +114,8 @@ class BoardProfile(TargetProfile):
     """What a claim that names no task gets: the `oldest` of the most urgent, any `urgent` one, or `any`."""
     claims_exclude: bool = True
     """What is held or over cannot be claimed. False: a claim is an edit that takes whatever it names."""
+    shows_owners: bool = True
+    """Its records say who holds a task."""
     owner_speaks: bool = True
     """Only its owner completes or releases a task. False: whoever says so has done it."""
 

@@ -54,7 +54,6 @@ LOOKS_REST = 2.0
 """After a look by a command nobody looks for so many times what commands take."""
 MOST_LOOKS = 8
 """So often a claim looks for a task, when others are always faster."""
-WAITING = "dependencies_open"
 LONG_ARGUMENT = 100_000
 """The kernel takes no argument of more than 128 KiB."""
 
@@ -253,24 +252,26 @@ class BoardLive(LiveTarget):
 
     def _claim_shown(self, operation: op.Claim, context: StepContext) -> OperationResult:
         """Claim the first of what is shown that can be had, and look again when others were faster."""
+        before: tuple[str, ...] = ()
         refused: OperationResult | None = None
         for _ in range(MOST_LOOKS):
             looked = self._look_for_tasks(operation.worker)
             if isinstance(looked, OperationResult):
                 return looked
-            waiting = 0
-            for task in looked[: speech.MOST_TRIED]:
-                refused = self.command(replace(operation, task=task), context)
+            left = list(looked[: speech.MOST_TRIED])
+            while left:
+                refused = self.command(replace(operation, task=left.pop(0)), context)
                 answer = answer_of(refused, self.spec.words)
                 if refused.exit_code is None or answer.ok:
                     return refused
                 if not speech.about_task(answer.error):
                     break
-                waiting += answer.error == WAITING
-            if waiting and waiting == len(looked):
-                return _nothing(refused)  # what it shows is not free, and it says so
-            if waiting == speech.MOST_TRIED:
-                return unable(f"the first {waiting} tasks that [pick] shows wait for others")
+            else:
+                if looked == before and len(looked) > speech.MOST_TRIED:
+                    return unable(f"none of the first {speech.MOST_TRIED} tasks of [pick] is free")
+                if looked == before:  # nobody was faster: what it shows is not free, and it says so
+                    return _nothing(refused)
+            before = looked
         assert refused is not None
         return refused
 
@@ -575,9 +576,11 @@ class BoardLive(LiveTarget):
 
 
 def _nothing(refused: OperationResult | None) -> OperationResult:
-    """Nothing of what was shown can be had."""
+    """Nothing of what was shown can be had, as was said of each."""
     assert refused is not None
-    answer = {"ok": False, "error": "nothing_to_claim"}
+    said = refused.details.get("answer")
+    told: dict[str, object] = dict(said) if isinstance(said, Mapping) else {}
+    answer = {**told, "ok": False, "error": f"nothing_to_claim|{told.get('error')}"}
     return replace(refused, details={**refused.details, "answer": answer})
 
 
