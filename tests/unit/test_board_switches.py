@@ -23,14 +23,14 @@ from mutiny.contracts.board.model import BoardModel
 from mutiny.contracts.board.observation import AgentRun, BoardObservation
 from mutiny.contracts.board.outcomes import outcomes
 from mutiny.contracts.board.profile import BoardLimits, BoardProfile, Figures
-from mutiny.contracts.board.supported import fit, supported
+from mutiny.contracts.board.supported import _waits, fit, supported
 from mutiny.contracts.board.tasks import Breaker, Leader, Task
 from mutiny.history.checker import Limits, Verdict, check
 from mutiny.history.events import Entry
 from mutiny.kit.beliefs import Span
 from mutiny.kit.faults import DamageFile
 from mutiny.kit.operations import ExpectError, KillDuring, Misuse, Sleep
-from mutiny.model.operation import Operation
+from mutiny.model.operation import Operation, walk
 from mutiny.targets.board.history import model_for
 
 PLAIN = BoardProfile()
@@ -106,6 +106,12 @@ def explored(profile: BoardProfile) -> set[str]:
         for one in contract.generate(seed, 25)
         for text in (one.type, str(getattr(one, "sentence", "")))
     }
+
+
+def added(profile: BoardProfile) -> list[Operation]:
+    """What is added in some explored sequences."""
+    contract = BoardContract(profile)
+    return [one for seed in range(12) for item in contract.generate(seed, 25) for one in walk(item)]
 
 
 FITTING = {f"{letter}{number}" for letter in "tw" for number in range(200)}
@@ -263,6 +269,11 @@ SWITCHES: dict[str, dict[str, tuple[object, Allowed]]] = {
     "names_new_tasks": {
         "words": (False, lambda one: bool(fit(one, (op.AddTask("a"), op.AddTask("a"))).nothing_left)),
         "exploration": (False, lambda one: not _adds_known(one)),
+    },
+    "says_dependencies": {
+        "words": (False, lambda one: not supported(one, BEHIND_A)),
+        "batches": (False, lambda one: not supported(one, op.AddBatch(("b", "c:b")))),
+        "exploration": (False, lambda one: not any(_waits(part) for part in added(one))),
     },
     "adds_dependencies": {
         "words": (False, lambda one: not supported(one, KillDuring(BEHIND_A, 5.0))),

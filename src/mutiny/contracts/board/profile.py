@@ -84,6 +84,8 @@ class BoardProfile(TargetProfile):
     """It has a batch of its own, which checks all of its tasks before it takes any."""
     names_new_tasks: bool = True
     """Who adds a task says its id. False: the board gives it one, so that nobody can add a task twice."""
+    says_dependencies: bool = True
+    """A new task can be told what it waits for. False: its file has no words for that."""
     adds_dependencies: bool = True
     """One command adds a task with its dependencies. False: it takes several, which no sweep breaks."""
     counts_completions: bool = True
