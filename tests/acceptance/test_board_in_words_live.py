@@ -23,7 +23,7 @@ texts = true
 nobody = "T-999"
 depend = ["{python}", "{program}", "after", "{task}", "{depends}"]
 statuses = { open = "available", taken = "claimed" }
-environment = { HOME = "{home}", TINY_GREEDY = "@" }
+environment = { HOME = "{home}", TINY_GREEDY = "@", TINY_SHOWS_ALL = "@ALL" }
 
 [pick]
 argv = ["{python}", "{program}", "free"]
@@ -32,7 +32,7 @@ answer = '(?m)^(?P<task>T-\\d+) '
 [commands]
 init = { argv = ["{python}", "{program}", "init"] }
 add = { argv = ["{python}", "{program}", "add", "{description}"], answer = '(?m)^ +(?P<task>T-\\d+):' }
-claim = { argv = ["{python}", "{program}", "claim", "{task}", "{worker}"], refusal = 'not free' }
+claim = { argv = ["{python}", "{program}", "claim", "{task}", "{worker}"], refusal = 'not free|not ready' }
 complete = { argv = ["{python}", "{program}", "done", "{task}", "{worker}"] }
 list = { argv = ["{python}", "{program}", "list"] }
 
@@ -40,6 +40,7 @@ list = { argv = ["{python}", "{program}", "list"] }
 not_initialised = ['there is no board']
 unknown_task = ['no such task']
 task_not_available = ['not free']
+dependencies_open = ['not ready']
 not_owner = ['not yours']
 
 [state]
@@ -62,18 +63,20 @@ counts_completions = false
 
 
 @pytest.mark.parametrize(
-    ("scenario", "greedy", "rule"),
+    ("scenario", "greedy", "shows_all", "rule"),
     [
-        ("dependencies", "", None),
-        ("workers", "", None),
-        ("dependencies", "1", "board.dependencies_respected"),
+        ("dependencies", "", "", None),
+        ("dependencies", "", "1", None),
+        ("workers", "", "", None),
+        ("workers", "", "1", None),
+        ("dependencies", "1", "", "board.dependencies_respected"),
     ],
 )
 def test_it_is_judged_like_any_other(
-    scenario: str, greedy: str, rule: str | None, tmp_path: Path
+    scenario: str, greedy: str, shows_all: str, rule: str | None, tmp_path: Path
 ) -> None:
     path = tmp_path / "tiny.toml"
-    path.write_text(FILE.replace("@", greedy), encoding="utf-8")
+    path.write_text(FILE.replace("@ALL", shows_all).replace("@", greedy), encoding="utf-8")
     bench = Bench(find_target(str(path), program=str(TINY)), tmp_path)
     sequence = bench.target.contract().scenarios[scenario]
     outcome = bench.try_once(sequence, 1, RunDirectory.create(tmp_path, latest=False))

@@ -49,7 +49,8 @@ def main(word: str, *given: str) -> str:
         if word == "list":
             return "\n".join(f"{name} {row['status']}" for name, row in tasks.items()) or "Nothing."
         if word == "free":
-            return "\n".join(f"{row['id']} {row['title']}" for row in free(tasks)) or "Nothing."
+            shown = list(tasks.values()) if os.environ.get("TINY_SHOWS_ALL") else free(tasks)
+            return "\n".join(f"{row['id']} {row['title']}" for row in shown) or "Nothing."
         row = tasks.get(given[0])
         if row is None:
             sys.exit("no such task")
@@ -58,7 +59,8 @@ def main(word: str, *given: str) -> str:
             write({**row, "after": f"[{', '.join([*others, given[1]])}]"})
         elif word == "claim":
             if row not in free(tasks) and not os.environ.get("TINY_GREEDY"):
-                return "Sorry, it is not free"  # with exit code 0
+                waits = row["status"] == "open"
+                return f"Sorry, it is not {'ready' if waits else 'free'}"  # with exit code 0
             write({**row, "status": "taken", "by": given[1]})
         elif word == "done":
             if row.get("by") != given[1] or row["status"] != "taken":

@@ -23,14 +23,14 @@ from mutiny.contracts.board.model import BoardModel
 from mutiny.contracts.board.observation import AgentRun, BoardObservation
 from mutiny.contracts.board.outcomes import outcomes
 from mutiny.contracts.board.profile import BoardLimits, BoardProfile, Figures
-from mutiny.contracts.board.supported import fit, supported
+from mutiny.contracts.board.supported import _waits, fit, supported
 from mutiny.contracts.board.tasks import Breaker, Leader, Task
 from mutiny.history.checker import Limits, Verdict, check
 from mutiny.history.events import Entry
 from mutiny.kit.beliefs import Span
 from mutiny.kit.faults import DamageFile
 from mutiny.kit.operations import ExpectError, KillDuring, Misuse, Sleep
-from mutiny.model.operation import Operation
+from mutiny.model.operation import Operation, walk
 from mutiny.targets.board.history import model_for
 
 PLAIN = BoardProfile()
@@ -108,6 +108,12 @@ def explored(profile: BoardProfile) -> set[str]:
     }
 
 
+def added(profile: BoardProfile) -> list[Operation]:
+    """What is added in some explored sequences."""
+    contract = BoardContract(profile)
+    return [one for seed in range(12) for item in contract.generate(seed, 25) for one in walk(item)]
+
+
 FITTING = {f"{letter}{number}" for letter in "tw" for number in range(200)}
 
 
@@ -140,6 +146,8 @@ HANDED_OVER = (
 BEGUN = held(status="in_progress")
 BEGIN_AGAIN = (op.Start("w1", "a"), ok(task="a"), seen(BEGUN))
 BEHIND_A = op.AddTask("b", depends=("a",))
+UNNAMED = (op.Claim("w1", "a"), ok(task="a", epoch=1), picture(view(held(), owner=None)))
+"""A claim that is served, and a record that does not say by whom it is held."""
 TWO_FREE = (op.Init(), op.AddTask("a"), op.AddTask("b"), op.Claim("w"))
 ROBBERY, STRANGER = ExpectError(op.Claim("w2", "a")), ExpectError(op.Complete("w2", "a"))
 BY_OTHER = ("claim", {"worker": "v"}, {"ok": True, "task": "a"})
@@ -177,6 +185,9 @@ SWITCHES: dict[str, dict[str, tuple[object, Allowed]]] = {
     "picks": {
         "step": ("any", lambda one: _given(one) == {"a", "b", "c"}),
         "words": ("urgent", lambda one: fit(one, TWO_FREE).sequence[-1] == op.Claim("w", "a")),
+    },
+    "shows_owners": {
+        "step": (False, lambda one: not broken(one, A, *UNNAMED)),
     },
     "claims_exclude": {
         "step": (False, lambda one: not broken(replace(one, fences=False), held(), *EDITED)),
@@ -258,6 +269,11 @@ SWITCHES: dict[str, dict[str, tuple[object, Allowed]]] = {
     "names_new_tasks": {
         "words": (False, lambda one: bool(fit(one, (op.AddTask("a"), op.AddTask("a"))).nothing_left)),
         "exploration": (False, lambda one: not _adds_known(one)),
+    },
+    "says_dependencies": {
+        "words": (False, lambda one: not supported(one, BEHIND_A)),
+        "batches": (False, lambda one: not supported(one, op.AddBatch(("b", "c:b")))),
+        "exploration": (False, lambda one: not any(_waits(part) for part in added(one))),
     },
     "adds_dependencies": {
         "words": (False, lambda one: not supported(one, KillDuring(BEHIND_A, 5.0))),

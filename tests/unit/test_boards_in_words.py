@@ -17,19 +17,27 @@ from mutiny.contracts.board.observation import BoardObservation, TaskView
 from mutiny.contracts.board.outcomes import outcomes
 from mutiny.contracts.board.profile import BoardProfile
 from mutiny.contracts.board.tasks import Task
-from mutiny.doubles.speech import answered, looks_first, shown, spoken, unnamed
+from mutiny.doubles.speech import (
+    about_task,
+    all_shown,
+    answered,
+    looks_first,
+    shown,
+    spoken,
+    unnamed,
+)
 from mutiny.errors import FormatError
 from mutiny.history.board import BoardModel as HistoryModel
 from mutiny.history.checker import Limits, Verdict, check
 from mutiny.history.events import Entry
-from mutiny.kit.answer import Answer
+from mutiny.kit.answer import Answer, Words, answer_of
 from mutiny.kit.beliefs import ANYTIME
 from mutiny.model.result import OperationResult
 from mutiny.probes.records import field_of
 from mutiny.probes.sources import record_files
 from mutiny.system.files import BoxPath
 from mutiny.targets.board.history import History
-from mutiny.targets.board.naming import Names, as_waiting, ours_among
+from mutiny.targets.board.naming import Names, as_waiting, named_in, ours_among
 from mutiny.targets.board.observer import BoardObserver
 from mutiny.targets.board.spec import BoardSpec
 
@@ -75,6 +83,25 @@ def test_a_refusal_that_exits_like_a_success() -> None:
     assert (heard["ok"], heard["error"]) == (False, "wrong_status")
 
 
+def test_one_text_for_several_refusals_is_any_of_them() -> None:
+    rejections = {
+        "not_owner": ["not yours"],
+        "task_not_available": ["Cannot go from"],
+        "wrong_status": ["Cannot go from", "not"],
+    }
+    template = {**ADD, "rejections": rejections}
+    for text, error in (
+        ("Cannot go from done to new", "task_not_available|wrong_status"),
+        ("it is not yours", "not_owner"),  # the narrow one is listed first
+        ("it is not so", "wrong_status"),
+    ):
+        heard = answered(template, 1, "", text)
+        assert heard is not None
+        assert heard["error"] == error
+        words = Words(rejections={name: tuple(known) for name, known in rejections.items()})
+        assert answer_of(OperationResult(exit_code=1, stderr=text), words).error == error
+
+
 def test_who_must_name_a_task_looks_first() -> None:
     assert looks_first(CLAIM)
     assert not looks_first({**CLAIM, "pick": {**CLAIM["pick"], "claims": True}})  # type: ignore[dict-item]
@@ -82,6 +109,21 @@ def test_who_must_name_a_task_looks_first() -> None:
     assert shown(CLAIM, 0, "ID  Subject\n7   task a\n", "") == {"ok": True, "task": "7"}
     assert shown(CLAIM, 0, "No tasks found.", "") == {"ok": False, "error": "nothing_to_claim"}
     assert shown(CLAIM, 1, "", "Traceback") is None
+
+
+def test_what_is_shown_and_cannot_be_had_is_passed_over() -> None:
+    text = "7   task a\n8   task b\n7   task a\n"
+    assert all_shown(CLAIM, text) == ("7", "8")
+    assert about_task("dependencies_open")
+    assert about_task("task_not_available|wrong_status")
+    assert not about_task("busy")
+    assert not about_task(None)
+
+
+def test_a_look_that_names_a_task_which_its_pattern_does_not_find() -> None:
+    assert named_in('[{"id":"td-7047e9"}]', ["td-1", "td-7047e9"]) == "td-7047e9"
+    assert named_in("td-7047e9-2", ["td-7047e9"]) is None
+    assert named_in("not a task", ["a"]) is None
 
 
 def test_tasks_get_our_names_back() -> None:

@@ -8,12 +8,13 @@ import pytest
 
 from builders import ok, refused
 from mutiny.contracts.workers import operations as op
+from mutiny.kit.judging import classes_in, without_words
 from mutiny.kit.operations import ExpectError
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
 from mutiny.modes.checkup import Covered, Tried, coverage_of, sequence_of
-from mutiny.targets.kit.advice import Advice, about_command
+from mutiny.targets.kit.advice import Advice, about_command, last_line
 from mutiny.targets.registry import find_spec, own
 from mutiny.targets.workers.spec import TargetSpec
 
@@ -82,3 +83,20 @@ def test_boards_are_also_asked_for_what_every_board_refuses() -> None:
 def test_percent() -> None:
     assert Covered("x", ("a",), ("b", "c")).percent == 33
     assert Covered("x", (), ()).percent == 100
+
+
+def test_advice_names_the_class_of_a_refusal_that_was_right() -> None:
+    told = without_words({"no_such_worker", "already_exists"})
+    assert classes_in(f"{told}, and it said: no") == ("already_exists", "no_such_worker")
+    assert classes_in("something else") == ()
+    result = OperationResult(exit_code=1, stderr="Nobody is called so")
+    (found,) = about_command(SPEC, ADD, result, ("no_such_worker",))
+    assert found.change.endswith('[rejections] no_such_worker = ["Nobody is called so"]')
+
+
+def test_what_stands_below_a_refusal_is_no_refusal() -> None:
+    said = "\x1b[38;5;196mERROR: run 'td init' first\x1b[m\nUsage:\n  td ready [flags]\n"
+    result = OperationResult(exit_code=1, stderr=said)
+    assert last_line(result) == "ERROR: run 'td init' first"
+    (found,) = about_command(SPEC, ADD, result, ("not_initialised",))
+    assert found.change.startswith("a refusal is right here: [rejections] not_initialised")

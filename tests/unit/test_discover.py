@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -423,6 +424,120 @@ def test_the_file_of_a_board_says_how_its_answers_are_read(tmp_path: Path) -> No
     assert (spec.state.fields.id, spec.state.fields.own) == ("title", "id")
     assert spec.state.fields.owner == "assignee"
     assert spec.profile.leases is False
+
+
+QUOTED = """\
+USAGE:
+  dex <command> [options]
+
+COMMANDS:
+  create "name" [--description "..."]  Create task
+  start <id>                       Mark task as in progress
+"""
+
+
+def test_words_in_quotes_are_arguments() -> None:
+    found = commands_in(QUOTED)
+    assert (found["create"].arguments, found["start"].arguments) == (("name",), ("id",))
+    usage = usage_in('USAGE:\n  dex create "name" [--description "details"]\n', ("create",))
+    assert usage.arguments == ("name",)
+
+
+def test_a_board_without_claims_begins_a_task_instead() -> None:
+    one = Usage(("id",))
+    verbs = spoken(BOARD_HINTS, {("start",): one, ("close",): one})
+    assert (verbs["claim"], "start" in verbs) == (("start", "{task}"), False)
+    verbs = spoken(BOARD_HINTS, {("claim",): one, ("start",): one})
+    assert (verbs["claim"], verbs["start"]) == (("claim", "{task}"), ("start", "{task}"))
+
+
+def test_what_was_seen_of_a_task_on_its_way_stands_in_the_file(tmp_path: Path) -> None:
+    claimed = {**MADE, "status": "doing", "held_by": "probe-one"}
+    seen = replace(
+        board(),
+        followed={"claim": claimed, "complete": {**MADE, "status": "over"}},
+        repeated={"claim": frozenset({"other"})},
+    )
+    path = tmp_path / "mine.toml"
+    path.write_text(proposed(BoardSpec, seen, "mine.toml"), encoding="utf-8")
+    spec = BoardSpec.load(path)
+    assert spec.statuses == {"open": "available", "doing": "claimed", "over": "done"}
+    assert spec.state.fields.owner == "held_by"
+    assert (spec.profile.owner_reclaims, spec.profile.claims_exclude) == (False, False)
+
+
+def test_an_owner_of_a_new_task_is_whoever_made_it(tmp_path: Path) -> None:
+    made = {**MADE, "owner": "me"}
+    source = Source("command", "list --all --json", Place("", "title", made))
+    path = tmp_path / "mine.toml"
+    text = proposed(BoardSpec, replace(board(), source=source), "mine.toml")
+    path.write_text(text, encoding="utf-8")
+    assert BoardSpec.load(path).state.fields.owner == "assignee"
+
+
+def test_an_id_in_json_is_found_by_its_key_whatever_stands_before_it(tmp_path: Path) -> None:
+    answer = '{"made":"2026-11-18T00:22:26Z","id":"mu-7","title":"Create probe.txt"}'
+    found = replace(board(), tried={"add": Tried(("create",), True, "", answer)})
+    path = tmp_path / "mine.toml"
+    path.write_text(proposed(BoardSpec, found, "mine.toml"), encoding="utf-8")
+    pattern = BoardSpec.load(path).commands["add"].answer
+    named = re.search(pattern, '{"made":"2027-01-01T00:00:00Z","id":"mu-31","title":"x"}')
+    assert named is not None
+    assert named["task"] == "mu-31"
+
+
+class Program:
+    """A program of three commands, asked without a box: `task create` is broken, `create` is not."""
+
+    def __init__(self) -> None:
+        self.said: list[tuple[str, ...]] = []
+        self.record: dict[str, Any] = {"id": "mu-7", "title": "Create probe.txt", "status": "open"}
+
+    def run(self, *words: str) -> Any:
+        self.said.append(words)
+        if words[0] == "claim" and self.record["status"] == "open":
+            self.record |= {"status": "taken", "by": words[2]}
+        elif words[0] != "create":
+            return SimpleNamespace(exit_code=1, stderr=f"no: {words[1]}", stdout="")
+        return SimpleNamespace(exit_code=0, stderr="", stdout="")
+
+
+def trying(program: Program) -> Any:
+    discovery: Any = Discovery.__new__(Discovery)
+    discovery._environment, discovery._run = {}, program.run
+    discovery._look = Look
+    discovery._source = lambda found, made: Source("file", "x", Place("", "title", program.record))
+    return discovery
+
+
+def test_what_failed_is_said_in_other_words() -> None:
+    both = {("task", "create"): Usage(("title",)), ("create",): Usage(("title",))}
+    found = Found("bd", "", both, spoken(BOARD_HINTS, both))
+    assert found.verbs["add"] == ("task", "create", "{description}")
+    program = Program()
+    discovery = trying(program)
+    tried = {"add": discovery._say(found.verbs["add"], {"description": "x"})}
+    assert discovery._otherwise(found, BOARD_HINTS, tried).verbs["add"] == (
+        "create",
+        "{description}",
+    )
+    assert tried["add"].succeeded
+
+
+def test_a_task_is_claimed_and_claimed_again() -> None:
+    claim: dict[tuple[str, ...], Usage] = {("claim",): Usage(("id", "who"))}
+    found = Found("bd", "", claim, {"claim": ("claim", "{task}", "{worker}")})
+    refusals: dict[str, tuple[str, str]] = {}
+    program = Program()
+    discovery = trying(program)
+    source = Source("file", "x", Place("", "title", dict(program.record)))
+    followed, repeated = discovery._followed(found, BOARD_HINTS, source, refusals)
+    assert (followed["claim"]["status"], followed["claim"]["by"]) == ("taken", "probe-one")
+    assert repeated == {"claim": frozenset()}
+    assert refusals["task_not_available"] == ("no: mu-7", "mu-7")
+    long = "b0cfc8ab-c393-48da"
+    said = "Task b0cfc8ab is held by 'probe-one'"
+    assert pattern_of(said, long) == r"Task .* is held by '.*'"
 
 
 def test_usage_is_what_stands_behind_the_word_at_the_beginning_of_a_line() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
@@ -143,3 +144,12 @@ def test_what_cannot_be_seen_is_neither_true_nor_false() -> None:
 def test_an_unknown_sentence_names_the_nearest() -> None:
     with pytest.raises(ValueError, match="did you mean"):
         understand("every task is dun")
+
+
+def test_who_has_no_words_for_dependencies_is_told_none() -> None:
+    known = BoardSpec.load(Path(str(files("mutiny.targets.files").joinpath("longboat-board.toml"))))
+    add = known.commands["add"]
+    mute = replace(known, commands={**known.commands, "add": replace(add, optional={})})
+    assert known.make_profile().says_dependencies
+    assert not mute.make_profile().says_dependencies
+    assert replace(mute, depend=("{program}", "dep")).make_profile().says_dependencies

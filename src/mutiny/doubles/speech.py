@@ -12,6 +12,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
+MOST_TRIED = 20
+"""So many tasks of one look are tried one after the other."""
+ABOUT_TASK = frozenset({"dependencies_open", "task_not_available", "wrong_status"})
+"""Refusals of a claim that say nothing about other tasks."""
 
 
 def fill(text: str, values: Mapping[str, Any]) -> str:
@@ -68,10 +72,13 @@ def answered(
 
 
 def refusal_class(text: str, rejections: Mapping[str, Sequence[str]]) -> str:
-    """The first class whose patterns a text has; empty for none."""
-    for name, patterns in rejections.items():
-        if any(re.search(pattern, text) for pattern in patterns):
-            return name
+    """The first class whose patterns a text has, with all others that list the same pattern (`a|b`): the
+    program says one thing in both cases. Empty for none.
+    """
+    for patterns in rejections.values():
+        for pattern in patterns:
+            if re.search(pattern, text):
+                return "|".join(name for name, known in rejections.items() if pattern in known)
     return ""
 
 
@@ -106,7 +113,18 @@ def shown(
     said = answered({**unnamed(template), "answer": ""}, code, stdout, stderr)
     if said is None or not said["ok"]:
         return said
-    found = re.search(template["pick"]["answer"], stdout)
-    if found is None:
+    found = all_shown(template, stdout)
+    if not found:
         return {"ok": False, "error": "nothing_to_claim"}
-    return {"ok": True, "task": found["task"]}
+    return {"ok": True, "task": found[0]}
+
+
+def all_shown(template: Mapping[str, Any], stdout: str) -> tuple[str, ...]:
+    """Every task that a look has shown, each once, in its order."""
+    found = re.finditer(template["pick"]["answer"], stdout)
+    return tuple(dict.fromkeys(one["task"] for one in found))
+
+
+def about_task(error: object) -> bool:
+    """Was only this task refused, so that the next one that was shown may be had?"""
+    return bool(error) and set(str(error).split("|")) <= ABOUT_TASK

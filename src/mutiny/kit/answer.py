@@ -109,10 +109,15 @@ def _word(said: Mapping[str, object], message: str, words: Words) -> str:
 
 
 def _class_of(text: str, words: Words) -> str:
-    """The first class that matches: where texts overlap, a target's file lists the narrow one first."""
-    for name, patterns in words.rejections.items():
-        if any(re.search(pattern, text) for pattern in patterns):
-            return name
+    """The first class that matches: where texts overlap, a target's file lists the narrow one first. One
+    pattern in several classes means any of them (`a|b`).
+    """
+    for patterns in words.rejections.values():
+        for pattern in patterns:
+            if re.search(pattern, text):
+                return "|".join(
+                    name for name, known in words.rejections.items() if pattern in known
+                )
     return ""
 
 

@@ -8,7 +8,7 @@ the target, which promise a wrong answer breaks, what a fault does to the belief
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -32,6 +32,19 @@ Seen = TypeVar("Seen")
 
 BESIDE_OTHERS = frozenset({"busy"})
 """Refusals that are true while another command runs: it may hold a lock."""
+_NO_WORDS = "the target's file has no words for {} in [rejections]"
+
+
+def without_words(classes: Collection[str]) -> str:
+    """That a refusal was right whose words nobody has told."""
+    return _NO_WORDS.format(" or ".join(sorted(classes)))
+
+
+def classes_in(told: str) -> tuple[str, ...]:
+    """The classes of such a sentence; none of any other."""
+    begin, end = _NO_WORDS.split("{}")
+    head, found, rest = told.partition(begin)
+    return tuple(rest.partition(end)[0].split(" or ")) if found and not head else ()
 
 
 class Judge(Questions[Model, Seen]):
@@ -216,9 +229,8 @@ class Judge(Questions[Model, Seen]):
                 frozenset[str]().union(*(one.refusals for one in right if not one.success))
             )
             if unheard and answer.message and not answer.classes:
-                classes = " or ".join(sorted(unheard))
-                told = f"the target's file has no words for {classes} in [rejections], and it said"
-                return Judged(Verdict.INCONCLUSIVE, refused, None, f"{told}: {answer.message}")
+                told = f"{without_words(unheard)}, and it said: {answer.message}"
+                return Judged(Verdict.INCONCLUSIVE, refused, None, told)
             if refused and self.excused(
                 "rejects_truthfully" if answer.classes else "fails_clearly"
             ):

@@ -14,6 +14,7 @@ from mutiny.contracts.catalogue import contract_named
 from mutiny.engine.loop import Engine, Event
 from mutiny.engine.rundir import RunDirectory
 from mutiny.errors import UsageError
+from mutiny.kit.judging import classes_in
 from mutiny.kit.operations import USUAL_WORLD, Reset, disturbs
 from mutiny.model.operation import Operation, walk
 from mutiny.model.verdict import Verdict
@@ -108,7 +109,9 @@ class Checkup:
             found = known.load()(self._live, step.operation, step.result)
         else:
             spec = self._target.spec
-            found = iter(()) if went_well else about_command(spec, step.operation, step.result)
+            due = [one for told in (step.expected, *step.inconclusive) for one in classes_in(told)]
+            found = about_command(spec, step.operation, step.result, due)
+            found = iter(()) if went_well else found
         self._advice += [one for one in found if one not in self._advice]
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from mutiny.foreign import DEEPEST, parse
+from mutiny.foreign import DEEPEST, lines, parse
 from mutiny.probes.records import Raw
 from mutiny.system.files import READ_LIMIT, BoxPath, UnsafeFile
 
@@ -28,6 +28,7 @@ MOST_TABLE = 16 << 10
 """Of a front matter: its characters, and its parts."""
 MOST_BRACKETS = 300
 """A reader of YAML takes minutes for some thousand of them in each other."""
+HEADING = re.compile(r"^# +(?P<text>.*?)\s*$", re.MULTILINE)
 LOOK_LIMIT_S = 10.0
 QUERY_LIMIT_S = 5.0
 MOST_VALUE = 16 << 20
@@ -54,13 +55,18 @@ def json_file(path: BoxPath) -> Raw:
     except UnicodeDecodeError as error:
         return Raw(error=str(error))
     try:
-        return Raw(data=parse(text), text=text)
+        by_line = path.name.endswith(".jsonl")  # a record a line
+        data = [parse(one) for one in lines(text) if one] if by_line else parse(text)
+        return Raw(data=data, text=text)
     except ValueError as error:
         return Raw(error=f"not valid JSON: {error}", text=text)
 
 
 def front_matter(path: BoxPath) -> Raw:
-    """The table between lines of dashes with which a Markdown file begins; without one it is no record."""
+    """The table between lines of dashes with which a Markdown file begins; without one it is no record.
+
+    A title that only stands below it is the field `heading`.
+    """
     try:
         text = path.read_text(errors="replace")
     except FileNotFoundError:
@@ -68,17 +74,18 @@ def front_matter(path: BoxPath) -> Raw:
     found = FRONT_MATTER.match(text)
     if found is None:
         return Raw(exists=False, text=text)
-    if len(found["table"]) > MOST_TABLE:
+    brackets = found["table"].count("[") + found["table"].count("{")
+    if len(found["table"]) > MOST_TABLE or brackets > MOST_BRACKETS:
         raise UnsafeFile(f"{path} begins with a table that is too large to be read")
-    if found["table"].count("[") + found["table"].count("{") > MOST_BRACKETS:
-        return Raw(exists=False, text=text)
     try:
         data = YAML(typ="safe", pure=True).load(found["table"])
     except Exception:  # noqa: BLE001  a date that cannot be, dashes without end: no table either
         return Raw(exists=False, text=text)
     if not _small(data):
         raise UnsafeFile(f"{path} begins with a table that unfolds to more than can be read")
-    return Raw(data=data if isinstance(data, dict) else {}, text=text)
+    table = data if isinstance(data, dict) else {}
+    title = HEADING.search(text, found.end())
+    return Raw(data=table if title is None else {"heading": title["text"], **table}, text=text)
 
 
 def _small(data: Any) -> bool:

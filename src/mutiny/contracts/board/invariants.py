@@ -115,7 +115,7 @@ def batch_is_atomic(check: Check) -> Iterable[Violation]:
 
 def single_owner(check: Check) -> Iterable[Violation]:
     """What is held is held by somebody."""
-    for view in (check.seen.tasks or {}).values():
+    for view in (check.seen.tasks or {}).values() if check.model.profile.shows_owners else ():
         if view.status in op.HELD and not view.owner:
             yield _found("single_owner", view.id, f"Task {view.id} is {view.status} by nobody.")
 
@@ -147,7 +147,8 @@ def claim_kept(check: Check) -> Iterable[Violation]:
     if not check.exact or check.gave((op.Restore, op.Repair)):
         return
     for task, view in check.pairs():
-        if task.held and (view.status not in op.HELD or view.owner != task.owner):
+        other = check.model.profile.shows_owners and view.owner != task.owner
+        if task.held and (view.status not in op.HELD or other):
             robbed = check.gave((op.Claim, op.Recover)) and check.had(task.id) is not None
             earlier = check.had(task.id)
             robbed = robbed and earlier is not None and earlier.status in op.HELD

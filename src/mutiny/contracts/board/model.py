@@ -200,11 +200,16 @@ class BoardModel(ModelBase):
                 tasks[name] = replace(
                     mine,
                     status=view.status,
-                    owner=view.owner if view.status in HELD else None,
+                    owner=self._holder(mine, view),
                     attempts=mine.attempts if view.attempts is None else view.attempts,
                     rest=ANYTIME,
                 )
         return replace(self, tasks=tasks)
+
+    def _holder(self, mine: Task, view: TaskView) -> str | None:
+        """Who holds a task as it is seen; where no record says it, whoever was believed to."""
+        seen = view.owner if self.profile.shows_owners else mine.owner
+        return seen if view.status in HELD else None
 
     def adopt(self, seen: BoardObservation) -> BoardModel:
         """The board as it is seen, whatever was believed before; nothing is known about leases."""
@@ -216,7 +221,7 @@ class BoardModel(ModelBase):
             tasks[name] = replace(
                 mine,
                 status=view.status,
-                owner=view.owner if view.status in HELD else None,
+                owner=self._holder(mine, view),
                 epoch=mine.epoch if view.epoch is None else view.epoch,
                 attempts=mine.attempts if view.attempts is None else view.attempts,
                 max_attempts=view.max_attempts or mine.max_attempts,
@@ -263,7 +268,7 @@ class BoardModel(ModelBase):
             mine = replace(mine, epoch=epoch)
             if self.loose:
                 attempts = mine.attempts if view.attempts is None else view.attempts
-                owner = view.owner if view.status in HELD else mine.owner
+                owner = self._holder(mine, view) if view.status in HELD else mine.owner
                 rest = self._rest_seen(mine, view.status, attempts)
                 mine = replace(mine, status=view.status, owner=owner, rest=rest, attempts=attempts)
             tasks[name] = mine

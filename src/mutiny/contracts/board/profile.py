@@ -84,6 +84,8 @@ class BoardProfile(TargetProfile):
     """It has a batch of its own, which checks all of its tasks before it takes any."""
     names_new_tasks: bool = True
     """Who adds a task says its id. False: the board gives it one, so that nobody can add a task twice."""
+    says_dependencies: bool = True
+    """A new task can be told what it waits for. False: its file has no words for that."""
     adds_dependencies: bool = True
     """One command adds a task with its dependencies. False: it takes several, which no sweep breaks."""
     counts_completions: bool = True
@@ -114,6 +116,8 @@ class BoardProfile(TargetProfile):
     """What a claim that names no task gets: the `oldest` of the most urgent, any `urgent` one, or `any`."""
     claims_exclude: bool = True
     """What is held or over cannot be claimed. False: a claim is an edit that takes whatever it names."""
+    shows_owners: bool = True
+    """Its records say who holds a task."""
     owner_speaks: bool = True
     """Only its owner completes or releases a task. False: whoever says so has done it."""
 

@@ -54,11 +54,7 @@ def _has_words(profile: BoardProfile, part: Operation) -> bool:
     if isinstance(part, WrongSetting):  # only a server's start, or a command that is no server's
         starts = isinstance(part.operation, op.Up)
         return can_be_misset(profile, part) and profile.server is starts
-    if (
-        isinstance(part, op.AddTask)
-        and profile.urgencies
-        and part.priority not in profile.urgencies
-    ):
+    if not _can_be_added(profile, part):
         return False
     if isinstance(part, op.Configure):
         return profile.settable is None or part.name in profile.settable
@@ -78,6 +74,20 @@ def _has_words(profile: BoardProfile, part: Operation) -> bool:
     if isinstance(part, ExpectError) and isinstance(part.inner, op.AddBatch):
         return profile.batches
     return not (isinstance(part, ExpectError) and _serves_anyway(profile, part.inner))
+
+
+def _can_be_added(profile: BoardProfile, part: Operation) -> bool:
+    """Has its file words for this priority, and for what a new task waits for?"""
+    known = not profile.urgencies or getattr(part, "priority", None) in profile.urgencies
+    urgent = known or not isinstance(part, op.AddTask)
+    return urgent and (profile.says_dependencies or not _waits(part))
+
+
+def _waits(part: Operation) -> bool:
+    """Is a task added that waits for another one?"""
+    if isinstance(part, op.AddBatch):
+        return any(op.split_new_task(text)[1] for text in part.tasks)
+    return isinstance(part, op.AddTask) and bool(part.depends)
 
 
 def _lacked(profile: BoardProfile, part: Operation) -> bool:

@@ -19,7 +19,17 @@ from typing import Any
 
 sys.path.insert(0, os.path.abspath(os.path.join(os.path.dirname(__file__), *[".."] * 3)))
 
-from mutiny.doubles.speech import answer_in, answered, looks_first, shown, spoken, unnamed
+from mutiny.doubles.speech import (
+    MOST_TRIED,
+    about_task,
+    all_shown,
+    answer_in,
+    answered,
+    looks_first,
+    shown,
+    spoken,
+    unnamed,
+)
 
 IDLE_S = 0.1
 """Pause after a claim that got nothing."""
@@ -101,11 +111,14 @@ class Worker:
         for _ in range(MOST_LOOKS):
             done = self._run(spoken(unnamed(template), {**self._values, "worker": self.name}))
             free = None if done is None else shown(template, *_texts(done))
-            if free is None or not free["ok"]:
+            if done is None or free is None or not free["ok"]:
                 return answer
-            answer = self.say("claim", task=free["task"])
-            if answer.get("ok") or answer.get("error") == "no_answer":
-                return {**answer, "task": free["task"]}
+            for task in all_shown(template, _texts(done)[1])[:MOST_TRIED]:
+                answer = self.say("claim", task=task)
+                if answer.get("ok") or answer.get("error") == "no_answer":
+                    return {**answer, "task": task}
+                if not about_task(answer.get("error")):
+                    break
         return answer
 
     def _work(self, seconds: float, *, beats: bool) -> None:

@@ -33,7 +33,7 @@ from mutiny.system.files import BoxPath
 from mutiny.targets.board.agents import Agents
 from mutiny.targets.board.history import Begun, History
 from mutiny.targets.board.load import Loads
-from mutiny.targets.board.naming import Names
+from mutiny.targets.board.naming import Names, named_in
 from mutiny.targets.board.observer import BoardObserver
 from mutiny.targets.board.server import Server
 from mutiny.targets.board.spawned import SpawnedWorkers
@@ -251,20 +251,32 @@ class BoardLive(LiveTarget):
         return free and pick is not None and not pick.claims
 
     def _claim_shown(self, operation: op.Claim, context: StepContext) -> OperationResult:
-        """Claim what the board shows as free, and look again when somebody else was faster."""
+        """Claim the first of what is shown that can be had, and look again when others were faster."""
+        before: tuple[str, ...] = ()
         refused: OperationResult | None = None
         for _ in range(MOST_LOOKS):
-            looked = self._look_for_task(operation.worker)
+            looked = self._look_for_tasks(operation.worker)
             if isinstance(looked, OperationResult):
                 return looked
-            refused = self.command(replace(operation, task=looked), context)
-            if refused.exit_code is None or answer_of(refused, self.spec.words).ok:
-                return refused
+            left = list(looked[: speech.MOST_TRIED])
+            while left:
+                refused = self.command(replace(operation, task=left.pop(0)), context)
+                answer = answer_of(refused, self.spec.words)
+                if refused.exit_code is None or answer.ok:
+                    return refused
+                if not speech.about_task(answer.error):
+                    break
+            else:
+                if looked == before and len(looked) > speech.MOST_TRIED:
+                    return unable(f"none of the first {speech.MOST_TRIED} tasks of [pick] is free")
+                if looked == before:  # nobody was faster: what it shows is not free, and it says so
+                    return _nothing(refused)
+            before = looked
         assert refused is not None
         return refused
 
-    def _look_for_task(self, worker: str) -> str | OperationResult:
-        """Our name of a task that the board shows as free; or that there is none."""
+    def _look_for_tasks(self, worker: str) -> tuple[str, ...] | OperationResult:
+        """Our names of the tasks that the board shows as free; or that there is none."""
         template = self.spec.template("claim")
         assert template is not None
         argv = speech.spoken(speech.unnamed(template), {**self.values, "worker": worker})
@@ -272,9 +284,19 @@ class BoardLive(LiveTarget):
         said = speech.shown(template, result.exit_code, result.stdout, result.stderr)
         if said is None:  # it died of the question, or says something that nobody knows
             return result
-        if not said["ok"]:
-            return replace(result, details={**result.details, "answer": said})
-        return self._names.ours(str(said["task"]))
+        if said["ok"]:
+            shown = speech.all_shown(template, result.stdout)
+            return tuple(self._names.ours(one) for one in shown)
+        unread = self._unread(result.stdout) if result.succeeded else None
+        if unread is not None:
+            return unable(f"[pick] answer finds no task in what was shown, which names {unread}")
+        return replace(result, details={**result.details, "answer": said})
+
+    def _unread(self, text: str) -> str | None:
+        """A free task that a look names, though the file's words for it find none there."""
+        tasks = (self.observer.read().tasks or {}) if text.strip() else {}
+        free = (one for one, view in tasks.items() if view.status == "available")
+        return named_in(text, (self._names.own(one) for one in free))
 
     def _one_by_one(self, operation: op.AddBatch, context: StepContext) -> OperationResult:
         """A board without batches is told one task after the other, up to the first that is refused."""
@@ -476,11 +498,14 @@ class BoardLive(LiveTarget):
             return unable("a new task that waits for others takes several commands")
         if self._must_look(operation):
             assert isinstance(operation, op.Claim)
-            looked = self._look_for_task(operation.worker)
+            looked = self._look_for_tasks(operation.worker)
             if isinstance(looked, OperationResult):
                 return looked
-            self._picked[operation.worker] = looked
-            operation = replace(operation, task=looked)
+            tasks = self.observer.read().tasks or {}
+            waits = [one for one in looked if one in tasks and tasks[one].status == "blocked"]
+            chosen = next((one for one in looked if one not in waits), looked[0])
+            self._picked[operation.worker] = chosen
+            operation = replace(operation, task=chosen)
         spoken = self._spoken(operation)
         if isinstance(spoken, OperationResult):
             return spoken if not spoken.succeeded else unable(f"{operation.type} is no command")
@@ -548,6 +573,15 @@ class BoardLive(LiveTarget):
         op.AddMany: lambda live, operation, _: live.loads.add(operation),
         op.Drive: lambda live, operation, _: live.loads.drive(operation),
     }
+
+
+def _nothing(refused: OperationResult | None) -> OperationResult:
+    """Nothing of what was shown can be had, as was said of each."""
+    assert refused is not None
+    said = refused.details.get("answer")
+    told: dict[str, object] = dict(said) if isinstance(said, Mapping) else {}
+    answer = {**told, "ok": False, "error": f"nothing_to_claim|{told.get('error')}"}
+    return replace(refused, details={**refused.details, "answer": answer})
 
 
 def _heard(answer: Answer) -> str:

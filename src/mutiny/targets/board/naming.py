@@ -8,6 +8,9 @@ from dataclasses import replace
 
 from mutiny.contracts.board.observation import TaskView
 
+TELLING = 3
+"""So long is a name that does not stand in a text by chance."""
+
 
 class Names:
     """What each task is called by us and by the board; without an entry it is called the same, or as no
@@ -33,6 +36,14 @@ class Names:
     def learn(self, ours: str, own: str) -> None:
         """The board has said or shown what it calls a task; our name of one may be its name of another."""
         self._own[ours] = own
+
+
+def named_in(text: str, names: Iterable[str]) -> str | None:
+    """The first of these names that a text says; a short one may stand in any text."""
+    told = (one for one in names if len(one) >= TELLING)
+    return next(
+        (one for one in told if re.search(rf"(?<![\w-]){re.escape(one)}(?![\w-])", text)), None
+    )
 
 
 def ours_among(views: Iterable[TaskView], pattern: str) -> list[TaskView]:

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from mutiny.targets.kit.hints import Hint, OwnLines, Way
+from mutiny.targets.discover.records import id_key
+from mutiny.targets.kit.hints import SAMPLES, Hint, OwnLines, Way
 
 if TYPE_CHECKING:
     from mutiny.targets.discover.program import Found
@@ -35,7 +36,10 @@ HINTS = {
         ways=(
             Way(_GENERAL, ("--claim",)),
             _changed("{claimed}", "--assignee", "{worker}"),
+            Way(("start", "begin")),
         ),
+        follows=True,
+        others="task_not_available",
     ),
     "start": Hint(("start", "begin"), ("worker", "task"), may=("worker",), groups=_TASKS),
     "complete": Hint(
@@ -46,6 +50,7 @@ HINTS = {
         groups=_TASKS,
         forms=_FORMS,
         ways=(_changed("{done}"),),
+        follows=True,
     ),
     "fail": Hint(("fail",), ("task",), groups=_TASKS),
     "release": Hint(("release", "unclaim", "drop"), ("task",), groups=_TASKS),
@@ -65,14 +70,14 @@ _WORDS = {
 def own_lines(found: Found) -> OwnLines:
     """How answers in words are read, how a worker finds a task, and what such a board does not promise."""
     record: Mapping[str, Any] = {} if found.source is None else found.source.place.record
-    own = next((key for key in ("id", "key", "number") if record.get(key) not in (None, "")), "")
+    own = id_key(record)
     status = str(record.get("status", ""))
     head = ["texts = true  # it answers in words"]
     words = {status: "available"} if status else {}
-    called = _called(found, status)
+    called = {**_called(found, status), **_seen(found, status)}
     words |= {name: meaning for meaning, name in called.items()}
     told = ", ".join(f'"{name}" = "{meaning}"' for name, meaning in words.items())
-    head += [f"statuses = {{ {told} }}  # as far as its help tells"] if words else []
+    head += [f"statuses = {{ {told} }}  # {_whence(found)}"] if words else []
     head += [f'nobody = "{found.nobody}"  # an id that no task has'] if own else []
     subject = str(record.get(own, ""))
     added = found.tried.get("add")
@@ -80,13 +85,38 @@ def own_lines(found: Found) -> OwnLines:
     state: list[str] = []
     if found.source is not None and own:
         unsaid = {"priority": ""} if "priority" in record else {}  # nobody tells it ours
-        named = {"id": found.source.place.key, "own": own, **unsaid, **dict(_others(record))}
+        named = {
+            "id": found.source.place.key,
+            "own": own,
+            **unsaid,
+            **dict(_others(record)),
+            **_owner(found, record),
+        }
         shown = ", ".join(f'{field} = "{key}"' for field, key in named.items())
         state = ["names = '^task (?P<name>.+)$'", f"fields = {{ {shown} }}", ""]
     tail = [*_pick(found, subject), *_profile(found)]
     spoken = {f"{{{meaning}}}": called.get(meaning, meaning) for meaning in _WORDS}
     answers = {"add": answer} if answer else {}
     return OwnLines(tuple(head), tuple(tail), answers, tuple(state), spoken)
+
+
+def _seen(found: Found, status: str) -> dict[str, str]:
+    """The program's words, as the record had them after each command."""
+    verbs = {"claimed": "claim", "done": "complete"}
+    shown = {what: found.followed.get(verb, {}).get("status") for what, verb in verbs.items()}
+    return {what: str(word) for what, word in shown.items() if word and word != status}
+
+
+def _whence(found: Found) -> str:
+    return "as they were seen" if found.followed else "as far as its help tells"
+
+
+def _owner(found: Found, before: Mapping[str, Any]) -> dict[str, str]:
+    """The field that had the worker's name after the claim, and not before."""
+    after = found.followed.get("claim", {})
+    mine = (key for key, one in after.items() if one == SAMPLES["worker"] != before.get(key))
+    key = next(mine, None)
+    return {} if key in (None, "owner") else {"owner": str(key)}
 
 
 def _called(found: Found, status: str) -> dict[str, str]:
@@ -110,9 +140,11 @@ def _others(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     owners = ("owner", "assignee", "assignees", "assigned_to", "claimed_by")
     waits = ("depends", "dependencies", "depends_on", "blocked_by")
     for field, names in (("owner", owners), ("depends", waits)):
-        key = next((one for one in names if one in record), None)
+        key = next((one for one in names if one in record and not record[one]), None)
         if key is not None and key != field:
             yield field, key
+    if record.get("owner"):  # nobody has claimed it yet: it is whoever made it
+        yield "owner", next((one for one in owners if one in record and not record[one]), "")
 
 
 def _id(subject: str) -> str:
@@ -124,7 +156,15 @@ def _id(subject: str) -> str:
 
 
 def _naming(subject: str, text: str) -> str:
-    """Where an answer names a task: the line's own words before the id; empty when it does not."""
+    """Where an answer names a task: its key in JSON, or the line's own words before the id; empty when it
+    does not.
+    """
+    keyed = re.search(rf'"(\w+)":( ?)"?{re.escape(subject)}"?(?=[,}}\s])', text)
+    if keyed is not None:
+        pattern = rf'"{keyed[1]}":\s*"?(?P<task>[^",}}\s]+)'
+        first = re.search(pattern, text)
+        if first is not None and first["task"] == subject:
+            return pattern
     for line in text.splitlines():
         at = re.search(rf"(?<![\w]){re.escape(subject)}(?![\w])", line)
         if at is not None:
@@ -154,7 +194,12 @@ def _profile(found: Found) -> Iterator[str]:
     yield 'picks = "any"'
     yield "names_new_tasks = false  # ids come from the answer"
     yield "owner_speaks = false"
-    yield "owner_reclaims = true"
+    if found.followed.get("claim") and SAMPLES["worker"] not in found.followed["claim"].values():
+        yield "shows_owners = false  # after a claim its record did not name the worker"
+    again = found.repeated.get("claim", frozenset({"same"}))
+    yield from ("owner_reclaims = true",) if "same" in again else ()
+    if "other" in again:
+        yield "claims_exclude = false  # tried: somebody else could claim it, too"
     if "heartbeat" not in found.verbs:
         yield "leases = false"
         yield "fences = false"

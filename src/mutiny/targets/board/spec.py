@@ -196,11 +196,14 @@ class BoardSpec(TargetFile):
             lacks += ("Partition", "SlowLink")
         lacks = tuple(dict.fromkeys(lacks))
         says = self.profile.adds_dependencies and not self.depend
+        add = self.commands.get("add")
+        told = bool(self.depend) or add is None or add.says("depends")
         settable = tuple(self.configure)
         return replace(
             self.profile,
             lacks=lacks,
             settable=settable,
+            says_dependencies=self.profile.says_dependencies and told,
             adds_dependencies=says,
             urgencies=tuple(int(one) for one in self.priorities),
             typed=self.typed,

@@ -14,10 +14,10 @@ _HEAD = re.compile(r"^(?:[A-Za-z][^:]*:|[A-Z][A-Z ]+[A-Z])$")
 """A line that says what is listed below it: with a colon, or in capitals."""
 _POSITIONAL = re.compile(r"^(?:positional )?arguments:$", re.I)
 _ENTRY = re.compile(
-    r"^(\s*)([a-z][\w-]*)(?:,\s*[\w-]+|\|[\w-]+)*( (?=[\[<({A-Z]).*?)?(?:\s{2,}(\S.*))?$"
+    r'^(\s*)([a-z][\w-]*)(?:,\s*[\w-]+|\|[\w-]+)*( (?=[\[<({"A-Z]).*?)?(?:\s{2,}(\S.*))?$'
 )
 _SAID = re.compile(
-    r"(?:\s*(?:\[[^\]]*\]|<[^>]*>|\{[^}]*\}|\([^)]*\)|[A-Z][A-Z0-9_-]+\b)(?:\.{3})?)*"
+    r'(?:\s*(?:\[[^\]]*\]|<[^>]*>|\{[^}]*\}|\([^)]*\)|"[^"]*"|[A-Z][A-Z0-9_-]+\b)(?:\.{3})?)*'
 )
 """The arguments at the beginning of what stands behind a command in a list."""
 _CHOICES = re.compile(r"\{([a-z][\w-]*(?:,[a-z][\w-]*)+)\}")
@@ -172,6 +172,6 @@ def _required(rest: str) -> tuple[str, ...]:
     """The arguments that have to be given: what stands in square brackets may be left out."""
     while re.search(r"\[[^\[\]]*\]", rest):
         rest = re.sub(r"\[[^\[\]]*\]", " ", rest)
-    found = re.findall(r"[{<]([\w -]+?)[}>]|(?<![\w-])([A-Z][A-Z0-9_-]+)\b", rest)
+    found = re.findall(r'[{<"]([\w -]+?)[}>"]|(?<![\w-])([A-Z][A-Z0-9_-]+)\b', rest)
     names = (braced or capitals for braced, capitals in found)
     return tuple(name.lower() for name in names if name.lower() not in _NO_ARGUMENTS)

@@ -14,10 +14,10 @@ from mutiny.box.startup import create_box
 from mutiny.errors import TargetMissing
 from mutiny.foreign import parse
 from mutiny.model.result import OperationResult
-from mutiny.probes.sources import json_file, sqlite_tables
+from mutiny.probes.sources import front_matter, json_file, sqlite_tables
 from mutiny.system.files import BoxPath
-from mutiny.targets.discover.help_text import Usage, about_in, commands_in, usage_in
-from mutiny.targets.discover.records import Place, places_of
+from mutiny.targets.discover.help_text import Usage, about_in, commands_in, plain, usage_in
+from mutiny.targets.discover.records import Place, id_of, places_of
 from mutiny.targets.kit.hints import (
     AGENTS,
     FORCED,
@@ -33,6 +33,8 @@ from mutiny.targets.kit.starting import trees_of, why_not_started
 LIMIT_S = 30.0
 AGENT_S = 8.0
 MOST_ASKED = 6
+MOST_OTHER = 3
+OTHER = "probe-two"
 """So often a command is given again with the variables that it asks for: one may ask for ever."""
 MOST_COMMANDS = 120
 MOST_FILES = 2000
@@ -82,7 +84,7 @@ class Source:
     """Where records are to be seen."""
 
     word: str
-    """`file`, `sqlite` or `command`."""
+    """`file`, `sqlite`, `glob` or `command`."""
     value: str
     place: Place
     table: str = ""
@@ -109,6 +111,10 @@ class Found:
     """A name, in the form of its own, that nobody has."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """Variables that it asked for, as a target file says them."""
+    followed: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Commands that were given about what was made -> its record afterwards."""
+    repeated: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Of these, who could give it once more: `same`, `other`."""
 
 
 class Discovery:
@@ -174,7 +180,7 @@ class Discovery:
             words, listed = waiting.pop(0)
             usage = self._usage(words, listed)
             found[words] = usage
-            if usage.group and len(words) == 1:
+            if usage.group and len(words) == 1 and usage.text != plain(text):
                 below = commands_in(usage.text)
                 waiting += [((*words, name), one) for name, one in below.items()]
         return found
@@ -188,6 +194,7 @@ class Discovery:
             if hints[verb].tried:
                 begun = self._begun if verb == "init" else None
                 tried[verb] = begun or self._say(words, SAMPLES)
+        found = self._otherwise(found, hints, tried)
         made = self._made(before)
         # Who could not even make something refuses for that reason, whatever else is said.
         works = all(one.succeeded for verb, one in tried.items() if verb != "init")
@@ -204,6 +211,7 @@ class Discovery:
                 }
                 self._refused(refusals, hint.nobody, self._say(words, other), nobody)
         ready = {} if source is None else self._ready(found, source)
+        followed, repeated = self._followed(found, hints, source, refusals) if works else ({}, {})
         return replace(
             found,
             tried=tried,
@@ -213,7 +221,53 @@ class Discovery:
             ready=ready,
             nobody=nobody,
             environment=dict(self._environment),
+            followed=followed,
+            repeated=repeated,
         )
+
+    def _otherwise(self, found: Found, hints: Mapping[str, Hint], tried: dict[str, Tried]) -> Found:
+        """What failed is said in the program's other words for it, up to the first that go well."""
+        verbs = dict(found.verbs)
+        for verb in [verb for verb, one in tried.items() if not one.succeeded and verb != "init"]:
+            said = {_command_in(words, found.commands) for words in verbs.values()}
+            others = sayings(hints[verb], found.commands)
+            fresh = dict.fromkeys(
+                words for words in others if _command_in(words, found.commands) not in said
+            )
+            for words in list(fresh)[:MOST_OTHER]:
+                once_more = self._say(words, SAMPLES)
+                if once_more.succeeded:
+                    verbs[verb], tried[verb] = words, once_more
+                    break
+        return replace(found, verbs=verbs)
+
+    def _followed(
+        self,
+        found: Found,
+        hints: Mapping[str, Hint],
+        source: Source | None,
+        refusals: dict[str, tuple[str, str]],
+    ) -> tuple[dict[str, Mapping[str, Any]], dict[str, frozenset[str]]]:
+        """Go on with what was made: its record tells the program's words for how far it has come."""
+        own = "" if source is None else id_of(source.place.record)
+        followed: dict[str, Mapping[str, Any]] = {}
+        repeated: dict[str, frozenset[str]] = {}
+        for verb, words in found.verbs.items() if own else ():
+            hint = hints[verb]
+            if not hint.follows:
+                continue
+            values = {**SAMPLES, "task": own}
+            if not self._say(words, values).succeeded:
+                continue
+            now = self._source(found, self._look())
+            followed |= {} if now is None else {verb: now.place.record}
+            if hint.others:
+                other = self._say(words, {**values, "worker": OTHER})
+                self._refused(refusals, hint.others, other, own)
+                same = self._say(words, values)
+                could = {"same": same.succeeded, "other": other.succeeded}
+                repeated[verb] = frozenset(who for who, well in could.items() if well)
+        return followed, repeated
 
     def _ready(self, found: Found, source: Source) -> dict[tuple[str, ...], str]:
         """What shows the work that nobody has begun: the words, and what they printed."""
@@ -300,9 +354,13 @@ class Discovery:
         for name in sorted(made.files, key=lambda one: (one.count("/"), one)):
             path = self._box.files / name
             inside = "{" + name.replace("/", "}/", 1)
-            if name.endswith(".json"):
+            if name.endswith((".json", ".jsonl")):
                 for place in places_of(json_file(path).data, names):
                     return Source("file", inside, place)
+            if name.endswith(".md"):
+                rows = [{"name": path.name.rpartition(".")[0], **(front_matter(path).data or {})}]
+                for place in places_of(rows, names):
+                    return Source("glob", f"{inside.rpartition('/')[0]}/*.md", place)
             if name.endswith((".db", ".sqlite", ".sqlite3")):
                 for table, place in self._in_tables(path, names):
                     return Source("sqlite", inside, place, table)
@@ -348,7 +406,7 @@ def value_of(variable: str) -> str:
 
 def _nobody(source: Source | None) -> str:
     """Who gives numbers, alone or behind a word, is asked for a number that nobody has."""
-    given = "" if source is None else str(source.place.record.get("id", ""))
+    given = "" if source is None else id_of(source.place.record)
     number = re.fullmatch(r"(.*?)\d+", given)
     return f"{number[1]}999999" if number else NOBODY
 
@@ -360,21 +418,13 @@ def spoken(
     found: dict[str, tuple[str, ...]] = {}
     taken: set[tuple[str, ...]] = set()
     for verb, hint in hints.items():
-        of_groups = [words for words in commands if words[0] in hint.groups]
-        plain = [words for words in commands if len(words) == 1]
-        places = (of_groups, plain, list(commands))
-        for name, known in ((name, known) for known in places for name in hint.words):
-            fitting = [words for words in known if words[-1] == name and words not in taken]
-            said = next(
-                (made for words in fitting if (made := _said(words, commands[words], hint))), None
-            )
-            if said is not None:
-                found[verb] = said
-                taken.add(_command_in(said, commands))
-                break
-        if verb not in found and hint.ways:
-            said = next(_general(hint, commands), None)
-            found |= {} if said is None else {verb: said}
+        own_words = (
+            one for one in _by_name(hint, commands) if _command_in(one, commands) not in taken
+        )
+        said = next(own_words, None) or next(_general(hint, commands), None)
+        if said is not None:
+            found[verb] = said
+            taken.add(_command_in(said, commands))
     for verb, hint in hints.items():
         own = found.get(verb, ())
         usage = commands.get(_command_in(own, commands))
@@ -382,6 +432,23 @@ def spoken(
             option = _option("prompt", usage)
             found[verb] = (*own, option, "{prompt}") if option else own
     return found
+
+
+def sayings(hint: Hint, commands: Mapping[tuple[str, ...], Usage]) -> Iterator[tuple[str, ...]]:
+    """Every way in which a program may say a command, the likeliest first."""
+    yield from _by_name(hint, commands)
+    yield from _general(hint, commands)
+
+
+def _by_name(hint: Hint, commands: Mapping[tuple[str, ...], Usage]) -> Iterator[tuple[str, ...]]:
+    of_groups = [words for words in commands if words[0] in hint.groups]
+    alone = [words for words in commands if len(words) == 1]
+    for known in (of_groups, alone, list(commands)):
+        for name in hint.words:
+            for words in known:
+                said = _said(words, commands[words], hint) if words[-1] == name else None
+                if said is not None:
+                    yield said
 
 
 def _command_in(

@@ -18,6 +18,8 @@ from mutiny.targets.kit.files import Vocabulary
 from mutiny.targets.kit.hints import SAMPLES, Hint, OwnLines
 
 SHOWN_FILES = 8
+SHORTEST = 6
+_SAMPLED = tuple(one for one in dict.fromkeys(SAMPLES.values()) if " " not in one)
 _SAID = frozenset({"format", "name", "contract", "about", "program", "commands", "state"})
 """What a proposed file says in any case."""
 _REFUSING = re.compile(r"(?i)not found|no such|unknown|does not exist|error")
@@ -239,7 +241,8 @@ def _rejections(found: Found) -> Iterator[str]:
 
 def pattern_of(said: str, subject: str) -> str:
     """A regular expression of a refusal: its line about the subject, for any subject, id and path."""
-    mine = re.compile(rf"(?<![A-Za-z0-9]){re.escape(subject)}(?![A-Za-z0-9])")
+    names = "|".join(re.escape(one) for one in (subject, *_shortened(subject), *_SAMPLED))
+    mine = re.compile(rf"(?<![A-Za-z0-9])(?:{names})(?![A-Za-z0-9])")
     bare = [re.sub(r"\x1b\[[0-9;]*m", "", line).strip(" │") for line in said.splitlines()]
     lines = [_message(line) for line in bare]
     chosen: Sequence[str] = (
@@ -249,6 +252,11 @@ def pattern_of(said: str, subject: str) -> str:
     )
     text = _PATH.sub("\0", _ID.sub("\0", mine.sub("\0", chosen[0]))) if chosen else ""
     return re.sub(r"(?:\\?\0)+", ".*", re.escape(text)).replace("\\ ", " ").replace("\\-", "-")
+
+
+def _shortened(subject: str) -> list[str]:
+    """How a long id may be said: only its beginning."""
+    return [subject[:end] for end in range(len(subject) - 1, SHORTEST - 1, -1)]
 
 
 def _message(line: str) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 DEEPEST = 6
+_IDS = ("id", "key", "number")
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,16 @@ class Place:
     key: str
     """The field that names a record; empty in a table, whose keys do."""
     record: Mapping[str, Any]
+
+
+def id_of(record: Mapping[str, Any]) -> str:
+    """What the program calls a record; empty when nothing in it looks like that."""
+    return next((str(record[key]) for key in _IDS if record.get(key) not in (None, "")), "")
+
+
+def id_key(record: Mapping[str, Any]) -> str:
+    """The field that has it."""
+    return next((key for key in _IDS if record.get(key) not in (None, "")), "")
 
 
 def places_of(data: Any, names: frozenset[str], path: str = "") -> Iterator[Place]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mutiny.kit.operations import ExpectError
@@ -22,6 +22,9 @@ _UNKNOWN_WORD = re.compile(
     r"|unexpected (?:extra )?argument|missing argument|usage:",
     re.IGNORECASE,
 )
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_USAGE = re.compile(r"usage:?", re.IGNORECASE)
+"""Many programs explain themselves below every refusal."""
 
 
 @dataclass(frozen=True)
@@ -38,14 +41,19 @@ class Advice:
 
 def last_line(result: OperationResult) -> str:
     """The line of an answer that says most: the last one of its errors, or of what it printed."""
-    lines = [line.strip(" │╰╯╭╮─") for line in (result.stderr or result.stdout).splitlines()]
-    return next((line for line in reversed(lines) if line), "nothing")
+    text = _COLOUR.sub("", result.stderr or result.stdout)
+    lines = [line.strip(" │╰╯╭╮─") for line in text.splitlines()]
+    begin = next((at for at, line in enumerate(lines) if _USAGE.match(line)), len(lines))
+    said = [line for line in lines[:begin] if line] or [line for line in lines if line]
+    return said[-1] if said else "nothing"
 
 
 def about_command(
-    spec: TargetFile, operation: Operation, result: OperationResult
+    spec: TargetFile, operation: Operation, result: OperationResult, due: Sequence[str] = ()
 ) -> Iterator[Advice]:
-    """What a command's answer says about the words that the file has for it."""
+    """What a command's answer says about the words that the file has for it; `due`: the classes of
+    refusals that were right, and that the file has no words for.
+    """
     inner = operation.inner if isinstance(operation, ExpectError) else operation
     word = _word_of(spec, inner)
     if word is None or inner.kind is not Kind.COMMAND or result.harness_error is not None:
@@ -57,12 +65,15 @@ def about_command(
             f"does it wait for something? Give commands.{word} a `stdin` or a larger `timeout_s`"
         )
         yield Advice(said, "that it did not end in time", change)
-    elif not result.succeeded and _UNKNOWN_WORD.search(result.stderr or result.stdout):
+    elif not result.succeeded and not due and _UNKNOWN_WORD.search(result.stderr or result.stdout):
         yield Advice(said, f"exit {result.exit_code}: {answer}", f"change commands.{word}")
     elif not result.succeeded and not _known_refusal(spec, result):
         pattern = json.dumps(pattern_of(answer, _subject(inner)), ensure_ascii=False)
         classes = ", ".join(sorted(spec.vocabulary.refusals))
         change = f"if it refuses like this, add {pattern} to one of [rejections] ({classes})"
+        if due:
+            lines = " or ".join(f"{one} = [{pattern}]" for one in due)
+            change = f"a refusal is right here: [rejections] {lines}"
         yield Advice(
             f"nothing of such an answer to {word}", f"exit {result.exit_code}: {answer}", change
         )

@@ -12,7 +12,7 @@ class Way:
 
     words: tuple[str, ...]
     """Names that it may have: `update`."""
-    options: tuple[str, ...]
+    options: tuple[str, ...] = ()
     """What is said behind the task; the program must have all that begin with `--`."""
 
 
@@ -42,6 +42,10 @@ class Hint:
     """It starts an agent: an option that says which one is said with the double's name."""
     instead: str = ""
     """Without that command it is also given the prompt, where it has an option for it."""
+    follows: bool = False
+    """It is given about what was made, after what was tried: the record shows the words for that."""
+    others: str = ""
+    """The class of refusals when somebody else says it of the same subject."""
     tried: bool = False
     """It is tried once, with a name of our own: what it makes shows where the program keeps its records."""
 
