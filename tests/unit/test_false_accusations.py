@@ -598,3 +598,23 @@ def test_a_command_said_wrongly_and_taken_otherwise_leaves_its_worker_open() -> 
     answered = CONTRACT.judge(beliefs(model(belief())), wrong, taken, idle, busy, AT)
     assert answered.verdict is Verdict.SUCCESS
     assert any(one.faults for one in answered.model.alternatives), "nobody knows what was done"
+    assert all(one.misled for one in answered.model.alternatives)
+
+
+def test_what_a_wrongly_said_command_told_an_agent_is_unknown() -> None:
+    wrong = common.Misuse(op.Start("alpha", "Create a.txt"), "too_few")
+    taken = replace(ok(tokens=(TOKEN,)), inner=(ok(tokens=(TOKEN,)),))
+    idle = picture(view())
+    told = CONTRACT.judge(beliefs(model(belief())), wrong, taken, idle, idle, AT).model
+    assert {work.fate for one in told.alternatives for work in one.work.values()} == {"unknown"}
+
+
+def test_where_a_wrongly_said_command_was_served_a_sequence_expects_wrong_refusals() -> None:
+    expected, served = common.ExpectError(op.Message("alpha", "more")), replace(ok(), inner=(ok(),))
+    busy, seen = model(belief("alpha", "working")), picture(view(status="working"))
+
+    def verdict(known: WorkersModel) -> Verdict:
+        return CONTRACT.judge(beliefs(known), expected, served, seen, seen, AT).verdict
+
+    assert verdict(busy) is Verdict.BUG
+    assert verdict(replace(busy, misled=True)) is Verdict.SUCCESS

@@ -156,14 +156,17 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
 )
 
 
-@pytest.mark.parametrize("table", [BOMB, "a: &a [*a]\n", "x" * (sources.MOST_TABLE + 1) + ": 1\n"])
+@pytest.mark.parametrize(
+    "table",
+    [BOMB, "a: &a [*a]\n", "x" * (sources.MOST_TABLE + 1) + ": 1\n", "a: " + "[" * 5000 + "\n"],
+)
 def test_a_table_that_unfolds_without_end_is_unknown(tmp_path: Path, table: str) -> None:
     (tmp_path / "one.md").write_text(f"---\n{table}---\n")
     with pytest.raises(UnsafeFile):
         front_matter(BoxPath(tmp_path, "one.md"))
 
 
-@pytest.mark.parametrize("table", ["on: 2024-13-45\n", "a: " + "[" * 5000 + "\n", "a: !!int x\n"])
+@pytest.mark.parametrize("table", ["on: 2024-13-45\n", "a: !!int x\n"])
 def test_a_table_that_cannot_be_is_no_record(tmp_path: Path, table: str) -> None:
     (tmp_path / "one.md").write_text(f"---\n{table}---\n")
     assert not front_matter(BoxPath(tmp_path, "one.md")).exists

@@ -706,23 +706,6 @@ def test_with_which_model_a_worker_was_added_is_unknown_when_it_was_said_wrongly
     assert [one.model for one in added] == [""]
 
 
-def test_what_a_wrongly_said_command_told_an_agent_is_unknown() -> None:
-    """`start --prompt --json`: the option was taken for the prompt."""
-    told = misused(ok(tokens=(TOKEN,)), op.Start("alpha", "Create a.txt"))
-    assert {work.fate for one in told.models for work in one.work.values()} == {"unknown"}
-
-
-def test_after_a_wrongly_said_command_was_served_a_sequence_may_expect_the_wrong_refusal() -> None:
-    expected = common.ExpectError(op.Message("alpha", "more"))
-    served = replace(ok(), inner=(ok(),))
-    working = model(belief("alpha", "working"))
-    found = verdict(judge(working, expected, served))
-    assert found == (Verdict.BUG, "workers.rejects_illegal")
-    misled = replace(working, misled=True)
-    assert verdict(judge(misled, expected, served)) == SUCCESS
-    assert all(one.misled for one in misused(ok()).models)
-
-
 def test_a_command_said_wrongly_does_not_crash_and_says_something() -> None:
     crashed = OperationResult(
         1, stderr='Traceback (most recent call last):\n  File "x"\nKeyError: 1'
