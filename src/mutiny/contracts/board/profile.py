@@ -108,6 +108,8 @@ class BoardProfile(TargetProfile):
     """What waits for a cancelled task waits on until somebody decides, instead of failing with it."""
     opens_itself: bool = False
     """Whoever comes first makes the board: a command before `Init` may be served like any other."""
+    has_init: bool = True
+    """Something makes the board. False: with `opens_itself`, its first task does."""
     lists_files: bool = False
     """What it lists is read from its files: no server has to run for that."""
     owner_reclaims: bool = False
