@@ -15,7 +15,6 @@ from mutiny.contracts.board import leaders
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.limits import breaker_outcomes, fails, pays, succeeds
 from mutiny.contracts.board.model import BoardModel, BoardOutcome
-from mutiny.contracts.board.profile import BoardProfile
 from mutiny.contracts.board.tasks import (
     Task,
     Tasks,
@@ -64,15 +63,10 @@ def _served(model: BoardModel, operation: Operation, when: Span) -> tuple[BoardO
         return (ok(model, "its files can be read"), down)
     if serving is False:
         return (down,)
-    if not model.initialised or (_made_by_first(model.profile) and not model.tasks):
+    if not model.initialised or (model.profile.made_by_first and not model.tasks):
         return _before_init(model, operation, when)
     found = tuple(_limited(model, operation, when))
     return (*found, down) if serving is None else found
-
-
-def _made_by_first(profile: BoardProfile) -> bool:
-    """Is there no board as long as there is no task?"""
-    return profile.opens_itself and not profile.has_init
 
 
 def _before_init(model: BoardModel, operation: Operation, when: Span) -> tuple[BoardOutcome, ...]:

@@ -135,6 +135,11 @@ class BoardProfile(TargetProfile):
     """
 
     @property
+    def made_by_first(self) -> bool:
+        """Is there no board as long as there is no task?"""
+        return self.opens_itself and not self.has_init
+
+    @property
     def keeps_claims(self) -> bool:
         """Nothing is ever returned, and nobody promised that it would be."""
         return not self.leases and "board.no_stuck_claim" in self.not_applicable
