@@ -12,6 +12,7 @@ BOARDS = (
     RealProgram("beads", "MUTINY_BEADS_BIN"),
     RealProgram("backlog-md", "MUTINY_BACKLOG_BIN"),
     RealProgram("clawctl", "MUTINY_CLAWCTL_BIN"),
+    RealProgram("claimd", "MUTINY_CLAIMD_BIN"),
 )
 
 

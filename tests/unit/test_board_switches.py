@@ -55,6 +55,14 @@ def broken(
     return bool(judged(model, operation, said(answer), of(model), seen, contract)[1])
 
 
+def broken_empty(profile: BoardProfile) -> bool:
+    """Does a list break a promise that is refused because nobody has added anything?"""
+    model = replace(board(), profile=profile)
+    contract = BoardContract(profile)
+    answer = said(no("not_initialised"))
+    return bool(judged(model, op.List(), answer, of(model), of(model), contract)[1])
+
+
 def ordered(profile: BoardProfile, *events: tuple[str, dict[str, Any], dict[str, Any]]) -> bool:
     """Is there an order for commands that were given one after the other?"""
     entries = [
@@ -188,6 +196,8 @@ SWITCHES: dict[str, dict[str, tuple[object, Allowed]]] = {
     },
     "shows_owners": {
         "step": (False, lambda one: not broken(one, A, *UNNAMED)),
+        "words": (False, lambda one: not supported(one, op.AssertOwner("a", "w1"))),
+        "sentences": (False, lambda one: not supported(one, op.Verify("task a belongs to w1"))),
     },
     "claims_exclude": {
         "step": (False, lambda one: not broken(replace(one, fences=False), held(), *EDITED)),
@@ -269,6 +279,9 @@ SWITCHES: dict[str, dict[str, tuple[object, Allowed]]] = {
     "names_new_tasks": {
         "words": (False, lambda one: bool(fit(one, (op.AddTask("a"), op.AddTask("a"))).nothing_left)),
         "exploration": (False, lambda one: not _adds_known(one)),
+    },
+    "has_init": {
+        "step": (False, lambda one: not broken_empty(replace(one, opens_itself=True))),
     },
     "says_dependencies": {
         "words": (False, lambda one: not supported(one, BEHIND_A)),

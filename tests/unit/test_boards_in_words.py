@@ -102,6 +102,14 @@ def test_one_text_for_several_refusals_is_any_of_them() -> None:
         assert answer_of(OperationResult(exit_code=1, stderr=text), words).error == error
 
 
+def test_json_of_its_own_beside_a_failure_is_no_answer_of_ours() -> None:
+    printed = '{"error": {"code": "invalid_input", "message": "disk is full"}}'
+    result = OperationResult(exit_code=1, stdout=printed, stderr="Usage: td create")
+    heard = answer_of(result, Words(rejections={"busy": ("locked",)}, texts=True))
+    assert (heard.ok, heard.error, heard.said) == (False, "", {})
+    assert answer_of(result, Words()).said
+
+
 def test_who_must_name_a_task_looks_first() -> None:
     assert looks_first(CLAIM)
     assert not looks_first({**CLAIM, "pick": {**CLAIM["pick"], "claims": True}})  # type: ignore[dict-item]

@@ -441,6 +441,8 @@ def test_words_in_quotes_are_arguments() -> None:
     assert (found["create"].arguments, found["start"].arguments) == (("name",), ("id",))
     usage = usage_in('USAGE:\n  dex create "name" [--description "details"]\n', ("create",))
     assert usage.arguments == ("name",)
+    said = 'USAGE:\n  dex complete <task-id> --result "completion notes" [--commit <sha>]\n'
+    assert usage_in(said, ("complete",)).arguments == ("task-id",)
 
 
 def test_a_board_without_claims_begins_a_task_instead() -> None:

@@ -78,9 +78,12 @@ def text_answer(result: OperationResult, rejections: Mapping[str, Sequence[str]]
 
 
 def answer_of(result: OperationResult, words: Words) -> Answer:
-    """The answer of a target that prints JSON. Without any, exit code and text have to do."""
+    """The answer of a target that prints JSON. Without any, exit code and text have to do: also where a
+    target that answers in texts fails with JSON of its own, which is not in our words.
+    """
     told = result.details.get("answer")
-    said = told if isinstance(told, Mapping) else _json(result.stdout)
+    foreign = words.texts and not result.succeeded
+    said = told if isinstance(told, Mapping) else None if foreign else _json(result.stdout)
     message = (result.stderr or result.stdout).strip()
     if said is None:
         error = "" if result.succeeded else _class_of(message, words)

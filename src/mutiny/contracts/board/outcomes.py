@@ -63,7 +63,7 @@ def _served(model: BoardModel, operation: Operation, when: Span) -> tuple[BoardO
         return (ok(model, "its files can be read"), down)
     if serving is False:
         return (down,)
-    if not model.initialised:
+    if not model.initialised or (model.profile.made_by_first and not model.tasks):
         return _before_init(model, operation, when)
     found = tuple(_limited(model, operation, when))
     return (*found, down) if serving is None else found

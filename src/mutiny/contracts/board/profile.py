@@ -108,6 +108,8 @@ class BoardProfile(TargetProfile):
     """What waits for a cancelled task waits on until somebody decides, instead of failing with it."""
     opens_itself: bool = False
     """Whoever comes first makes the board: a command before `Init` may be served like any other."""
+    has_init: bool = True
+    """Something makes the board. False: with `opens_itself`, its first task does."""
     lists_files: bool = False
     """What it lists is read from its files: no server has to run for that."""
     owner_reclaims: bool = False
@@ -131,6 +133,11 @@ class BoardProfile(TargetProfile):
     """A file shows when a worker was heard of (the place `heartbeat`: that of w1); who has lost it is not
     robbed.
     """
+
+    @property
+    def made_by_first(self) -> bool:
+        """Is there no board as long as there is no task?"""
+        return self.opens_itself and not self.has_init
 
     @property
     def keeps_claims(self) -> bool:

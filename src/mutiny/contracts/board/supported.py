@@ -33,6 +33,7 @@ UNDER_ENGINE = (SweepPoint, Trace, Interleave, KillDuring)
 """What goes through the system-call engine; a command of a server's board brings its own server."""
 _UNSPOKEN = (op.Up, op.Down, op.RestartServer, op.StartSecondServer)
 """Done by signals, or by a start that stays: there are no words of a command that could be said wrongly."""
+_NEEDS_OWNERS = (" belongs to ", " is owned by ", " holds ", " two owners")
 _NEEDS_LEASE = ("stale task", "reassigned", "was returned")
 """In sentences: somebody's claim has to run out for them."""
 _OFF_BY_DEFAULT = ("rate_limit", "breaker_failures", "agent_timeout_s")
@@ -93,7 +94,8 @@ def _waits(part: Operation) -> bool:
 def _lacked(profile: BoardProfile, part: Operation) -> bool:
     """Does its file say so? Where no clock can be bent, no worker has a bent one."""
     bent = isinstance(part, op.SpawnWorker) and part.behaviour.startswith("skewed")
-    return part.type in profile.lacks or (bent and "SkewClock" in profile.lacks)
+    unseen = isinstance(part, op.AssertOwner) and not profile.shows_owners
+    return unseen or part.type in profile.lacks or (bent and "SkewClock" in profile.lacks)
 
 
 def _has_file(profile: BoardProfile, word: str) -> bool:
@@ -113,6 +115,8 @@ def _shows(profile: BoardProfile, sentence: str) -> bool:
     """Can what a sentence says be seen of this board within a run?"""
     if "completed twice" in sentence:
         return profile.counts_completions
+    if any(words in sentence for words in _NEEDS_OWNERS) and not profile.shows_owners:
+        return False
     if any(words in sentence for words in _NEEDS_LEASE):
         return profile.leases and profile.figures.lease_s <= LONGEST_WAIT_S
     return True

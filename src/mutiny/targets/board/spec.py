@@ -203,6 +203,7 @@ class BoardSpec(TargetFile):
             self.profile,
             lacks=lacks,
             settable=settable,
+            has_init=self.profile.has_init and ("init" in self.commands or self.server is not None),
             says_dependencies=self.profile.says_dependencies and told,
             adds_dependencies=says,
             urgencies=tuple(int(one) for one in self.priorities),

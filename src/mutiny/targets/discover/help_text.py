@@ -22,6 +22,7 @@ _SAID = re.compile(
 """The arguments at the beginning of what stands behind a command in a list."""
 _CHOICES = re.compile(r"\{([a-z][\w-]*(?:,[a-z][\w-]*)+)\}")
 _OPTION = re.compile(r"(?<![\w-])(--[a-z][\w-]*)")
+_VALUE = re.compile(r'(?<![\w-])--?[a-z][\w-]*[ =](?:<[^>]*>|"[^"]*"|\{[^}]*\})')
 _USAGE = re.compile(r"^\s*usage:\s*(.*?)(?:\n\s*\n|\Z)", re.IGNORECASE | re.DOTALL | re.MULTILINE)
 _NO_ARGUMENTS = (
     "options",
@@ -169,7 +170,10 @@ def _optional(rest: str) -> tuple[str, ...]:
 
 
 def _required(rest: str) -> tuple[str, ...]:
-    """The arguments that have to be given: what stands in square brackets may be left out."""
+    """The arguments that have to be given: what stands in square brackets may be left out, and what stands
+    behind an option is its value.
+    """
+    rest = _VALUE.sub(" ", rest)
     while re.search(r"\[[^\[\]]*\]", rest):
         rest = re.sub(r"\[[^\[\]]*\]", " ", rest)
     found = re.findall(r'[{<"]([\w -]+?)[}>"]|(?<![\w-])([A-Z][A-Z0-9_-]+)\b', rest)
