@@ -16,9 +16,10 @@ from mutiny.contracts.board.explain import KNOWN, explain
 from mutiny.contracts.board.invariants import moment_of
 from mutiny.contracts.board.load import driven, went_on, wrong_with_load
 from mutiny.contracts.board.model import BoardModel, BoardOutcome
-from mutiny.contracts.board.observation import BoardObservation
+from mutiny.contracts.board.observation import BoardObservation, TaskView
 from mutiny.contracts.board.outcomes import learn, server_killed
 from mutiny.contracts.board.supported import UNDER_ENGINE
+from mutiny.contracts.board.tasks import Task
 from mutiny.kit import operations as common
 from mutiny.kit.answer import Answer
 from mutiny.kit.beliefs import ANYTIME, Span, distinct
@@ -44,6 +45,17 @@ Judgement = Judged[BoardModel]
 When = Moment[BoardObservation]
 
 
+def _numbered(task: Task, view: TaskView) -> Task:
+    """A task with its numbers as they are seen, as far as they are shown."""
+    return replace(
+        task,
+        priority=task.priority if view.priority is None else view.priority,
+        max_attempts=view.max_attempts or task.max_attempts,
+        depends=view.depends,
+        status=view.status,
+    )
+
+
 class BoardJudge(Judge[BoardModel, BoardObservation]):
     """Judges one operation on a board."""
 
@@ -53,6 +65,37 @@ class BoardJudge(Judge[BoardModel, BoardObservation]):
         """For the system-call engine the server was stopped, and the command has brought its own."""
         anew = isinstance(operation, UNDER_ENGINE) and model.profile.server
         return _served_anew(model) if anew else model
+
+    def part(
+        self,
+        model: BoardModel,
+        operation: Operation,
+        result: OperationResult,
+        *,
+        first: bool = True,
+        alone: bool = True,
+    ) -> Judgement:
+        """A node that is elected beside its own command shows the token that it had before."""
+        judged = super().part(model, operation, result, first=first, alone=alone)
+        if (
+            alone
+            or judged.verdict is not Verdict.BUG
+            or not isinstance(operation, op.LeaderCommand)
+        ):
+            return judged
+        given = max(model.tokens.get(operation.node, (0,))) > (self.before.token or 0)
+        if given and self.contract.read(result).classes <= {"stale_token"}:
+            return Judged(Verdict.EXPECTED, (model,), None, "its token is an older one")
+        return judged
+
+    def misheard(self, before: BoardModel, model: BoardModel, operation: Operation) -> BoardModel:
+        """What was added with too few words has the numbers that the board gave it."""
+        seen = self.seen.tasks or {}
+        tasks = {
+            name: task if name in before.tasks or name not in seen else _numbered(task, seen[name])
+            for name, task in model.tasks.items()
+        }
+        return replace(model, tasks=tasks)
 
     def span(self, result: OperationResult) -> Span:
         """When the command was given and answered; at least, between which looks."""
