@@ -35,9 +35,9 @@ from mutiny.contracts.session.observation import (
 )
 from mutiny.contracts.session.scenarios import SCENARIOS
 from mutiny.contracts.session.soak import CRITERIA, account
-from mutiny.kit.checking import Check, Unreadable
+from mutiny.kit.checking import Check
 from mutiny.kit.judging import Moment
-from mutiny.kit.operations import KillDuring, Settle
+from mutiny.kit.operations import KillDuring
 from mutiny.kit.soaking import judged, passed
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
@@ -335,15 +335,6 @@ def broken(
         for ask, _ in BOOK.rules.values()
         for found in ask(check)
     }
-
-
-def test_a_session_that_was_only_announced_is_not_judged_as_a_good_one() -> None:
-    """A program that says yes to everything leaves nothing in which anything could be wrong."""
-    nothing, begun = SessionSeen(), at("running")
-    with pytest.raises(Unreadable, match="there is none to be seen"):
-        broken(nothing, Settle(), nothing, begun)
-    for excused in (replace(begun, killed=True), replace(begun, damaged=True), SessionModel()):
-        assert broken(nothing, Settle(), nothing, excused) == set()
 
 
 def test_a_good_session_breaks_nothing() -> None:

@@ -142,26 +142,6 @@ def broken(
     return {one.rule.removeprefix("spawns.") for one in (*checked.broken, *checked.settling)}
 
 
-@pytest.mark.parametrize(
-    "known",
-    [
-        model(),
-        model(sent=()),
-        model(sent=(), agents={}),
-        model(sent=(), channels=frozenset()),
-    ],
-)
-def test_a_program_that_keeps_nothing_does_not_pass(known: SpawnsModel) -> None:
-    """It says yes to everything, and there never was a database: nothing in it could be wrong."""
-    nothing = SpawnsSeen(at=NOW)
-    assert broken(nothing, known, before=nothing) == {"database_whole"}
-
-
-def test_a_database_may_be_made_when_something_is_to_be_kept() -> None:
-    nothing, fresh = SpawnsSeen(at=NOW), SpawnsModel(home=True)
-    assert broken(nothing, fresh, before=nothing, operation=op.Init()) == set()
-
-
 @pytest.mark.parametrize("look", [LIVE, DONE], ids=["running", "completed"])
 def test_what_is_right_is_not_accused(look: SpawnsSeen) -> None:
     assert broken(look) == set()
