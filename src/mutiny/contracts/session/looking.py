@@ -24,6 +24,10 @@ def session_of(check: SessionCheck) -> SessionView | None:
     """The session that is judged; None: there is none."""
     if check.seen.error is not None:
         raise Unreadable(check.seen.error)
+    hurt = check.model.killed or check.model.damaged or check.model.lasting
+    if check.seen.session is None and check.model.names and not hurt:
+        # A program that only says that it has begun one must not pass for there being nothing to judge.
+        raise Unreadable("the session that was begun: there is none to be seen")
     return check.seen.session
 
 

@@ -33,8 +33,11 @@ def database_whole(check: SpawnsCheck) -> Accused:
     """It can be read."""
     if check.seen.error is not None:
         yield "", f"The database cannot be read: {check.seen.error}"
-    elif check.model.home and check.before.home and not check.seen.home:
-        yield "", "The database is gone."
+    elif check.model.home and not check.seen.home:
+        if check.before.home:
+            yield "", "The database is gone."
+        elif check.model.acknowledged:  # who keeps nothing at all must not pass for that
+            yield "", f"{check.model.acknowledged} was acknowledged, and there is no database."
 
 
 @BOOK.rule(eventual=True)

@@ -79,6 +79,13 @@ class SpawnsModel(ModelBase):
         return (self.home, frozenset(self.agents), self.channels)
 
     @property
+    def acknowledged(self) -> str:
+        """Something that has to be written down somewhere; empty when there is nothing."""
+        said = [f"the message {one.text!r}" for one in self.sent]
+        agents = [f"the agent {name}" for name in sorted(self.agents)]
+        return next(iter((*said, *agents, *(f"the channel {one}" for one in self.channels))), "")
+
+    @property
     def hindered(self) -> bool:
         """Is a fault on that may keep the target from writing anything down?"""
         return any(not isinstance(one, HARMLESS) for one in self.lasting)
