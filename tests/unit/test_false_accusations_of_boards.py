@@ -34,12 +34,12 @@ from mutiny.contracts.board.observation import BoardObservation
 from mutiny.contracts.board.outcomes import MOST_DOUBTFUL, reaped
 from mutiny.contracts.board.profile import BoardProfile, Figures
 from mutiny.contracts.board.sentences import understand
-from mutiny.contracts.board.tasks import Task
+from mutiny.contracts.board.tasks import Leader, Task
 from mutiny.kit import beliefs as worlds
 from mutiny.kit import faults
 from mutiny.kit.beliefs import Beliefs, Span
 from mutiny.kit.faults import DAMAGES
-from mutiny.kit.operations import CrashAt, Parallel, Reset
+from mutiny.kit.operations import CrashAt, Misuse, Parallel, Reset
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
@@ -406,3 +406,28 @@ def test_a_board_without_repair_gets_a_new_one_after_a_damage() -> None:
         for place, one in enumerate(sequence):
             if isinstance(one, op.CorruptBoard):
                 assert Reset() in sequence[place + 1 : place + 4], seed
+
+
+def test_a_node_that_is_elected_beside_its_own_command_shows_its_older_token() -> None:
+    led = board(A, leader=Leader("n1", 1, Span(NOW, NOW)), top_token=1, tokens={"n1": (1,)})
+    before, after = of(led, token=1), of(led, token=2)
+    both = Parallel((op.Elect("n1"), op.WriteAsLeader("n1")))
+
+    def verdict(refusal: str, seen: BoardObservation) -> Verdict:
+        parts = (said(ok(token=2)), said(no(refusal)))
+        return judged(led, both, OperationResult(inner=parts), seen, after)[0]
+
+    assert verdict("stale_token", before).stops_run is False
+    assert verdict("stale_token", after) is Verdict.BUG, "nobody gave it another one meanwhile"
+    assert verdict("unknown_task", before) is Verdict.BUG
+
+
+@pytest.mark.parametrize("priority", [1, 5])
+def test_what_was_added_with_too_few_words_has_the_numbers_that_the_board_gave_it(
+    priority: int,
+) -> None:
+    wrong = Misuse(op.AddTask("b", priority=1), "too_few")
+    taken = replace(said(ok(task="b")), inner=(said(ok(task="b")),))
+    seen = picture(view(A), view(Task("b", order=2, priority=priority)))
+    verdict, rules, _ = judged(ONE, wrong, taken, of(ONE), seen)
+    assert (verdict, rules) == (Verdict.SUCCESS, [])
