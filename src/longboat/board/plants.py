@@ -134,6 +134,14 @@ ROWS: tuple[tuple[str, str, str, str, str], ...] = (
         "ABC",
     ),
     (
+        "waits-for-what-is-done",
+        "A task that is added behind one that is done is never let go. Shortest: Init Add(a) Claim(w1) "
+        "Complete(a) Add(b, depends a) Settle",
+        "dependencies",
+        "observed in a public board (claimd 0.2.0)",
+        "ABC",
+    ),
+    (
         "two-leaders",
         "An election does not look at the lease of the present leader. Shortest: Init Elect(n1) "
         "ExpectError(Elect(n2))",

@@ -61,6 +61,8 @@ ABOUT: dict[str, str] = {
     "full_store": "The server's disk is full, at its start and in its work.",
     "corrupt_store": "The server starts on a damaged store.",
     "tokens_over_restart": "Tokens go on rising after the server was killed.",
+    "behind_what_is_done": "A task that is added behind one that is done can be claimed at once.",
+    "waiting_not_completed": "What waits for another task cannot be completed before it.",
     "done_not_started": "What is done cannot be started again.",
     "done_not_failed": "What is done cannot fail any more.",
     "done_once": "What is done cannot be completed again.",

@@ -54,6 +54,13 @@ SHORT_SCENARIOS: dict[str, Sequence] = {
     "stranger_fails": (
         *(*BEGIN, AddTask("a"), Claim("w1"), Fail("w2", "a"), Complete("w1", "a"), Settle()),
     ),
+    "behind_what_is_done": (
+        *(*_DONE, AddTask("b", depends=("a",)), Claim("w2"), Complete("w2", "b"), List(), Settle()),
+    ),
+    "waiting_not_completed": (
+        *(*BEGIN, AddTask("a"), AddTask("b", depends=("a",)), Complete("w1", "b"), List()),
+        *(Claim("w1"), Complete("w1", "a"), Claim("w2"), Complete("w2", "b"), Settle()),
+    ),
     "unknown_dependency": (*BEGIN, AddTask("a", depends=("nobody",)), AddTask("b"), Settle()),
     "failed_dependant": (
         *(*BEGIN, AddTask("a", max_attempts=1), AddTask("b", depends=("a",))),
