@@ -33,6 +33,7 @@ PLANTS = {
     "double-completion": ("ownership", "no_double_effect"),
     "cycle-accepted": ("cycles", "cycles_refused"),
     "dependencies-ignored": ("dependencies", "dependencies_respected"),
+    "waits-for-what-is-done": ("behind_what_is_done", "all_settle"),
     "two-leaders": ("one_leader", "one_leader"),
     "old-token-accepted": ("one_leader", "old_token_refused"),
     "restore-lowers-epoch": ("restore_fences", "tokens_grow"),

@@ -163,6 +163,19 @@ def undemanding(settle: Operation | None, operation: Operation) -> Operation | N
     return settle if operation.kind is Kind.WAIT and settle is not None else operation
 
 
+def unasked(sequence: Sequence[Operation], made: Sequence[Operation | None]) -> str:
+    """Why nobody looks any more at what the last fault has done; empty when somebody does."""
+    left = [one for one in made if one is not None]
+    if left and _ends(left[-1]) and not _ends(sequence[-1]):
+        return f"nothing can be asked of the target after {left[-1].short()}"
+    return ""
+
+
+def _ends(operation: Operation) -> bool:
+    """Is it a fault after which somebody has to look?"""
+    return operation.kind is Kind.FAULT and getattr(operation, "during", None) is None
+
+
 def _nothing_left(
     sequence: Sequence[Operation], made: Sequence[Operation | None], lost: Sequence[str]
 ) -> str:
@@ -173,6 +186,8 @@ def _nothing_left(
     before = [part for one in sequence for part in walk(one) if disturbs(part)]
     if before and not any(disturbs(part) for part in left):
         return f"the target cannot have its faults: {before[0].short()}"
+    if reason := unasked(sequence, made):
+        return reason
     verified = [one for one in sequence if isinstance(one, VerifySentence)]
     if verified and not any(isinstance(part, VerifySentence) for part in left):
         return f"nothing that it verifies can be seen of the target: {verified[0].sentence}"

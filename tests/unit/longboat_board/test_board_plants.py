@@ -71,6 +71,13 @@ def dependencies_ignored(bench: Bench) -> bool:
     return bench.claim()["task"] == "b"
 
 
+def waits_for_done(bench: Bench) -> bool:
+    bench.add("a")
+    bench("complete", **own(bench.claim()))
+    bench.add("b", "a")
+    return not bench.claim()["ok"]
+
+
 def two_leaders(bench: Bench) -> bool:
     return bool(bench("elect", name="n1")["ok"] and bench("elect", name="n2")["ok"])
 
@@ -295,6 +302,7 @@ EVERYWHERE: dict[str, Symptom] = {
     "double-completion": double,
     "cycle-accepted": cycle,
     "dependencies-ignored": dependencies_ignored,
+    "waits-for-what-is-done": waits_for_done,
     "two-leaders": two_leaders,
     "old-token-accepted": old_token,
     "token-reused-after-restart": token_reused,

@@ -22,7 +22,7 @@ from mutiny.kit.operations import (
     WrongSetting,
     disturbs,
 )
-from mutiny.kit.supported import Fitted, TargetWords, can_be_misset, can_be_misused, fitted
+from mutiny.kit.supported import Fitted, TargetWords, can_be_misset, can_be_misused, fitted, unasked
 from mutiny.model.operation import Kind, Operation, walk
 
 HARMLESS = (
@@ -165,7 +165,9 @@ def fit(profile: BoardProfile, sequence: Sequence[Operation]) -> Fitted:
     words = TargetWords(partial(has, profile), _instead, HARMLESS, op.Settle())
     made = fitted(words, sequence)
     if "Repair" in profile.lacks:
-        made = replace(made, operations=_without_waits(made.operations))
+        left = _without_waits(made.operations)
+        reason = made.nothing_left or unasked(sequence, left)
+        made = replace(made, operations=left, nothing_left=reason)
     off = [
         part.name
         for part in sequence
