@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -25,7 +26,7 @@ def at_pace(turn: str, pace: Pace) -> str:
 
 
 class Pacing:
-    """The pace of one run, from its beginning to now."""
+    """The pace of one run, from its beginning to now; asked by its steps and by the probe beside them."""
 
     def __init__(
         self,
@@ -36,16 +37,19 @@ class Pacing:
         self._clock = clock
         self._commands: deque[float] = deque(maxlen=COMMANDS_REMEMBERED)
         self._samples: deque[tuple[float, float]] = deque()
+        self._lock = threading.Lock()
 
     def took(self, seconds: float) -> None:
         """A command of the target has ended after so long."""
-        self._commands.append(seconds)
+        with self._lock:
+            self._commands.append(seconds)
 
     def now(self) -> Pace:
         """The worst crowding of the last minute, for what is late now was held up then."""
-        at = self._clock()
-        self._samples.append((at, self._crowded()))
-        while self._samples[0][0] < at - REMEMBERED_S:
-            self._samples.popleft()
-        usual = statistics.median(self._commands) if self._commands else 0.0
-        return Pace(max(sample for _, sample in self._samples), usual)
+        at, crowded = self._clock(), self._crowded()
+        with self._lock:
+            self._samples.append((at, crowded))
+            while self._samples[0][0] < at - REMEMBERED_S:
+                self._samples.popleft()
+            usual = statistics.median(self._commands) if self._commands else 0.0
+            return Pace(max(sample for _, sample in self._samples), usual)
