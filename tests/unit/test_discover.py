@@ -468,6 +468,24 @@ def test_what_was_seen_of_a_task_on_its_way_stands_in_the_file(tmp_path: Path) -
     assert (spec.profile.owner_reclaims, spec.profile.claims_exclude) == (False, False)
 
 
+def test_one_speaker_in_all_claims_excuses_nothing(tmp_path: Path) -> None:
+    """Who is not told who speaks enters its user: the second claim was no other worker's."""
+    path = tmp_path / "mine.toml"
+    for owner, shown in (("root", True), (None, False)):  # the other one enters nobody at all
+        claimed = {**MADE, "status": "doing", "assignee": owner}
+        seen = replace(
+            board(),
+            followed={"claim": claimed},
+            repeated={"claim": frozenset({"same", "other"})},
+        )
+        seen = replace(seen, verbs={**seen.verbs, "claim": ("claim", "{task}")})
+        text = proposed(BoardSpec, seen, "mine.toml")
+        path.write_text(text, encoding="utf-8")
+        profile = BoardSpec.load(path).profile
+        assert (profile.shows_owners, profile.claims_exclude) == (shown, shown)
+        assert ("claim does not say who speaks, and root was entered" in text) == shown
+
+
 def test_an_owner_of_a_new_task_is_whoever_made_it(tmp_path: Path) -> None:
     made = {**MADE, "owner": "me"}
     source = Source("command", "list --all --json", Place("", "title", made))
