@@ -560,6 +560,31 @@ def test_a_task_is_claimed_and_claimed_again() -> None:
     assert pattern_of(said, long) == r"Task .* is held by '.*'"
 
 
+@pytest.mark.parametrize("told", ["Run init first", "no: mu-9"])
+def test_what_is_refused_before_the_board_was_made_has_its_own_words(told: str) -> None:
+    class Untouched(Program):
+        def run(self, *words: str) -> Any:
+            return SimpleNamespace(exit_code=1, stderr=told, stdout="")
+
+    class Fresh:
+        def __enter__(self) -> Any:
+            return trying(Untouched())
+
+        def __exit__(self, *_: object) -> None: ...
+
+    made = {"init": Tried(("init",), True, "")}
+    verbs = {"init": ("init",), "claim": ("claim", "{task}", "{worker}")}
+    found = Found("bd", "", {}, verbs, made, nobody="mu-9")
+    program = Program()
+    program.record["status"] = "taken"
+    discovery = trying(program)
+    discovery._untouched = Fresh
+    refusals = discovery._early(found, BOARD_HINTS).refusals
+    own = told != "no: mu-9"  # what is said afterwards, too, is about the task
+    assert refusals == ({"not_initialised": (told, "mu-9")} if own else {})
+    assert not discovery._early(replace(found, tried={}), BOARD_HINTS).refusals
+
+
 def test_usage_is_what_stands_behind_the_word_at_the_beginning_of_a_line() -> None:
     text = "Settings for invisible usage:\n  run: bd setup <claude>\n\nUsage:\n  bd init [flags]\n"
     assert usage_in(text, ("init",)).arguments == ()

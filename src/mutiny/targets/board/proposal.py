@@ -41,6 +41,7 @@ HINTS = {
         ),
         follows=True,
         others="task_not_available",
+        early="not_initialised",
     ),
     "start": Hint(("start", "begin"), ("worker", "task"), may=("worker",), groups=_TASKS),
     "complete": Hint(
