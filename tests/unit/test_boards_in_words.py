@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,22 @@ def test_a_refusal_that_exits_like_a_success() -> None:
     heard = answered(template, 0, "#3 already done", "")
     assert heard is not None
     assert (heard["ok"], heard["error"]) == (False, "wrong_status")
+
+
+def test_a_refusal_that_exits_like_a_success_is_none_without_a_class_either() -> None:
+    template = {**ADD, "answer": "", "refusal": "already done", "rejections": {}}
+    heard = answered(template, 0, "#1 already done", "")
+    assert heard == {"ok": False, "error": "", "message": "#1 already done"}
+    result = OperationResult(exit_code=0, stdout="#1 already done", details={"answer": heard})
+    answer = answer_of(result, Words(texts=True))
+    assert (answer.ok, answer.classes, answer.message) == (False, frozenset(), "#1 already done")
+    done = Entry("w", "complete", {"task": "a", "worker": "w"}, {"ok": True}, invoked=2, returned=3)
+    entries = [
+        Entry("p", "add", {"id": "a"}, {"ok": True}, invoked=0.0, returned=0.1),
+        Entry("w", "claim", {"worker": "w"}, {"ok": True, "task": "a"}, invoked=1, returned=2),
+        *(done, replace(done, answer=heard, invoked=4, returned=5)),
+    ]
+    assert check(entries, HistoryModel(), Limits(seconds=5)).verdict is Verdict.LINEARIZABLE
 
 
 def test_one_text_for_several_refusals_is_any_of_them() -> None:

@@ -47,6 +47,12 @@ def test_answers_that_the_file_knows_need_no_change(operation: Operation) -> Non
     assert not list(about_command(SPEC, operation, ok()))
 
 
+def test_a_refusal_that_exits_like_a_success_is_told_once_with_its_class() -> None:
+    said = OperationResult(0, stdout="probe was here before")
+    (found,) = about_command(SPEC, ADD, said, ["already_exists", "already_exists"])
+    assert found.change.count("already_exists = [") == 1
+
+
 def test_what_mutiny_could_not_do_is_nobodys_word() -> None:
     broken = replace(refused("usage:"), harness_error="the box is gone")
     assert not list(about_command(SPEC, ADD, broken))

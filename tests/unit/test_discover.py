@@ -468,6 +468,24 @@ def test_what_was_seen_of_a_task_on_its_way_stands_in_the_file(tmp_path: Path) -
     assert (spec.profile.owner_reclaims, spec.profile.claims_exclude) == (False, False)
 
 
+def test_one_speaker_in_all_claims_excuses_nothing(tmp_path: Path) -> None:
+    """Who is not told who speaks enters its user: the second claim was no other worker's."""
+    path = tmp_path / "mine.toml"
+    for owner, shown in (("root", True), (None, False)):  # the other one enters nobody at all
+        claimed = {**MADE, "status": "doing", "assignee": owner}
+        seen = replace(
+            board(),
+            followed={"claim": claimed},
+            repeated={"claim": frozenset({"same", "other"})},
+        )
+        seen = replace(seen, verbs={**seen.verbs, "claim": ("claim", "{task}")})
+        text = proposed(BoardSpec, seen, "mine.toml")
+        path.write_text(text, encoding="utf-8")
+        profile = BoardSpec.load(path).profile
+        assert (profile.shows_owners, profile.claims_exclude) == (shown, shown)
+        assert ("claim does not say who speaks, and root was entered" in text) == shown
+
+
 def test_an_owner_of_a_new_task_is_whoever_made_it(tmp_path: Path) -> None:
     made = {**MADE, "owner": "me"}
     source = Source("command", "list --all --json", Place("", "title", made))
@@ -540,6 +558,31 @@ def test_a_task_is_claimed_and_claimed_again() -> None:
     long = "b0cfc8ab-c393-48da"
     said = "Task b0cfc8ab is held by 'probe-one'"
     assert pattern_of(said, long) == r"Task .* is held by '.*'"
+
+
+@pytest.mark.parametrize("told", ["Run init first", "no: mu-9"])
+def test_what_is_refused_before_the_board_was_made_has_its_own_words(told: str) -> None:
+    class Untouched(Program):
+        def run(self, *words: str) -> Any:
+            return SimpleNamespace(exit_code=1, stderr=told, stdout="")
+
+    class Fresh:
+        def __enter__(self) -> Any:
+            return trying(Untouched())
+
+        def __exit__(self, *_: object) -> None: ...
+
+    made = {"init": Tried(("init",), True, "")}
+    verbs = {"init": ("init",), "claim": ("claim", "{task}", "{worker}")}
+    found = Found("bd", "", {}, verbs, made, nobody="mu-9")
+    program = Program()
+    program.record["status"] = "taken"
+    discovery = trying(program)
+    discovery._untouched = Fresh
+    refusals = discovery._early(found, BOARD_HINTS).refusals
+    own = told != "no: mu-9"  # what is said afterwards, too, is about the task
+    assert refusals == ({"not_initialised": (told, "mu-9")} if own else {})
+    assert not discovery._early(replace(found, tried={}), BOARD_HINTS).refusals
 
 
 def test_usage_is_what_stands_behind_the_word_at_the_beginning_of_a_line() -> None:

@@ -54,13 +54,14 @@ def answered(
 ) -> dict[str, Any] | None:
     """What a target that prints texts has answered, in the form of one that prints JSON.
 
-    None when nobody can know: it was killed, or failed in words that no class of refusals has.
+    None when nobody can know: it was killed, or failed in words that no class of refusals has. A refusal
+    that exits like a success is one all the same, also without a class.
     """
     text = f"{stderr}\n{stdout}".strip()
     quiet = bool(template.get("refusal")) and re.search(template["refusal"], text) is not None
     if code != 0 or quiet:
         error = refusal_class(text, template.get("rejections", {}))
-        known = code is not None and code >= 0 and bool(error)
+        known = code == 0 or (code is not None and code > 0 and bool(error))
         return {"ok": False, "error": error, "message": text[:500]} if known else None
     if not template.get("answer"):
         return {"ok": True}

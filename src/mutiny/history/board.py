@@ -18,6 +18,7 @@ from mutiny.history.models import Action, Parts, State
 from mutiny.history.tasks import (
     HELD,
     OPERATIONS,
+    UNTOLD,
     Task,
     TaskAction,
     explains,
@@ -157,7 +158,7 @@ class BoardModel:
             operation=entry.operation,
             worker=str(entry.arguments.get("worker", "")),
             epoch=epoch if isinstance(epoch, int) else None,
-            error=str(answer.get("error", "refused")) if refused(entry.answer) else "",
+            error=(str(answer.get("error", "refused")) or UNTOLD) if refused(entry.answer) else "",
             answered=entry.returned is not None,
             depends=bool(entry.arguments.get("depends")),
             limit=limit if isinstance(limit, int) and entry.operation == "add" else None,

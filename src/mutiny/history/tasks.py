@@ -11,9 +11,11 @@ from typing import NamedTuple
 
 HELD = ("claimed", "in_progress")
 TERMINAL = ("done", "failed", "cancelled")
+UNTOLD = "untold"
+"""A refusal in words of which nobody told the class."""
 OUTSIDE = frozenset(
     {"rate_limited", "breaker_open", "unreadable", "busy", "no_space", "bad_input"}
-    | {"not_initialised", "cycle", "dependency_missing"}
+    | {"not_initialised", "cycle", "dependency_missing", UNTOLD}
 )
 """Refusals that say nothing about the task itself."""
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _TASKS = ("task", "tasks", "issue", "issues")
 _GENERAL = ("update", "edit", "set")
 _FORMS = ("--json", "--plain")
+_OWNERS = ("owner", "assignee", "assignees", "assigned_to", "claimed_by")
 
 
 def _changed(status: str, *more: str) -> Way:
@@ -40,6 +41,7 @@ HINTS = {
         ),
         follows=True,
         others="task_not_available",
+        early="not_initialised",
     ),
     "start": Hint(("start", "begin"), ("worker", "task"), may=("worker",), groups=_TASKS),
     "complete": Hint(
@@ -137,14 +139,13 @@ def _called(found: Found, status: str) -> dict[str, str]:
 
 def _others(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Who has it, and what it waits for, by their usual names."""
-    owners = ("owner", "assignee", "assignees", "assigned_to", "claimed_by")
     waits = ("depends", "dependencies", "depends_on", "blocked_by")
-    for field, names in (("owner", owners), ("depends", waits)):
+    for field, names in (("owner", _OWNERS), ("depends", waits)):
         key = next((one for one in names if one in record and not record[one]), None)
         if key is not None and key != field:
             yield field, key
     if record.get("owner"):  # nobody has claimed it yet: it is whoever made it
-        yield "owner", next((one for one in owners if one in record and not record[one]), "")
+        yield "owner", next((one for one in _OWNERS if one in record and not record[one]), "")
 
 
 def _id(subject: str) -> str:
@@ -194,12 +195,7 @@ def _profile(found: Found) -> Iterator[str]:
     yield 'picks = "any"'
     yield "names_new_tasks = false  # ids come from the answer"
     yield "owner_speaks = false"
-    if found.followed.get("claim") and SAMPLES["worker"] not in found.followed["claim"].values():
-        yield "shows_owners = false  # after a claim its record did not name the worker"
-    again = found.repeated.get("claim", frozenset({"same"}))
-    yield from ("owner_reclaims = true",) if "same" in again else ()
-    if "other" in again:
-        yield "claims_exclude = false  # tried: somebody else could claim it, too"
+    yield from _claims(found)
     if "heartbeat" not in found.verbs:
         yield "leases = false"
         yield "fences = false"
@@ -208,3 +204,27 @@ def _profile(found: Found) -> Iterator[str]:
     if "heartbeat" not in found.verbs:
         yield "[profile.not_applicable]"
         yield '"board.no_stuck_claim" = "there are no leases: nothing is ever returned"'
+
+
+def _claims(found: Found) -> Iterator[str]:
+    """What claims promise, as far as two workers could be told apart."""
+    again = found.repeated.get("claim", frozenset({"same"}))
+    yield from ("owner_reclaims = true",) if "same" in again else ()
+    nameless = _entered_itself(found)
+    if nameless:  # both claims were those of one worker: nothing was seen of another
+        yield f"# claim does not say who speaks, and {nameless} was entered: say {{worker}} in it,"
+        yield '# by an option or by ["env", "VARIABLE={worker}", "{program}", ...]'
+        return
+    after = found.followed.get("claim")
+    if after and SAMPLES["worker"] not in after.values():
+        yield "shows_owners = false  # after a claim its record did not name the worker"
+    if "other" in again:
+        yield "claims_exclude = false  # tried: somebody else could claim it, too"
+
+
+def _entered_itself(found: Found) -> str:
+    """Whom a claim without a worker's name has made the owner; empty when it was told, or made nobody."""
+    if found.source is None or "{worker}" in found.verbs.get("claim", ()):
+        return ""
+    before, after = found.source.place.record, found.followed.get("claim", {})
+    return next((str(after[key]) for key in _OWNERS if after.get(key) and not before.get(key)), "")

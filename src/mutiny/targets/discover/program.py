@@ -122,6 +122,7 @@ class Discovery:
 
     def __init__(self, program: Path, directory: Path) -> None:
         self._program = str(program)
+        self._directory = directory
         self._begun: Tried | None = None
         self._environment: dict[str, str] = {}
         try:
@@ -146,7 +147,7 @@ class Discovery:
         before = self._look()  # only now: who knows no `--help` may have taken it for a name
         commands |= self._explained(commands, hints)
         found = Found(self._program, about_in(text), commands, spoken(hints, commands))
-        return self._tried(found, hints, before)
+        return self._early(self._tried(found, hints, before), hints)
 
     # --- help --------------------------------------------------------------------------------------
 
@@ -268,6 +269,28 @@ class Discovery:
                 could = {"same": same.succeeded, "other": other.succeeded}
                 repeated[verb] = frozenset(who for who, well in could.items() if well)
         return followed, repeated
+
+    def _early(self, found: Found, hints: Mapping[str, Hint]) -> Found:
+        """What is refused where nothing was set up, in words that are not said afterwards."""
+        asked = {verb: hints[verb].early for verb in found.verbs if hints[verb].early}
+        begun = found.tried.get("init")
+        if begun is None or not begun.succeeded or not asked:
+            return found
+        values = {**SAMPLES, "task": found.nobody}
+        refusals: dict[str, tuple[str, str]] = {}
+        with self._untouched() as untouched:
+            for verb, name in asked.items():
+                now = self._say(found.verbs[verb], values)
+                early = untouched._say(found.verbs[verb], values)
+                if early.said != now.said:
+                    self._refused(refusals, name, early, found.nobody)
+        return replace(found, refusals={**refusals, **found.refusals})
+
+    def _untouched(self) -> Discovery:
+        """The same program in another box, where it was never told anything."""
+        other = Discovery(Path(self._program), self._directory / "untouched")
+        other._environment |= self._environment
+        return other
 
     def _ready(self, found: Found, source: Source) -> dict[tuple[str, ...], str]:
         """What shows the work that nobody has begun: the words, and what they printed."""

@@ -67,12 +67,12 @@ def about_command(
         yield Advice(said, "that it did not end in time", change)
     elif not result.succeeded and not due and _UNKNOWN_WORD.search(result.stderr or result.stdout):
         yield Advice(said, f"exit {result.exit_code}: {answer}", f"change commands.{word}")
-    elif not result.succeeded and not _known_refusal(spec, result):
+    elif (due or not result.succeeded) and not _known_refusal(spec, result):
         pattern = json.dumps(pattern_of(answer, _subject(inner)), ensure_ascii=False)
         classes = ", ".join(sorted(spec.vocabulary.refusals))
         change = f"if it refuses like this, add {pattern} to one of [rejections] ({classes})"
         if due:
-            lines = " or ".join(f"{one} = [{pattern}]" for one in due)
+            lines = " or ".join(f"{one} = [{pattern}]" for one in dict.fromkeys(due))
             change = f"a refusal is right here: [rejections] {lines}"
         yield Advice(
             f"nothing of such an answer to {word}", f"exit {result.exit_code}: {answer}", change

@@ -46,6 +46,8 @@ class Hint:
     """It is given about what was made, after what was tried: the record shows the words for that."""
     others: str = ""
     """The class of refusals when somebody else says it of the same subject."""
+    early: str = ""
+    """The class of refusals when nothing was set up yet."""
     tried: bool = False
     """It is tried once, with a name of our own: what it makes shows where the program keeps its records."""
 
