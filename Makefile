@@ -43,7 +43,7 @@ test: compiled
 
 # Pytest keeps what it made of the test files: collecting them takes half the time with that.
 tests: compiled
-	env -u PYTHONDONTWRITEBYTECODE $(VENV)/bin/pytest -n $(JOBS) --dist loadgroup -m "not slow" $(SLOW_FILES:%=--ignore=%)
+	env -u PYTHONDONTWRITEBYTECODE $(VENV)/bin/pytest -n $(JOBS) --dist worksteal -m "not slow" $(SLOW_FILES:%=--ignore=%)
 
 quality: compiled
 	$(VENV)/bin/pytest -n 2 --dist worksteal -m slow

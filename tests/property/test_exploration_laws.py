@@ -29,8 +29,6 @@ from mutiny.model.operation import Kind, Operation, walk
 from mutiny.seeds import stream
 from mutiny.targets.registry import find_target
 
-pytestmark = pytest.mark.xdist_group("exploration")
-
 SEEDS = range(190)
 LENGTH = 30
 Run = tuple[Operation, ...]

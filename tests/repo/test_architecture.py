@@ -9,8 +9,6 @@ import modules as tool
 import pytest
 from test_layers import LAYERS, SOURCE
 
-pytestmark = pytest.mark.xdist_group("sources")
-
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 FIVE = ("a fault", "a rule", "a probe", "a target", "a contract")

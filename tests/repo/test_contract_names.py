@@ -12,8 +12,6 @@ from test_layers import imports, modules, mutiny_modules
 
 from mutiny.contracts.catalogue import own
 
-pytestmark = pytest.mark.xdist_group("sources")
-
 NAMES = tuple(own())
 PLACES = ("contracts", "targets")
 FOLDERS = tuple(f"mutiny.{place}.{name}" for name in NAMES for place in PLACES)

@@ -24,8 +24,6 @@ from mutiny.modes.campaign_plan import EVERY
 from mutiny.modes.experiment_files import library
 from mutiny.targets.registry import shipped
 
-pytestmark = pytest.mark.xdist_group("sources")
-
 ROOT = Path(__file__).parents[2]
 TOY_PROGRAM = (ROOT / "tests" / "toy" / "counter").read_text(encoding="utf-8")
 PAGES = [

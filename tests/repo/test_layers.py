@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 from parsing import parsed
 
-pytestmark = pytest.mark.xdist_group("sources")
-
 SOURCE = Path(__file__).parents[2] / "src"
 
 LAYERS = (

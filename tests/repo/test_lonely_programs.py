@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.xdist_group("sources")
-
 SOURCE = Path(str(files("mutiny")))
 DRIVERS = sorted((SOURCE / "targets" / "drivers").glob("coordination_*.py"))
 assert DRIVERS

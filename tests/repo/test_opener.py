@@ -5,10 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-import pytest
 from parsing import parsed
-
-pytestmark = pytest.mark.xdist_group("sources")
 
 SOURCE = Path(__file__).parents[2] / "src" / "mutiny"
 

@@ -9,8 +9,6 @@ import pytest
 
 from mutiny.cli.main import COMMANDS
 
-pytestmark = pytest.mark.xdist_group("sources")
-
 PROBE = """
 import sys
 from mutiny.cli.main import main

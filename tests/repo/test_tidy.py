@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 from parsing import parsed
 
-pytestmark = pytest.mark.xdist_group("sources")
-
 ROOT = Path(__file__).parents[2]
 MODULE_LINES = {"src": 600, "tests": 750, "benchmarks": 600}
 FUNCTION_LINES = 70

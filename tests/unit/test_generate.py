@@ -21,8 +21,6 @@ from mutiny.model.operation import Kind, Operation, walk
 from mutiny.targets.registry import find_spec
 from mutiny.targets.workers.spec import TargetSpec
 
-pytestmark = pytest.mark.xdist_group("generation")
-
 SEEDS = range(80)
 LENGTH = 30
 Run = tuple[Operation, ...]
