@@ -5,11 +5,12 @@ STAMP := $(VENV)/.ready
 # Most tests wait for real processes, so four at a time fit on two cores.
 JOBS ?= 4
 
-.PHONY: run test tests quality lint setup compiled bench mutants modules clean help
+.PHONY: run test tests deep quality lint setup compiled bench mutants modules clean help
 
 help:
 	@echo "make run      set up, run seven scenarios on longboat, then find one planted bug"
-	@echo "make test     set up, lint, type-check and run all tests"
+	@echo "make test     set up, lint, type-check and run the tests: what must pass before a commit"
+	@echo "make deep     the tests that CI runs on top: further live cases, ways in from outside"
 	@echo "make quality  prove every plant: found, its minimal replay fails with it and passes without it; goes on where it stopped"
 	@echo "make mutants  how many faults that nobody wrote by hand are found in longboat"
 	@echo "make modules  the list of modules in ARCHITECTURE.md anew, from their docstrings"
@@ -29,10 +30,12 @@ compiled: setup
 run: compiled
 	@sh tools/demo.sh "$(VENV)/bin"
 
+# House rules look at the trees of all files, so they stand here: one process reads them once.
 lint: setup
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
+	$(VENV)/bin/pytest -q -p no:xdist tests/repo
 
 # All of their cases are slow, and already to list them takes seconds in each process.
 SLOW_FILES := tests/quality/test_every_plant.py tests/quality/test_experiment_library.py
@@ -41,9 +44,14 @@ SLOW_FILES := tests/quality/test_every_plant.py tests/quality/test_experiment_li
 test: compiled
 	@$(MAKE) --no-print-directory -j2 lint tests
 
+TESTS := env -u PYTHONDONTWRITEBYTECODE $(VENV)/bin/pytest -n $(JOBS) --dist worksteal $(SLOW_FILES:%=--ignore=%)
+
 # Pytest keeps what it made of the test files: collecting them takes half the time with that.
 tests: compiled
-	env -u PYTHONDONTWRITEBYTECODE $(VENV)/bin/pytest -n $(JOBS) --dist worksteal -m "not slow" $(SLOW_FILES:%=--ignore=%)
+	$(TESTS) -m "not slow and not deep" --ignore=tests/repo
+
+deep: compiled
+	$(TESTS) -m "deep and not slow" --ignore=tests/unit --ignore=tests/repo
 
 quality: compiled
 	$(VENV)/bin/pytest -n 2 --dist worksteal -m slow

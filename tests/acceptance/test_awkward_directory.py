@@ -17,6 +17,8 @@ from mutiny.model.verdict import Verdict
 from mutiny.modes.bench import Bench
 from mutiny.targets.registry import find_target
 
+pytestmark = pytest.mark.deep
+
 LONGBOAT = Path(sys.executable).with_name("longboat")
 
 

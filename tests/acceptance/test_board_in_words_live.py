@@ -11,6 +11,8 @@ from mutiny.model.verdict import Verdict
 from mutiny.modes.bench import Bench
 from mutiny.targets.registry import find_target
 
+pytestmark = pytest.mark.deep
+
 TINY = Path(__file__).with_name("tiny_board.py")
 FILE = """\
 format = 1

@@ -19,6 +19,8 @@ from mutiny.system.processes import all_pids, environment_of
 from mutiny_command import COMMAND, run_mutiny
 from schemas import problems
 
+pytestmark = pytest.mark.deep
+
 QUICK = ("--target", "longboat-board", "--scenario", "cycles", "--scenario", "ready_tasks")
 MARK = "MUTINY_TEST_MARK"
 LIMIT_S = 400.0

@@ -31,6 +31,8 @@ from mutiny.box.startup import create_box
 from mutiny.contracts.batch.scenarios import CONTAINERS
 from mutiny_command import run_mutiny
 
+pytestmark = pytest.mark.deep
+
 TARGET = ("--target", "longboat-batch")
 PLANTS = [name for name, plant in BATCH_PLANTS.items() if plant.scenario in CONTAINERS]
 

@@ -11,6 +11,8 @@ import pytest
 from mutiny_command import run_mutiny
 from schemas import problems
 
+pytestmark = pytest.mark.deep
+
 PLANT = "cycle-accepted"
 
 

@@ -156,9 +156,18 @@ SLOW = {
 """Siblings of another case."""
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(one, marks=pytest.mark.slow if one in SLOW else ()) for one in CASES]
-)
+QUICK = {"run, sleeping", "explore", "sweep"}
+"""One command, many runs, many points."""
+
+
+def tier(name: str) -> pytest.MarkDecorator | tuple[()]:
+    """When this case is tried."""
+    if name in SLOW:
+        return pytest.mark.slow
+    return () if name in QUICK else pytest.mark.deep
+
+
+@pytest.mark.parametrize("name", [pytest.param(one, marks=tier(one)) for one in CASES])
 def test_every_mode_ends_soon_and_tells_what_it_has(tmp_path: Path, name: str) -> None:
     case = CASES[name]
     number = signal.SIGTERM if len(name) % 2 else signal.SIGINT

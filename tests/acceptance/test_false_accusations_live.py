@@ -16,6 +16,8 @@ import pytest
 from mutiny_command import longboat_spec, run_mutiny
 from sampling import sampled
 
+pytestmark = pytest.mark.deep
+
 Deed = tuple[str, dict[str, Any]]
 """An operation's name and its arguments."""
 LONGBOAT = Path(sys.executable).parent / "longboat"

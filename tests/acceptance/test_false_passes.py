@@ -92,6 +92,7 @@ def test_an_empty_sequence_proves_nothing(tmp_path: Path) -> None:
     assert "at least one operation" in ran.stderr
 
 
+@pytest.mark.deep
 def test_one_bad_scenario_among_good_ones_decides_the_exit_code(tmp_path: Path) -> None:
     inconclusive = scenario(tmp_path, RESET, INIT, {"type": "KillDaemon", "args": {}})
     ran = run_mutiny(
@@ -102,6 +103,7 @@ def test_one_bad_scenario_among_good_ones_decides_the_exit_code(tmp_path: Path) 
     assert [run["verdict"] for run in runs] == ["inconclusive", "success"]
 
 
+@pytest.mark.deep
 def test_a_wait_for_what_is_not_due_is_inconclusive_not_a_pass(tmp_path: Path) -> None:
     path = scenario(
         tmp_path,

@@ -80,6 +80,7 @@ def check(seen: dict[str, dict[str, Any]], *, also_missing: tuple[str, ...] = ()
         assert facts.get("healed", True) is True, (name, facts)
 
 
+@pytest.mark.deep
 def test_every_fault_fires_is_felt_and_is_healed(tmp_path: Path) -> None:
     need_box()
     found = tour([], sys.executable, tmp_path)

@@ -53,6 +53,7 @@ def trouble(outcome: Outcome) -> str:
     return f"{step.operation}: {step.result.stderr} {step.violations} {step.inconclusive}"
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     "group",
     [

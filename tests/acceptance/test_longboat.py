@@ -158,6 +158,7 @@ def test_dirty_and_empty_turns(box: Box) -> None:
     assert box.state()["tasks"][next(iter(box.state()["tasks"]))]["state"] == "merged"
 
 
+@pytest.mark.deep
 def test_nuke_and_reset_keep_work_in_the_archive(box: Box) -> None:
     box.script(beta=["hang"])
     box.ready("alpha", "beta")
@@ -270,6 +271,7 @@ def test_dirty_source_is_refused_before_anything_changes(box: Box) -> None:
 # ---------------------------------------------------------------- kills
 
 
+@pytest.mark.deep
 def test_daemon_killed_in_each_status(box: Box) -> None:
     box.script(alpha=["slow:3000"], gamma=["hang"])
     box.ready("alpha", "beta", "gamma")
@@ -483,6 +485,7 @@ def test_stopped_daemon(box: Box) -> None:
 # ---------------------------------------------------------------- state files and doctor
 
 
+@pytest.mark.deep
 def test_corrupt_state_is_replaced_by_the_backup(box: Box) -> None:
     box.ready("alpha")
     box.start("alpha", "MT-a-1")

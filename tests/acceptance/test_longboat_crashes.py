@@ -24,6 +24,8 @@ from longboat.workers.proc import Result
 from longboat.workers.state import Task
 from longboat.workers.store import Book, Home
 
+pytestmark = pytest.mark.deep
+
 STEPS_LIMIT = 80
 NOT_IN_REVIEW = "Worker 'alpha' is not in needs_review state"
 

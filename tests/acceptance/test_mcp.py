@@ -17,6 +17,8 @@ from mutiny.mcp.tools import TOOLS
 from mutiny.system.processes import all_pids, environment_of
 from mutiny_command import COMMAND
 
+pytestmark = pytest.mark.deep
+
 Call = Callable[..., Coroutine[Any, Any, tuple[dict[str, Any], bool]]]
 LIMIT_S = 400.0
 MARK = "MUTINY_TEST_MARK"

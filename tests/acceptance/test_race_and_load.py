@@ -10,6 +10,8 @@ import pytest
 
 from mutiny_command import run_mutiny
 
+pytestmark = pytest.mark.deep
+
 
 def told(directory: Path, *arguments: str, code: int) -> dict[str, Any]:
     """What a command told programs."""

@@ -20,6 +20,8 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 from mutation.reach import program_of  # noqa: E402
 
+pytestmark = pytest.mark.deep
+
 Edit = tuple[str, str, str]
 
 

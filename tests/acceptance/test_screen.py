@@ -20,6 +20,8 @@ from mutiny.report.screen import cells
 from mutiny_command import COMMAND, LIMIT_S
 from sampling import sampled
 
+pytestmark = pytest.mark.deep
+
 COLUMNS = 60
 ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 

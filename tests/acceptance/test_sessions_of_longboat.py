@@ -20,6 +20,8 @@ from longboat.session.logs import read_lines
 from mutiny.doubles.model_api.api import ModelApi
 from mutiny.doubles.model_api.script import read_script
 
+pytestmark = pytest.mark.deep
+
 LIMIT_S = 400.0
 
 

@@ -42,6 +42,7 @@ def test_a_plant_is_found_by_its_rule(tmp_path: Path, name: str) -> None:
     assert f"Rule: {plant.rule}" in ran.stdout
 
 
+@pytest.mark.deep
 def test_an_experiment_and_the_log(tmp_path: Path) -> None:
     ran = run_mutiny(tmp_path, "experiment", "run", "fractal-cascade")
     assert ran.code == 0, ran.stdout + ran.stderr

@@ -13,6 +13,8 @@ from mutiny.modes.bench import Bench
 from mutiny.targets.registry import find_target
 from sampling import sampled_rows
 
+pytestmark = pytest.mark.deep
+
 LONGBOAT = Path(sys.executable).with_name("longboat")
 COMMAND = """\
 extends = "longboat"

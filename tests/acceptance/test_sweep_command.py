@@ -59,6 +59,7 @@ def test_a_rebase_that_stopped_at_a_conflict_survives_a_power_cut(tmp_path: Path
     assert last["verdict"] == "success"
 
 
+@pytest.mark.deep
 def test_the_point_after_the_last_call_is_met_whatever_their_number(tmp_path: Path) -> None:
     """The number of calls of the traced command is no number that a replay can rely on."""
     send = ("--target", "longboat-spawns", "--scenario", "one_mention", "--at", "Send")

@@ -361,6 +361,7 @@ def adding(tmp_path: Path, argv: Sequence[str], bound: int = 2) -> Interleaver:
     )
 
 
+@pytest.mark.deep
 def test_a_lost_update_is_found_and_replays_ten_times(tmp_path: Path) -> None:
     race = adding(tmp_path, python(payload.ADD_ONE, tmp_path / "state" / "state.json"))
     found = race.explore(limit=5)
@@ -391,6 +392,7 @@ def test_posix_locks_are_recognised_too(tmp_path: Path) -> None:
     assert (found.complete, found.problems, found.diverged) == (True, (), 0)
 
 
+@pytest.mark.deep
 def test_a_deadlock_is_found(tmp_path: Path) -> None:
     one, other = str(tmp_path / "one"), str(tmp_path / "other")
     race = Interleaver(

@@ -18,6 +18,8 @@ from mutiny.targets.registry import find_target
 from mutiny.targets.workers.spec import TargetSpec
 from sampling import sampled, sampled_rows
 
+pytestmark = pytest.mark.deep
+
 LONGBOAT = Path(sys.executable).with_name("longboat")
 TINY = Path(__file__).with_name("tiny_sessions.py")
 STATE = 'extends = "longboat"\nname = "mine"\n[state]\nfile = "{home}/longboat/status.json"\n'

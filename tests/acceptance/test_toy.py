@@ -14,6 +14,8 @@ import pytest
 
 from mutiny_command import Ran, run_mutiny
 
+pytestmark = pytest.mark.deep
+
 TOY = Path(__file__).parents[1] / "toy"
 CONTRACT = TOY / "counter_contract"
 MOST_LINES = 250

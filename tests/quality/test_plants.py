@@ -73,6 +73,7 @@ def test_every_rule_is_the_first_that_some_plant_breaks() -> None:
     assert {entry.rule for entry in known().values()} == set(RULES) - BROKEN_BY_MUTANTS
 
 
+@pytest.mark.deep
 @some_first
 def test_the_shortest_sequence_breaks_the_rule(tmp_path: Path, name: str) -> None:
     entry = known()[name]

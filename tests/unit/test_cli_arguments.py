@@ -163,7 +163,7 @@ def test_the_line_in_the_list_is_about_the_same_command() -> None:
 
 
 def test_the_exit_code_of_the_program_is_the_answer() -> None:
-    argv = [sys.executable, "-m", "mutiny.cli.main", "experiment", "check", "nowhere.json"]
+    argv = [sys.executable, "-m", "mutiny", "experiment", "check", "nowhere.json"]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert "nowhere.json" in done.stderr

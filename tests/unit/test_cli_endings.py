@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -101,11 +102,24 @@ def test_a_traceback_that_cannot_be_written_is_70_too(
     assert "could not be written" in capsys.readouterr().err
 
 
+def test_an_interrupt_while_mutiny_is_loaded_is_no_traceback(tmp_path: Path) -> None:
+    (tmp_path / "click.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "mutiny", "rules"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
 @pytest.mark.parametrize("words_", [["rules"], ["plants"], ["rules", "--json"], ["--help"]])
 def test_a_reader_that_goes_away_is_no_bug(words_: list[str]) -> None:
     """`mutiny rules | head -1` ends as if SIGPIPE had ended it, without a word."""
     with subprocess.Popen(
-        [sys.executable, "-m", "mutiny.cli.main", *words_],
+        [sys.executable, "-m", "mutiny", *words_],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as process:
@@ -119,7 +133,7 @@ def test_a_reader_that_goes_away_is_no_bug(words_: list[str]) -> None:
 @pytest.mark.parametrize("words_", [["rulez"], ["replay", "nowhere.json"], ["run", "--seed", "x"]])
 def test_a_listener_that_goes_away_changes_no_exit_code(words_: list[str]) -> None:
     with subprocess.Popen(
-        [sys.executable, "-m", "mutiny.cli.main", *words_], stderr=subprocess.PIPE
+        [sys.executable, "-m", "mutiny", *words_], stderr=subprocess.PIPE
     ) as process:
         assert process.stderr is not None
         process.stderr.close()
@@ -128,15 +142,15 @@ def test_a_listener_that_goes_away_changes_no_exit_code(words_: list[str]) -> No
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_a_stream_that_was_closed_is_no_bug(closed: str) -> None:
-    line = f'"$0" -m mutiny.cli.main rules {closed}'
+    line = f'"$0" -m mutiny rules {closed}'
     assert subprocess.run(["sh", "-c", line, sys.executable], check=False).returncode == 0
-    line = f'"$0" -m mutiny.cli.main rulez {closed}'
+    line = f'"$0" -m mutiny rulez {closed}'
     assert subprocess.run(["sh", "-c", line, sys.executable], check=False).returncode == 2
 
 
 def test_a_full_disk_behind_the_output_is_mutinys_own_trouble() -> None:
     done = subprocess.run(
-        ["sh", "-c", '"$0" -m mutiny.cli.main rules > /dev/full', sys.executable],
+        ["sh", "-c", '"$0" -m mutiny rules > /dev/full', sys.executable],
         capture_output=True,
         text=True,
         check=False,

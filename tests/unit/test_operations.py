@@ -263,6 +263,15 @@ def test_a_question_can_be_left_unanswered() -> None:
     )
 
 
+def test_an_option_that_lacks_its_value_takes_no_other_word_for_it() -> None:
+    said = common.Misuse(op.Start("alpha", "x"), "too_few").said
+    assert said(("boat", "start", "--prompt", "x", "--json")) == (
+        *("boat", "start", "--json", "--prompt"),
+    )
+    assert said(("boat", "list", "--json")) == ("boat", "--json")
+    assert said(("boat", "--json")) == ("--json",)
+
+
 def test_a_tool_can_be_told_something_wrong() -> None:
     given = {"id": "a", "priority": 5, "payload": "x"}
     told = {how: common.Misuse(op.Status(), how).told(given) for how in common.MISUSES}

@@ -182,7 +182,3 @@ def _call(words: list[str]) -> Any:
             return mutiny.invoke(context)
     except click.exceptions.Exit as stop:
         return stop.exit_code
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -433,8 +433,10 @@ class Misuse(Wrongly):
         if self.how == UNCONFIRMED:
             return tuple(word for word in argv if word not in CONFIRMATIONS)
         if self.how == "too_few":
-            given = [place for place, word in enumerate(argv) if not word.startswith("-")]
-            return (*argv[: given[-1]], *argv[given[-1] + 1 :])
+            last = max(place for place, word in enumerate(argv) if not word.startswith("-"))
+            # An option that lacks its value goes to the end, or it would take the next word for it.
+            head = last - 1 if last and argv[last - 1].startswith("-") else last
+            return (*argv[:head], *argv[last + 1 :], *argv[head:last])
         numbers = [place for place, word in enumerate(argv) if word.isdigit()]
         if self.how == "wrong_type" and numbers:  # a token is said only by who has one
             return (*argv[: numbers[-1]], NO_NUMBER, *argv[numbers[-1] + 1 :])

@@ -108,7 +108,7 @@ class OwnCommand:
 
 def own_program() -> list[str]:
     """This Mutiny, whatever lies in the directory in which it is started (-P)."""
-    return [sys.executable, "-P", "-m", "mutiny.cli.main"]
+    return [sys.executable, "-P", "-m", "mutiny"]
 
 
 def dying_with_us() -> list[str]:
