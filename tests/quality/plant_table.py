@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from prove import HEAD, KEPT, cases, kept
+from prove import HEAD, KEPT, MINIMAL, cases, keep_replays, kept
 
 EVERY_S = 60.0
 NAME = "test_its_minimal_replay"
@@ -60,7 +60,8 @@ class Progress:
         table = KEPT.with_suffix(".json")
         told = [json.loads((KEPT / f"{row.case.id}.json").read_text()) for row in rows]
         table.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
-        terminalreporter.write_line(f"As JSON: {table}")
+        keep_replays(rows)
+        terminalreporter.write_line(f"As JSON: {table}; minimal replays: {MINIMAL}")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -1,8 +1,8 @@
 """What is known about each plant: the scenario that finds it, the rule that it breaks, its shortest
 sequence.
 
-`known.json` holds the minimal sequences as Mutiny wrote them; their lengths are the known shortest
-lengths.
+`known.json` says what finds the workers' plants, `minimal.json` holds the minimal replays of all parts as
+Mutiny wrote them, by the name of their case in `prove.py`, one a line.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from mutiny.codec import decode_operation
 from mutiny.contracts.workers.operations import OPERATIONS
@@ -18,6 +19,7 @@ from mutiny.engine.replay import Replay
 from mutiny.model.operation import Operation
 
 KNOWN_FILE = Path(__file__).with_name("known.json")
+MINIMAL = Path(__file__).with_name("minimal.json")
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,13 @@ class Known:
 
 
 @cache
+def proved_once() -> dict[str, list[dict[str, Any]]]:
+    """The minimal replays, by the name of their case."""
+    found: dict[str, list[dict[str, Any]]] = json.loads(MINIMAL.read_text(encoding="utf-8"))
+    return found
+
+
+@cache
 def known() -> dict[str, Known]:
     """All known plants by name."""
     data = json.loads(KNOWN_FILE.read_text(encoding="utf-8"))
@@ -43,7 +52,10 @@ def known() -> dict[str, Known]:
             name,
             entry["scenario"],
             entry["rule"],
-            tuple(decode_operation(item, OPERATIONS, where=name) for item in entry["operations"]),
+            tuple(
+                decode_operation(item, OPERATIONS, where=name)
+                for item in proved_once()[f"longboat-{name}-scenario-{entry['scenario']}"]
+            ),
         )
         for name, entry in data.items()
     }

@@ -1,7 +1,10 @@
 """For every plant and every way to find it: the minimal replay fails with it and passes without it.
 
-A proof takes a minute or two and there are hundreds, so each is kept below `build/quality`, with a
-digest of the sources that it is about: a suite that was interrupted goes on where it stopped.
+To find a plant and to minimise takes a minute or two, and there are hundreds. So a minimal replay that was
+proved once is kept in `minimal.json`, and later only tried again: the plant is found, the replay fails with
+it and passes without it. What does not hold any more is minimised anew. Proofs are kept below
+`build/quality`, with a digest of the sources that they are about: a suite that was interrupted goes on
+where it stopped.
 """
 
 from __future__ import annotations
@@ -10,16 +13,19 @@ import hashlib
 import json
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from longboat.plants import PLANTS, SPAWN_PLANTS
+from longboat.plants import BATCH_PLANTS, PLANTS, SESSION_PLANTS, SPAWN_PLANTS
+from mutiny.codec import decode_operation
+from mutiny.contracts.batch.scenarios import CONTAINERS
 from mutiny.engine.loop import Outcome
 from mutiny.engine.minimise import Budget
 from mutiny.engine.replay import Tries
+from mutiny.model.operation import Operation
 from mutiny.modes import experiment
 from mutiny.modes.bench import Assignment, Bench
 from mutiny.modes.experiment_files import library, load
@@ -27,7 +33,7 @@ from mutiny.modes.shrinking import TRIES, Trials
 from mutiny.modes.subject import Subject
 from mutiny.modes.sweep import Sweeper, split
 from mutiny.targets.registry import find_target
-from plants import known
+from plants import MINIMAL, known, proved_once
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -42,6 +48,14 @@ PARTS = {
     "longboat-fleet": "C",
 }
 SPAWNS = "longboat-spawns"
+BY_THEIR_TABLE = {
+    SPAWNS: SPAWN_PLANTS,
+    "longboat-batch": {
+        name: plant for name, plant in BATCH_PLANTS.items() if plant.scenario not in CONTAINERS
+    },
+    "longboat-session": SESSION_PLANTS,
+}
+"""Plants whose table says what finds them; those that need a container engine have tests of their own."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +88,8 @@ class Row:
     minimised: str
     seconds: float
     operations: list[str]
+    replay: list[dict[str, Any]]
+    """The same, as a replay file says it."""
     instead: str = ""
     """What was found where nothing was."""
 
@@ -124,9 +140,10 @@ def cases() -> Iterator[Case]:
         if "sweep" in one:
             finder = f"sweep {one['sweep']} {one['scenario']} {one['at']}"
         yield Case(one["target"], one["plant"], finder, one["rule"], one.get("length"))
-    for name, plant in SPAWN_PLANTS.items():
-        finder = f"sweep {plant.sweep}" if plant.sweep else f"scenario {plant.scenario}"
-        yield Case(SPAWNS, name, finder, plant.rule)
+    for target, plants in BY_THEIR_TABLE.items():
+        for name, plant in plants.items():
+            finder = f"sweep {plant.sweep}" if plant.sweep else f"scenario {plant.scenario}"
+            yield Case(target, name, finder, plant.rule)
     for name, path in library().items():
         loaded = load(path)
         for target in loaded.targets:
@@ -175,39 +192,84 @@ def keep(row: Row) -> None:
 
 
 def prove(case: Case) -> Row:
-    """Find the plant, minimise, and try the result with the plant and without it."""
+    """From the plant to a minimal replay that shows it, and it alone."""
     done = kept(case)
     if done is not None and not done.problem:
         return done
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="mutiny-quality-") as scratch:
-        row = _prove(case, Path(scratch))
+        again = _tried_again(case, Path(scratch))
+        row = _minimised(case, Path(scratch)) if again is None or again.problem else again
     row = replace(row, seconds=time.monotonic() - started)
     keep(row)
     return row
 
 
-def _prove(case: Case, scratch: Path) -> Row:
+def keep_replays(rows: Iterable[Row]) -> None:
+    """What was minimised to its end and proved is only tried again from now on."""
+    proved = {
+        row.case.id: row.replay for row in rows if not row.problem and row.minimised == "finished"
+    }
+    lines = [
+        f"{json.dumps(name)}: {json.dumps(replay)}"
+        for name, replay in sorted({**proved_once(), **proved}.items())
+    ]
+    MINIMAL.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+
+
+def _found(case: Case, scratch: Path, budget: Budget | None) -> tuple[Outcome, Subject]:
+    """Run what is said to find the plant."""
     kind, *words = case.finder.split()
-    target = find_target(case.target, plant=case.plant)
-    bench = Bench(target, scratch / "runs", BUDGET)
-    outcome, subject = FINDERS[kind](bench, words)
+    bench = Bench(find_target(case.target, plant=case.plant), scratch / "runs", budget)
+    return FINDERS[kind](bench, words)
+
+
+def _tried_again(case: Case, scratch: Path) -> Row | None:
+    """Is it found, and does the replay that is kept still show it, and nothing else?"""
+    replay = proved_once().get(case.id)
+    if replay is None:
+        return None
+    outcome, subject = _found(case, scratch, None)
+    trials = Trials(subject, 1, scratch / "trials")
+    known = subject.contract().operations
+    operations = tuple(decode_operation(one, known, where=case.id) for one in replay)
+    planted = trials.rate(operations, lambda tried: tried.rule == outcome.rule, TRIES)
+    healthy = [trials.without_plant(operations) for _ in range(TRIES)]
+    return _row(case, outcome, operations, planted, healthy, "kept")
+
+
+def _minimised(case: Case, scratch: Path) -> Row:
+    """Find it, minimise, and try the result with the plant and without it."""
+    outcome, subject = _found(case, scratch, BUDGET)
     replay = outcome.replay
     if replay is None or replay.reproduced is None:
-        return Row(case, None, 0, (0, 0), (0, 0), "no", 0.0, [], outcome.reason)
+        return Row(case, None, 0, (0, 0), (0, 0), "no", 0.0, [], [], outcome.reason)
     trials = Trials(subject, 1, scratch / "trials")
     rates: list[Tries | None] = [replay.without_plant] if replay.without_plant else []
     rates += [trials.without_plant(replay.operations) for _ in range(TRIES - len(rates))]
-    healthy = [rate for rate in rates if isinstance(rate, Tries)]
+    done = replay.minimised or "no"
+    return _row(case, outcome, replay.operations, replay.reproduced, rates, done)
+
+
+def _row(
+    case: Case,
+    outcome: Outcome,
+    operations: tuple[Operation, ...],
+    planted: Tries,
+    rates: Iterable[Tries | None],
+    minimised: str,
+) -> Row:
+    healthy = [rate for rate in rates if rate is not None]
     return Row(
         case,
         outcome.rule,
-        len(replay.operations),
-        (replay.reproduced.failed, replay.reproduced.tries),
+        len(operations),
+        (planted.failed, planted.tries),
         (sum(rate.failed for rate in healthy), sum(rate.tries for rate in healthy)),
-        replay.minimised or "no",
+        minimised,
         0.0,
-        [str(operation) for operation in replay.operations],
+        [str(operation) for operation in operations],
+        [operation.as_json() for operation in operations],
     )
 
 
