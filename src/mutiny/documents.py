@@ -72,18 +72,10 @@ def read_toml(path: Path, what: str) -> tuple[dict[str, Any], str]:
 
 
 def shallow(value: Any) -> Any:
-    """The value itself; `ValueError` when it is nested so deeply that nobody could mean it."""
-    level: list[Any] = [value]
-    for _ in range(DEEPEST):
-        level = [
-            item
-            for outer in level
-            if isinstance(outer, dict | list)
-            for item in (outer.values() if isinstance(outer, dict) else outer)
-        ]
-        if not level:
-            return value
-    raise ValueError(f"nested more than {DEEPEST} levels deep")
+    """The value itself; ValueError when it is nested so deeply that nobody could mean it."""
+    from mutiny import foreign
+
+    return foreign.shallow(value, DEEPEST)
 
 
 def _shortly(error: BaseException) -> str:

@@ -13,28 +13,28 @@ from typing import Any
 _END = re.compile(r"\r\n|\r|\n")
 DEEPEST = 200
 """Levels of brackets. What is nested more deeply nobody could walk through afterwards."""
-_TOO_DEEP = f"nested more than {DEEPEST} levels deep"
 
 
 def parse(text: str | bytes) -> Any:
     """The JSON value that a text is; ValueError whatever is wrong with it."""
     try:
-        return _shallow(json.loads(text))
+        return shallow(json.loads(text))
     except RecursionError:
-        raise ValueError(_TOO_DEEP) from None
+        raise _too_deep(DEEPEST) from None
 
 
 def parse_beginning(text: str) -> Any:
     """The JSON value with which a text begins, whatever follows."""
     try:
-        return _shallow(json.JSONDecoder().raw_decode(text)[0])
+        return shallow(json.JSONDecoder().raw_decode(text)[0])
     except RecursionError:
-        raise ValueError(_TOO_DEEP) from None
+        raise _too_deep(DEEPEST) from None
 
 
-def _shallow(value: Any) -> Any:
+def shallow(value: Any, deepest: int = DEEPEST) -> Any:
+    """The value itself; ValueError when it is nested so deeply that nobody could mean it."""
     level: list[Any] = [value]
-    for _ in range(DEEPEST):
+    for _ in range(deepest):
         level = [
             item
             for outer in level
@@ -43,7 +43,11 @@ def _shallow(value: Any) -> Any:
         ]
         if not level:
             return value
-    raise ValueError(_TOO_DEEP)
+    raise _too_deep(deepest)
+
+
+def _too_deep(deepest: int) -> ValueError:
+    return ValueError(f"nested more than {deepest} levels deep")
 
 
 def lines(text: str) -> list[str]:
