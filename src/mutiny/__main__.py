@@ -1,7 +1,7 @@
 """The command `mutiny`, also as `python -m mutiny`: the first lines that run.
 
-Until the rest is loaded an interrupt would end in a traceback of Python's own. Nothing has begun by then, so
-there is nothing to tell.
+Until the rest is loaded an interrupt would end in a traceback of Python's own. Nothing has begun by then,
+so there is nothing to tell.
 """
 
 from __future__ import annotations

@@ -106,3 +106,12 @@ def test_what_stands_below_a_refusal_is_no_refusal() -> None:
     assert last_line(result) == "ERROR: run 'td init' first"
     (found,) = about_command(SPEC, ADD, result, ("not_initialised",))
     assert found.change.startswith("a refusal is right here: [rejections] not_initialised")
+
+
+def test_a_program_that_says_how_it_may_be_asked_has_not_said_why_it_refuses() -> None:
+    result = OperationResult(
+        2, "", "Nuke 'a'? Say --sure when nobody can be asked\nTry `x --help`.\n"
+    )
+    assert last_line(result) == "Nuke 'a'? Say --sure when nobody can be asked"
+    (found,) = about_command(SPEC, ADD, result)
+    assert found.change.startswith("say --sure in commands.add; or, if it refuses like this")

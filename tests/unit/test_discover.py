@@ -23,6 +23,7 @@ from mutiny.targets.discover.program import (
     Look,
     Source,
     Tried,
+    _likely,
     spoken,
     value_of,
     variables_asked,
@@ -153,6 +154,22 @@ Commands:
     -d, --description      Description text
   start <id>               Set its status
 """
+PLAIN_WORDS = """\
+boat - a crew of agents
+
+  boat [--home DIR] COMMAND [--json]       home: --home, or ~/boat
+
+Set up
+  init --source REPO [--force]
+                                    make a home for a repository
+  remove NAME [--yes]               take a worker away
+
+A first run
+  boat init --source ~/project && boat up
+
+Options
+  --home DIR                        where it is kept
+"""
 NO_COMMANDS = """\
 usage: solo [-h] task_id
 
@@ -172,6 +189,7 @@ positional arguments:
         (TABS, {"add", "rm"}),
         (ONE_SPACE, {"create", "start"}),
         (NO_COMMANDS, set()),
+        (PLAIN_WORDS, {"init", "remove"}),
         (TYPER, {"create", "control-center"}),
         (COBRA, {"create", "close", "list"}),
         (ARGPARSE, {"add", "rm", "list"}),
@@ -179,6 +197,7 @@ positional arguments:
     ],
     ids=[
         *("metavar", "capitals", "yargs", "docopt", "urfave", "tabs", "one space", "no commands"),
+        "plain words",
         *("typer", "cobra", "argparse", "commander"),
     ],
 )
@@ -196,6 +215,47 @@ def test_a_list_of_commands_says_how_each_is_spoken() -> None:
     assert (created.arguments, created.optional) == ((), ("title",))
     assert about_in(CAPITALS) == "Worktree Session Manager"
     assert about_in(METAVAR) == "A board for agents."
+
+
+REPEATED = """\
+usage: boat board [--dir DIR] COMMAND ...
+
+A board in files.
+
+  boat board init
+      makes the board
+  boat board add DESCRIPTION [--id V]
+      adds a task
+  boat board start WORKER TASK [--epoch V]
+      the owner begins
+"""
+
+
+def test_a_group_may_say_its_own_words_before_every_command() -> None:
+    found = commands_in(REPEATED, ("board",))
+    assert {name: one.arguments for name, one in found.items()} == {
+        **{"init": (), "add": ("description",), "start": ("worker", "task")},
+    }
+
+
+def test_a_repository_is_named_and_what_is_meant_is_said() -> None:
+    commands = {(name,): usage for name, usage in commands_in(PLAIN_WORDS).items()}
+    assert spoken(HINTS, commands) == {
+        "init": ("init", "--source", "{source}"),
+        "nuke": ("remove", "{worker}", "--yes"),
+    }
+
+
+def test_a_second_copy_is_believed_last() -> None:
+    names = [
+        "home/x/state.bak.json",
+        "home/x/state.json",
+        "home/x/y/backup.json",
+        "home/oldest.json",
+    ]
+    assert sorted(names, key=_likely) == [
+        *("home/oldest.json", "home/x/state.json", "home/x/state.bak.json", "home/x/y/backup.json"),
+    ]
 
 
 def test_an_agent_is_named_and_nobody_is_asked() -> None:

@@ -12,9 +12,13 @@ _NO_COMMANDS = re.compile(
 )
 _HEAD = re.compile(r"^(?:[A-Za-z][^:]*:|[A-Z][A-Z ]+[A-Z])$")
 """A line that says what is listed below it: with a colon, or in capitals."""
+FEWEST = 3
+"""So many lines that begin alike are a list, and no examples."""
+MOST_WORDS = 10
+"""A heading says no more."""
 _POSITIONAL = re.compile(r"^(?:positional )?arguments:$", re.I)
 _ENTRY = re.compile(
-    r'^(\s*)([a-z][\w-]*)(?:,\s*[\w-]+|\|[\w-]+)*( (?=[\[<({"A-Z]).*?)?(?:\s{2,}(\S.*))?$'
+    r'^(\s*)([a-z][\w-]*)(?:,\s*[\w-]+|\|[\w-]+)*( (?=[\[<({"A-Z]|--[a-z]).*?)?(?:\s{2,}(\S.*))?$'
 )
 _SAID = re.compile(
     r'(?:\s*(?:\[[^\]]*\]|<[^>]*>|\{[^}]*\}|\([^)]*\)|"[^"]*"|[A-Z][A-Z0-9_-]+\b)(?:\.{3})?)*'
@@ -72,10 +76,12 @@ def about_in(text: str) -> str:
     return next((line for line in told if not no_prose.search(line)), "")
 
 
-def commands_in(text: str) -> dict[str, Usage]:
-    """The commands that a help text lists, each with how it is spoken as far as the list says it."""
+def commands_in(text: str, group: tuple[str, ...] = ()) -> dict[str, Usage]:
+    """The commands that a help text lists, each with how it is spoken as far as the list says it; `group`:
+    the words of the group whose help it is.
+    """
     lines = plain(text).splitlines()
-    program = _program(lines)
+    program = " ".join((_program(lines), *group)).strip()
     found: dict[str, Usage] = {}
     for number, line in enumerate(lines):
         head = line.strip()
@@ -88,8 +94,29 @@ def commands_in(text: str) -> dict[str, Usage]:
             found.update(_listed(below))
     for choices in _CHOICES.findall(plain(text)):
         found = {**dict.fromkeys(choices.split(","), Usage()), **found}
+    found = found or _repeated(lines, program) or _below_plain_words(lines)
     found = found or _in_usage(lines, program)
     return {name: usage for name, usage in found.items() if name not in ("help", "completion")}
+
+
+def _repeated(lines: list[str], program: str) -> dict[str, Usage]:
+    """Commands in a list without a heading, each behind the words that come before all of them."""
+    mine = [line for line in lines if re.match(rf"\s+{re.escape(program)} [a-z]", line)]
+    if not program or len(mine) < FEWEST:
+        return {}
+    return _listed([f"  {_without(program, line).strip()}" for line in mine])
+
+
+def _below_plain_words(lines: list[str]) -> dict[str, Usage]:
+    """Commands below headings that nothing marks as such: a few words, and an entry right below them."""
+    found: dict[str, Usage] = {}
+    for number, line in enumerate(lines[:-1]):
+        entry = _ENTRY.match(lines[number + 1])
+        listed = entry and entry[1] and (entry[3] or entry[4])
+        few = line[:1].strip() and len(line.split()) <= MOST_WORDS and not line.endswith(".")
+        if listed and few and not _NO_COMMANDS.search(line):
+            found.update(_listed(_block(lines[number + 1 :])))
+    return found
 
 
 def _program(lines: list[str]) -> str:

@@ -21,9 +21,11 @@ from mutiny.targets.discover.records import Place, id_of, places_of
 from mutiny.targets.kit.hints import (
     AGENTS,
     FORCED,
+    MEANT,
     NOBODY,
     OPTIONS,
     SAMPLES,
+    SOURCES,
     SPEAKERS,
     UNATTENDED,
     Hint,
@@ -38,6 +40,7 @@ OTHER = "probe-two"
 """So often a command is given again with the variables that it asks for: one may ask for ever."""
 MOST_COMMANDS = 120
 MOST_FILES = 2000
+_COPY = re.compile(r"(?i)(?<![a-z])(?:bak|backup|old|orig|prev|previous|tmp|temp)(?![a-z])|~$")
 _QUIET = {"NO_COLOR": "1", "COLUMNS": "160", "TERM": "dumb"}
 _TABLES = "select name from sqlite_master where type = 'table' and name not like 'sqlite_%'"
 _WORKTREES = ("git", "worktree", "list", "--porcelain")
@@ -124,6 +127,8 @@ class Discovery:
         self._program = str(program)
         self._directory = directory
         self._begun: Tried | None = None
+        self._help = ""
+        """What it says of itself."""
         self._environment: dict[str, str] = {}
         try:
             self._box = create_box(directory, read_only=trees_of(program), doubles=True)
@@ -142,7 +147,7 @@ class Discovery:
         why = why_not_started(_plain_result(first))
         if why is not None:
             raise TargetMissing(f"{self._program} could not be started in the box: {why}")
-        text = first.stdout or first.stderr
+        text = self._help = first.stdout or first.stderr
         commands = self._read(text)
         before = self._look()  # only now: who knows no `--help` may have taken it for a name
         commands |= self._explained(commands, hints)
@@ -168,6 +173,8 @@ class Discovery:
         """How a command is spoken: by its own help, or as the list of commands says it."""
         answer = self._run(*words, "--help")
         text = answer.stdout or answer.stderr
+        if text == self._help:  # it says of every command what it says of itself
+            return listed
         explains = re.search(r"(?i)\busage\b", text) and not re.search(r"(?i)\berror\b", text)
         said = listed.arguments or listed.optional or listed.options
         return usage_in(text, words) if explains or not said else listed
@@ -182,7 +189,7 @@ class Discovery:
             usage = self._usage(words, listed)
             found[words] = usage
             if usage.group and len(words) == 1 and usage.text != plain(text):
-                below = commands_in(usage.text)
+                below = commands_in(usage.text, words)
                 waiting += [((*words, name), one) for name, one in below.items()]
         return found
 
@@ -374,7 +381,7 @@ class Discovery:
     def _source(self, found: Found, made: Look) -> Source | None:
         """The first that shows what was made: a JSON file, a database, a command that prints JSON."""
         names = frozenset((SAMPLES["worker"], SAMPLES["prompt"]))
-        for name in sorted(made.files, key=lambda one: (one.count("/"), one)):
+        for name in sorted(made.files, key=_likely):
             path = self._box.files / name
             inside = "{" + name.replace("/", "}/", 1)
             if name.endswith((".json", ".jsonl")):
@@ -425,6 +432,11 @@ def value_of(variable: str) -> str:
     if kind in ("DB", "DATABASE", "FILE"):
         return f"{{home}}/mine/state.{'json' if kind == 'FILE' else 'db'}"
     return "{home}/mine" if kind in ("DIR", "HOME", "ROOT", "PATH") else "planner"
+
+
+def _likely(name: str) -> tuple[bool, int, str]:
+    """Files in the order in which they are believed: no second copy before what it is a copy of."""
+    return bool(_COPY.search(name.rpartition("/")[2])), name.count("/"), name
 
 
 def _nobody(source: Source | None) -> str:
@@ -511,10 +523,13 @@ def _said(words: tuple[str, ...], usage: Usage, hint: Hint) -> tuple[str, ...] |
         return None
     arguments = [name[1:] if name.startswith("=") else f"{{{name}}}" for name in left]
     unattended = [one for one in UNATTENDED if one in usage.options] if hint.tried else []
-    if re.search(r"(?i)\bconfirm", usage.text):
-        unattended += [one for one in FORCED if one in usage.options][:1]
+    confirms = FORCED if re.search(r"(?i)\bconfirm", usage.text) else MEANT if hint.asks else ()
+    unattended += [one for one in confirms if one in usage.options][:1]
     if hint.starts:
         flags += _agent(usage)
+    source = next((one for one in SOURCES if one in usage.options), None)
+    if hint.begins and source:
+        flags += [source, "{source}"]
     form = next((one for one in hint.forms if one in usage.options), None)
     whole = [one for one in hint.whole if one in usage.options]
     return (*words, *arguments, *flags, *unattended, *whole, *([] if form is None else [form]))

@@ -23,8 +23,9 @@ _UNKNOWN_WORD = re.compile(
     re.IGNORECASE,
 )
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-_USAGE = re.compile(r"usage:?", re.IGNORECASE)
-"""Many programs explain themselves below every refusal."""
+_USAGE = re.compile(r"usage:?|(?:try|see|run|use|for more)\b.*--help\b", re.IGNORECASE)
+"""Many programs explain themselves below every refusal, or say how they can be asked to."""
+_OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,9 @@ def about_command(
         pattern = json.dumps(pattern_of(answer, _subject(inner)), ensure_ascii=False)
         classes = ", ".join(sorted(spec.vocabulary.refusals))
         change = f"if it refuses like this, add {pattern} to one of [rejections] ({classes})"
+        asked = [one for one in _OPTION.findall(answer) if one not in spec.commands[word].argv]
+        if asked:
+            change = f"say {asked[0]} in commands.{word}; or, {change}"
         if due:
             lines = " or ".join(f"{one} = [{pattern}]" for one in dict.fromkeys(due))
             change = f"a refusal is right here: [rejections] {lines}"

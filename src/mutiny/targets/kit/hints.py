@@ -40,6 +40,10 @@ class Hint:
     """Groups of commands below which it is looked for first: `task create`."""
     starts: bool = False
     """It starts an agent: an option that says which one is said with the double's name."""
+    asks: bool = False
+    """It may ask whether it is meant: an option that says so is said."""
+    begins: bool = False
+    """It sets the program up: an option that asks for the repository is said with it."""
     instead: str = ""
     """Without that command it is also given the prompt, where it has an option for it."""
     follows: bool = False
@@ -71,17 +75,22 @@ class OwnLines:
 SAMPLES = {
     **dict.fromkeys(("worker", "task", "agent", "project", "name", "channel"), "probe-one"),
     **dict.fromkeys(("prompt", "message", "description", "text"), "Create probe.txt"),
+    "source": ".",
 }
-"""What is said when a command is tried."""
+"""What is said when a command is tried, in the repository."""
 SPEAKERS = ("--worker", "--actor", "--agent", "--as")
 """Options that say who speaks."""
 OPTIONS = {"worker": (*SPEAKERS, "--assignee", "--owner")}
 """Options by which a value may be said that has no option of its own name."""
+SOURCES = ("--source", "--repo", "--repository")
+"""Options that say which repository is worked on."""
 UNATTENDED = (
     *("--non-interactive", "--defaults", "--yes", "--no-input"),
     *("--bg", "--background", "--detach", "--detached", "--no-attach", "--no-open"),
 )
 """With these a command asks nobody anything, and opens no terminal."""
+MEANT = ("--yes", "--assume-yes")
+"""With these a command does not ask whether it is meant, and does nothing else than without."""
 FORCED = ("--yes", "--force", "--no-confirm")
 """With one of these a command that asks for a confirmation does without."""
 AGENTS = ("--agent", "--run", "--tool", "--cli", "--command", "--cmd")

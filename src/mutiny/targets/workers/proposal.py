@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from mutiny.targets.discover.program import Found
 
 HINTS = {
-    "init": Hint(("init", "setup"), tried=True),
+    "init": Hint(("init", "setup"), begins=True, tried=True),
     "up": Hint(("up",)),
     "down": Hint(("down",)),
     "add": Hint(
@@ -30,13 +30,16 @@ HINTS = {
     ),
     "message": Hint(("message", "msg", "say"), ("worker", "message")),
     "nuke": Hint(
-        ("nuke", "rm", "remove", "delete", "destroy", "kill"), ("worker",), nobody="no_such_worker"
+        ("nuke", "rm", "remove", "delete", "destroy", "kill"),
+        ("worker",),
+        nobody="no_such_worker",
+        asks=True,
     ),
     "review": Hint(("review",), ("worker",)),
     "accept": Hint(("accept", "merge", "land"), ("worker",)),
     "reject": Hint(("reject",), ("message",)),
     "rebase": Hint(("rebase", "sync"), ("worker",)),
-    "reset": Hint(("reset",), ("worker",)),
+    "reset": Hint(("reset",), ("worker",), asks=True),
     "doctor": Hint(("doctor", "health")),
     "status": Hint(("status", "ls", "list", "ps")),
 }
