@@ -239,7 +239,9 @@ def test_a_group_may_say_its_own_words_before_every_command() -> None:
 
 
 def test_a_repository_is_named_and_what_is_meant_is_said() -> None:
-    commands = {(name,): usage for name, usage in commands_in(PLAIN_WORDS).items()}
+    commands: dict[tuple[str, ...], Usage] = {
+        (name,): usage for name, usage in commands_in(PLAIN_WORDS).items()
+    }
     assert spoken(HINTS, commands) == {
         "init": ("init", "--source", "{source}"),
         "nuke": ("remove", "{worker}", "--yes"),
