@@ -7,7 +7,8 @@ import time
 
 import pytest
 
-from prove import HEAD, KEPT, MINIMAL, cases, keep_replays, kept
+from plants import MINIMAL
+from prove import HEAD, KEPT, cases, keep_replays, kept
 
 EVERY_S = 60.0
 NAME = "test_its_minimal_replay"

@@ -269,7 +269,7 @@ def _row(
         minimised,
         0.0,
         [str(operation) for operation in operations],
-        [operation.as_json() for operation in operations],
+        [{**operation.as_json()} for operation in operations],
     )
 
 
