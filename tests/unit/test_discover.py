@@ -234,7 +234,9 @@ A board in files.
 def test_a_group_may_say_its_own_words_before_every_command() -> None:
     found = commands_in(REPEATED, ("board",))
     assert {name: one.arguments for name, one in found.items()} == {
-        **{"init": (), "add": ("description",), "start": ("worker", "task")},
+        "init": (),
+        "add": ("description",),
+        "start": ("worker", "task"),
     }
 
 
