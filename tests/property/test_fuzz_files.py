@@ -162,7 +162,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with (together / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # another process may be at it
         if not (together / "chaos_runs").exists():
-            command = [sys.executable, "-m", "mutiny.cli.main", "experiment", "run", "killed-agent"]
+            command = [sys.executable, "-m", "mutiny", "experiment", "run", "killed-agent"]
             subprocess.run(command, cwd=together, capture_output=True, check=True)
     return together / "chaos_runs" / "latest"
 
