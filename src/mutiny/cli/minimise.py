@@ -84,7 +84,7 @@ def command(
       mutiny minimise chaos_runs/latest
       mutiny minimise bug.json --confirm 2/3 --seconds 600
     """
-    from mutiny.cli.options import load_sequence, seeing
+    from mutiny.cli.options import load_sequence, seeing, trials_at_once
     from mutiny.cli.progress import minimising
     from mutiny.engine.minimise import Budget
     from mutiny.engine.rundir import RunDirectory
@@ -106,7 +106,7 @@ def command(
     refuse_lacking("this sequence", replay.operations, replay.techniques, isolation)
     scratch = RunDirectory.create(DEFAULT_ROOT, latest=False)
     try:
-        budget = Budget(trials, seconds, times, of)
+        budget = Budget(trials, seconds, times, of, trials_at_once())
         with minimising(budget, quiet=as_json) as line:
             what = (bench.target, replay.operations, wanted, replay.seed)
             found = shrink(*what, scratch.path, budget, line.minimise)

@@ -131,7 +131,16 @@ class Shrinking:
         """The limits; None: it stays as it is."""
         from mutiny.engine.minimise import Budget
 
-        return Budget(self.minimise_runs, self.minimise_seconds) if self.wanted else None
+        if not self.wanted:
+            return None
+        return Budget(self.minimise_runs, self.minimise_seconds, jobs=trials_at_once())
+
+
+def trials_at_once() -> int:
+    """How many trials of a minimisation run side by side: one a core, and not many, or they would disturb
+    one another.
+    """
+    return min(os.cpu_count() or 1, 4)
 
 
 def gathered(name: str, kind: type[Any], options: Sequence[Callable[[F], F]]) -> Callable[[F], F]:

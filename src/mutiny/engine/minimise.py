@@ -12,10 +12,11 @@ and everything is bounded in runs and seconds.
 
 from __future__ import annotations
 
-import json
+import math
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mutiny import stopping
 from mutiny.kit.simplifying import smaller
@@ -38,6 +39,8 @@ class Budget:
     """A candidate must fail this many times ..."""
     of: int = 2
     """... out of this many runs."""
+    jobs: int = 1
+    """So many trials run side by side."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,13 @@ class _OutOfBudget(Exception):
     """The budget is used up; the best so far is the answer."""
 
 
+class _Asks(Exception):
+    """A search that runs on what is known asks for something else."""
+
+    def __init__(self, candidate: Sequence_) -> None:
+        self.candidate = candidate
+
+
 def minimise(
     operations: Sequence[Operation],
     fails: Fails,
@@ -124,6 +134,39 @@ def minimise(
     )
 
 
+def next_trial(
+    operations: Sequence[Operation],
+    outcomes: Mapping[Sequence_, Sequence[bool]],
+    *,
+    plausible: Callable[[Sequence_], bool],
+    doubtful: Callable[[Sequence_], bool],
+    simpler: Callable[[Sequence_], Iterator[tuple[str, Sequence_]]],
+    budget: Budget,
+) -> Sequence_ | None:
+    """What a search tries next after these outcomes of each sequence's trials; None: it is at its end."""
+    left = {sequence: iter(known) for sequence, known in outcomes.items()}
+
+    def told(candidate: Sequence_) -> bool:
+        outcome = next(left.get(candidate, iter(())), None)
+        if outcome is None:
+            raise _Asks(candidate)
+        return outcome
+
+    endless = replace(budget, runs=sys.maxsize, seconds=math.inf)
+    try:
+        minimise(
+            operations,
+            told,
+            plausible=plausible,
+            doubtful=doubtful,
+            simpler=simpler,
+            budget=endless,
+        )
+    except _Asks as asks:
+        return asks.candidate
+    return None
+
+
 class _Search:
     """The best sequence so far and everything that was tried."""
 
@@ -145,25 +188,24 @@ class _Search:
         self._doubtful = doubtful
         self._budget = budget
         self._watch = watch
-        self._cache: dict[str, bool] = {_key(start): True}
+        self._cache: dict[Sequence_, bool] = {start: True}
         self.progress = Progress(best=len(start))
 
     def attempt(self, candidate: Sequence_) -> bool:
         """Does this sequence still fail? If so it becomes the best."""
-        key = _key(candidate)
-        known = self._cache.get(key)
+        known = self._cache.get(candidate)
         if known is not None:
             self.progress.cached += 1
             return False if not known else self._take(candidate)
         if not self._plausible(candidate):
             self.progress.skipped += 1
-            self._cache[key] = False
+            self._cache[candidate] = False
             return False
         doubtful = self._doubtful(candidate)
         if doubtful and not self.daring:
             return False
         failed = self._confirmed(candidate, 2 if doubtful else 1)
-        self._cache[key] = failed
+        self._cache[candidate] = failed
         return self._take(candidate) if failed else False
 
     def _take(self, candidate: Sequence_) -> bool:
@@ -255,7 +297,3 @@ class _Search:
             if smaller(candidate, self.best) and self.attempt(candidate):
                 return True
         return False
-
-
-def _key(operations: Sequence_) -> str:
-    return json.dumps([operation.as_json() for operation in operations])

@@ -78,7 +78,7 @@ class _Activity(Operation):
     """A Chaos Toolkit activity, carried out inside the box."""
 
     name: str
-    provider: Mapping[str, object] = field(default_factory=dict)
+    provider: Mapping[str, object] = field(default_factory=dict, hash=False)
     background: bool = False
     pause_before_s: float = 0.0
     pause_after_s: float = 0.0
@@ -105,7 +105,7 @@ class Action(_Activity):
 class Probe(_Activity):
     """It measures something; with a tolerance the value must be within it."""
 
-    tolerance: object = None
+    tolerance: object = field(default=None, hash=False)
     when: str = "method"
     """`before` and `after`: it is a part of the steady state."""
     kind: ClassVar[Kind] = Kind.ASSERTION

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
+from functools import lru_cache
 from typing import Any
 
 from mutiny.kit import operations as common
@@ -25,7 +26,8 @@ NAMES = ("worker", "task", "node", "name")
 """Arguments that name somebody: their length is no matter of size."""
 
 
-def size(sequence: Sequence[Operation]) -> tuple[Any, ...]:
+@lru_cache(maxsize=4096)
+def size(sequence: Steps) -> tuple[Any, ...]:
     """What makes a sequence smaller, the weightiest first: fewer steps, fewer operations inside others,
     fewer who take part, nothing left to chance, less time, fewer values, shorter texts, plainer names.
     """
@@ -55,7 +57,7 @@ def size(sequence: Sequence[Operation]) -> tuple[Any, ...]:
 
 def smaller(one: Sequence[Operation], other: Sequence[Operation]) -> bool:
     """Is one of them smaller than the other?"""
-    return size(one) < size(other)
+    return size(tuple(one)) < size(tuple(other))
 
 
 def deeds(sequence: Sequence[Operation]) -> list[Operation]:

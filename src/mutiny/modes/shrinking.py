@@ -9,19 +9,23 @@ chose it would flatter it.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from threading import Lock
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from mutiny import stopping
 from mutiny.engine.loop import Engine, Outcome
-from mutiny.engine.minimise import Budget, Minimised, Pass, Progress, minimise
+from mutiny.engine.minimise import Budget, Minimised, Pass, Progress, minimise, next_trial
 from mutiny.engine.replay import Tries
 from mutiny.engine.rundir import RunDirectory
 from mutiny.engine.signature import Failure, failure_of, names_in
 from mutiny.model.operation import Operation
 from mutiny.model.verdict import Verdict
+from mutiny.modes.ahead import Ahead
 
 if TYPE_CHECKING:
     from mutiny.kit.contract import AnyContract
@@ -70,12 +74,15 @@ class Shrunk:
 class Trials:
     """Runs of candidates, each in a directory that is thrown away, compared with one failure."""
 
-    def __init__(self, target: Subject, seed: int, scratch: Path) -> None:
+    def __init__(self, target: Subject, seed: int, scratch: Path, jobs: int = 1) -> None:
         self._target = target.apart()
         self._healthy = target.healthy()
         self._seed = seed
         self._scratch = scratch
+        self._jobs = jobs
         self._passes: dict[Steps, bool] = {}
+        self._asking: dict[Steps, Lock] = {}
+        self._counting = Lock()
         self.runs = 0
 
     @property
@@ -85,10 +92,12 @@ class Trials:
 
     def run(self, operations: Steps, *, healthy: bool = False) -> Outcome:
         """One run; nothing of it is kept but its outcome."""
-        target = self._healthy if healthy else self._target
-        assert target is not None
+        chosen = self._healthy if healthy else self._target
+        assert chosen is not None
+        target = chosen.apart()  # others may run beside it
         directory = RunDirectory.create(self._scratch, latest=False)
-        self.runs += 1
+        with self._counting:
+            self.runs += 1
         try:
             engine = Engine(target.contract(), target.make_live, directory, seed=self._seed)
             outcome = engine.run(operations)
@@ -101,13 +110,18 @@ class Trials:
         """Does it pass where the plant is absent? True where nothing is planted."""
         if self._healthy is None:
             return True
-        if operations not in self._passes:
-            self._passes[operations] = self.run(operations, healthy=True).failed_step is None
-        return self._passes[operations]
+        with self._counting:
+            asking = self._asking.setdefault(operations, Lock())
+        with asking:
+            if operations not in self._passes:
+                self._passes[operations] = self.run(operations, healthy=True).failed_step is None
+            return self._passes[operations]
 
     def rate(self, operations: Steps, same: Callable[[Outcome], bool], tries: int) -> Tries:
         """How often it fails in the same way."""
-        return Tries(sum(same(self.run(operations)) for _ in range(tries)), tries)
+        with ThreadPoolExecutor(max_workers=self._jobs) as pool:
+            outcomes = list(pool.map(self.run, [operations] * tries))
+        return Tries(sum(map(same, outcomes)), tries)
 
     def without_plant(self, operations: Steps) -> Tries | None:
         """How often it fails where the plant is absent.
@@ -135,7 +149,7 @@ def shrink(
     """The shortest sequence that fails as the whole does; `shown` is a run that has failed."""
     whole = tuple(operations)
     started = time.monotonic()
-    trials = Trials(target, seed, scratch)
+    trials = Trials(target, seed, scratch, budget.jobs)
     names = names_in(whole)
     failure = None if shown is None else failure_of(shown, names)
     tried: list[str] = []
@@ -207,15 +221,23 @@ def _search(
         same = failure.covers(failure_of(trials.run(candidate), names))
         return same and trials.passes_healthy(candidate)
 
-    return minimise(
-        whole,
-        fails,
-        plausible=plausible,
-        doubtful=doubtful,
-        simpler=contract.simpler,
-        budget=budget,
-        watch=watch,
-    )
+    search: _Search = {
+        "plausible": cache(plausible),
+        "doubtful": cache(doubtful),
+        "simpler": contract.simpler,
+        "budget": budget,
+    }
+    with Ahead(fails, lambda known: next_trial(whole, known, **search), budget.jobs) as ahead:
+        return minimise(whole, ahead, **search, watch=watch)
+
+
+class _Search(TypedDict):
+    """What the search itself and the look ahead go by."""
+
+    plausible: Callable[[Steps], bool]
+    doubtful: Callable[[Steps], bool]
+    simpler: Callable[[Steps], Iterator[tuple[str, Steps]]]
+    budget: Budget
 
 
 def _believed(
