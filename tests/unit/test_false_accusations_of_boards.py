@@ -431,3 +431,27 @@ def test_what_was_added_with_too_few_words_has_the_numbers_that_the_board_gave_i
     seen = picture(view(A), view(Task("b", order=2, priority=priority)))
     verdict, rules, _ = judged(ONE, wrong, taken, of(ONE), seen)
     assert (verdict, rules) == (Verdict.SUCCESS, [])
+
+
+def test_what_our_own_driver_did_not_ask_takes_nothing_from_the_command_beside_it() -> None:
+    both = Parallel((op.AddTask("b", priority=1), op.AddTask("b")))
+    unable = OperationResult(1, harness_error="nobody can add a task twice")
+    result = OperationResult(inner=(unable, said(ok(task="b"))))
+    contract = BoardContract(PROFILE)
+    for seen, broken in (
+        (picture(view(A), view(Task("b", order=2))), []),
+        (of(ONE), ["board.add_kept"]),  # what was acknowledged has to be there all the same
+    ):
+        verdict, _, after = judged(ONE, both, result, of(ONE), seen, contract)
+        assert verdict is Verdict.INCONCLUSIVE
+        checked = contract.check(after, both, result.succeeded, of(ONE), seen)
+        assert [one.rule for one in (*checked.broken, *checked.settling)] == broken
+
+
+def test_a_board_that_gives_ids_is_never_told_to_add_one_task_twice_at_once() -> None:
+    contract = find_target("coordination-b", program=sys.executable).contract()
+    for seed in (992017, *range(60)):
+        for one in contract.generate(seed, 30):
+            if isinstance(one, Parallel):
+                new = [part.task for part in one.operations if isinstance(part, op.AddTask)]
+                assert len(new) == len(set(new)), seed

@@ -327,8 +327,10 @@ class Judge(Questions[Model, Seen]):
         for order in itertools.permutations(range(len(parts))):
             models: tuple[Model, ...] = (model,)
             for place, index in enumerate(order):
-                judged = self._under_any(models, parts[index], result.inner[index], place == 0)
-                if judged.verdict.stops_run:
+                answered = result.inner[index]
+                judged = self._under_any(models, parts[index], answered, place == 0)
+                # What Mutiny could not do itself says nothing, and takes nothing from what the others did.
+                if judged.verdict.stops_run and answered.harness_error is None:
                     stopped.append((place, index, judged))
                     break
                 models, half_done = judged.models, half_done or judged.half_done
@@ -336,7 +338,7 @@ class Judge(Questions[Model, Seen]):
             else:
                 found += models
         if found:  # whichever order it was: what is seen now and later decides
-            why = "some order explains it"
+            why = _mishap(result) or "some order explains it"
             return Judged(worst(verdicts), distinct(found), None, why, half_done=half_done)
         return self._unexplained(model, parts, result, stopped)
 
@@ -361,6 +363,8 @@ class Judge(Questions[Model, Seen]):
         unsure = [one for one in judged if one.verdict is Verdict.INCONCLUSIVE]
         if sure or unsure:
             return replace((sure or unsure)[0], models=(model,), followed=False)
+        if mishap := _mishap(result):
+            return Judged(Verdict.INCONCLUSIVE, (model,), None, mishap, followed=False)
         deepest = max(stopped, key=lambda one: one[0])[2]
         if any(one.guessed for each in judged for one in each.models):
             return Judged(Verdict.INCONCLUSIVE, (model,), None, GIVEN_UP)
@@ -497,6 +501,11 @@ class Judge(Questions[Model, Seen]):
             return Judged(Verdict.INCONCLUSIVE, (model,))
         late = found.rule.endswith(".answers_in_time")
         return Judged(Verdict.TIMEOUT if late else Verdict.BUG, (model,), found, "it is due")
+
+
+def _mishap(result: OperationResult) -> str:
+    """What Mutiny itself could not do of several commands; empty: it gave them all."""
+    return next((one.harness_error for one in result.inner if one.harness_error), "")
 
 
 def any_of(judged: Iterable[Judged[Model]]) -> Judged[Model]:

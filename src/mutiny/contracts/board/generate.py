@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.model import BoardModel
 from mutiny.contracts.board.profile import LONGEST_WAIT_S, BoardProfile
-from mutiny.contracts.board.supported import supported
+from mutiny.contracts.board.supported import added_again, supported
 from mutiny.contracts.board.tasks import Task
 from mutiny.kit import faults, hazards
 from mutiny.kit import operations as common
@@ -58,7 +58,8 @@ def explored(profile: BoardProfile) -> Explored:
         supported=lambda operation: supported(profile, operation),
         hazardous=lambda scene: _calm(scene) and scene.taken(*CRASHES) < MOST_CRASHES,
         pairable=lambda scene, *pair: (
-            not any(
+            (profile.names_new_tasks or not added_again(pair))
+            and not any(
                 isinstance(one, LIFE)
                 or (isinstance(one, op.Restore) and one.name in _model(scene).vague)
                 for one in pair

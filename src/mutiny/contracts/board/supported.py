@@ -153,7 +153,7 @@ def _named(profile: BoardProfile, sequence: Sequence[Operation]) -> list[Operati
 def fit(profile: BoardProfile, sequence: Sequence[Operation]) -> Fitted:
     """A sequence as this board can be told it."""
     sequence = _named(profile, sequence)
-    again = set() if profile.names_new_tasks else _added_again(sequence)
+    again = set() if profile.names_new_tasks else added_again(sequence)
     returned = profile.leases and profile.all_settles
     lost = any(disturbs(part) for item in sequence for part in walk(item)) and not returned
 
@@ -196,7 +196,7 @@ def _is_on(profile: BoardProfile, figure: str) -> bool:
     return on.get(figure, False)
 
 
-def _added_again(sequence: Sequence[Operation]) -> set[int]:
+def added_again(sequence: Sequence[Operation]) -> set[int]:
     """Tasks that are there already are added: a board that gives ids cannot be told that."""
     names: set[str] = set()
     found: set[int] = set()

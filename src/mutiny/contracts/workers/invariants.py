@@ -292,7 +292,7 @@ def nuked_is_gone(check: Check) -> Iterator[Found]:
             yield name, f"Worker {name!r} is gone, but git still has its worktree {view.worktree}."
     for name in check.seen.workers:
         if name not in check.model.workers and not check.model.state_damaged:
-            yield name, f"Worker {name!r} is in the state but was not added."
+            yield name, f"Worker {name!r} is in the state, but is no worker any more, or never was."
 
 
 @_RULES.rule(eventual=False)
