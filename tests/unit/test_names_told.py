@@ -14,8 +14,9 @@ from mutiny.contracts.workers.outcomes import expect
 from mutiny.contracts.workers.profile import Profile
 from mutiny.contracts.workers.supported import supported
 from mutiny.errors import FormatError
-from mutiny.kit.operations import ExpectError
-from mutiny.model.result import OperationResult
+from mutiny.kit.domains import CONTROL
+from mutiny.kit.operations import ExpectError, Misuse
+from mutiny.model.result import OWN_NAME, OperationResult
 from mutiny.system.files import BoxPath
 from mutiny.targets.kit.naming import Names
 from mutiny.targets.workers.spec import TargetSpec
@@ -118,8 +119,24 @@ def test_nobody_else_can_be_asked_for_by_a_name_that_was_never_said() -> None:
     assert advance(there, again, OK, tokens=("MT-1",)) == there, "nothing was said"
     assert not supported(GIVEN, ExpectError(again))
     assert supported(Profile(prompt_with_add=True), ExpectError(again))
+    assert not supported(GIVEN, Misuse(again)), "who would come of it nobody could tell"
+    assert supported(GIVEN, Misuse(op.Nuke("alpha")))
     taken = expect(replace(there, profile=Profile()), op.Add("alpha"))
     assert not taken.success, "where a name is said it may not be taken twice"
+
+
+def test_characters_that_a_terminal_obeys_are_said_only_to_who_promises_to_tame_them() -> None:
+    """Also where the command that makes a worker takes the prompt."""
+    add = op.Add("alpha", prompt=f"Create {CONTROL}")
+    assert not supported(GIVEN, add)
+    assert supported(replace(GIVEN, tames_texts=True), add)
+
+
+def test_a_result_tells_what_the_program_calls_whom_we_named() -> None:
+    names = Names()
+    assert names.mentioned("alpha") == names.mentioned(None) == {}
+    names.learn("alpha", "otter1")
+    assert names.mentioned("alpha") == {OWN_NAME: "otter1"}
 
 
 def test_an_answer_names_a_worker_as_we_do() -> None:

@@ -353,7 +353,8 @@ class BoardLive(LiveTarget):
         returned = self.history.end(begun, said, heard=_heard(answer))
         if answer.ok:
             self._remember(operation, said)
-        details = {**result.details, "invoked": begun.invoked, "returned": returned}
+        own = self._names.mentioned(common.named_by(operation, "task"))
+        details = {**result.details, "invoked": begun.invoked, "returned": returned, **own}
         if isinstance(operation, op.List) and answer.ok:
             details["listed"] = self.observer.listed(answer)
         if answer.said or answer.error:

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable
 
 from mutiny.foreign import parse
+from mutiny.model.result import OWN_NAME
 from mutiny.system.files import BoxPath
 
 UNTOLD = "nobody was told what the target calls"
@@ -55,6 +56,11 @@ class Names:
         self._own.pop(ours, None)
         self._untold = (*(one for one in self._untold if one != ours), ours)
         self._keep()
+
+    def mentioned(self, ours: str | None) -> dict[str, object]:
+        """What a result tells of the program's name for one of ours; nothing where it is ours."""
+        own = self._own.get(ours or "", ours)
+        return {} if own == ours else {OWN_NAME: own}
 
     @property
     def untold(self) -> tuple[str, ...]:

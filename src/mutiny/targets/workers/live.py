@@ -171,7 +171,9 @@ class WorkersLive(LiveTarget):
                 )
         if isinstance(operation, op.Add) and result.succeeded and self._untold(result):
             return unable(f"{UNTOLD} {operation.worker}: {result.stdout.strip()[:200]!r}")
-        return replace(result, tokens=tokens, details=self._details(operation, result))
+        self._hear_name(operation, result)
+        own = self.names.mentioned(common.worker_of(operation))
+        return replace(result, tokens=tokens, details={**self._details(operation, result), **own})
 
     # --- names that the program gives ------------------------------------------------------------
 
