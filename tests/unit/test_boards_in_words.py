@@ -38,9 +38,10 @@ from mutiny.probes.records import field_of
 from mutiny.probes.sources import record_files
 from mutiny.system.files import BoxPath
 from mutiny.targets.board.history import History
-from mutiny.targets.board.naming import Names, as_waiting, named_in, ours_among
+from mutiny.targets.board.naming import as_waiting, named_in, ours_among
 from mutiny.targets.board.observer import BoardObserver
 from mutiny.targets.board.spec import BoardSpec
+from mutiny.targets.kit.naming import Names
 
 ADD = {"argv": ["p", "add"], "answer": r"#(?P<task>\d+)", "rejections": {"busy": ["locked"]}}
 CLAIM = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from builders import outcome, step
 from mutiny.contracts.workers import operations as op
 from mutiny.engine.signature import Failure, failure_of
+from mutiny.model.result import OWN_NAME, OperationResult
 from mutiny.model.verdict import Verdict
 from mutiny.model.violation import Violation
 
@@ -19,6 +21,20 @@ def said(message: str, directory: Path, rule: str = "workers.x", **evidence: obj
     found = failure_of(outcome(directory, failed), ("beta", "a", "w1"))
     assert found is not None
     return found
+
+
+def test_names_that_a_program_gives_differ_from_run_to_run(tmp_path: Path) -> None:
+    def refused(own: str, *, beside: bool) -> Failure:
+        told = OperationResult(1, details={OWN_NAME: own})
+        result = OperationResult(inner=(told,)) if beside else told
+        message = f"Nuke was refused: no session found for agent: {own}"
+        broken = Violation("workers.x", message, "", {})
+        failed = replace(step(op.Nuke("alpha"), Verdict.BUG, 1, broken), result=result)
+        found = failure_of(outcome(tmp_path, failed))
+        assert found is not None
+        return found
+
+    assert refused("evelyn", beside=False) == refused("brian", beside=True)
 
 
 SAME = [

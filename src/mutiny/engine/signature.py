@@ -9,11 +9,12 @@ shorter sequence may show less of it, never something else.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from mutiny.engine.loop import Outcome
 from mutiny.model.operation import Kind, Operation, walk
+from mutiny.model.result import OWN_NAME, OperationResult
 
 NAMED = ("worker", "task", "node", "name", "tasks", "depends", "names")
 """Arguments that hold names: minimising may give things other ones."""
@@ -62,7 +63,17 @@ def failure_of(outcome: Outcome, names: Iterable[str] = ()) -> Failure | None:
     sentence = violation.evidence.get("sentence", "")
     asserted = bool(sentence) or step.operation.kind is Kind.ASSERTION
     known = {*names, *names_in(one.operation for one in outcome.steps)}
+    known |= {name for one in outcome.steps for name in _own_names(one.result)}
     return Failure(rule, str(sentence), clauses_of(violation.message, known), asserted)
+
+
+def _own_names(result: OperationResult) -> Iterator[str]:
+    """What the target calls those of ours that it names itself: other names in every run."""
+    own = result.details.get(OWN_NAME)
+    if isinstance(own, str) and own:
+        yield own
+    for part in result.inner:
+        yield from _own_names(part)
 
 
 def names_in(operations: Iterable[Operation]) -> frozenset[str]:

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mutiny.model.forms import ResultForm
 
+OWN_NAME = "own_name"
+"""The detail that says what the target calls whom an operation names, where it gives names itself."""
+
 
 @dataclass(frozen=True, slots=True)
 class OperationResult:

@@ -79,8 +79,10 @@ class WorkersContract(ContractBase[WorkersModel, Observation]):
         return outcomes.outcomes(model, operation, moment)
 
     def read(self, result: OperationResult) -> Answer:
-        """What the target answered: by exit code and text."""
-        return replace(text_answer(result, self.patterns), names="worker")
+        """What the target answered: by exit code and text; a worker by our name, where it has its own."""
+        answer = text_answer(result, self.patterns)
+        ours = {"worker": result.details["named"]} if "named" in result.details else {}
+        return replace(answer, names="worker", said={**answer.said, **ours} if answer.said else {})
 
     def unheard(self, classes: frozenset[str]) -> frozenset[str]:
         """Classes of refusals of which the target's file does not tell how they sound."""

@@ -86,6 +86,13 @@ PROMISED: Mapping[str, Callable[[Profile], bool]] = {
     "dies_at_once": lambda profile: profile.most_restarts > 0,
     "given_up_and_restarted": lambda profile: profile.most_restarts > 0,
     "typed_by_hand": lambda profile: profile.notices_typing,
+    **dict.fromkeys(
+        (
+            *("names_alike", "shorter_name_first", "foreign_name"),
+            *("words_as_names_used", "words_as_names_removed"),
+        ),
+        lambda profile: profile.takes_names,
+    ),
 }
 """Scenarios that show what not every target promises."""
 

@@ -213,6 +213,10 @@ def _due_doctor(model: WorkersModel, *_: object) -> Expectation:
 
 
 def _due_add(model: WorkersModel, operation: op.Add, seen: object) -> Expectation:
+    if operation.worker in model.workers and not model.profile.takes_names:
+        return _must(
+            f"worker {operation.worker} exists, and nobody else can be asked for by that name"
+        )
     if operation.worker in model.workers:
         return _refuse(f"worker {operation.worker} exists", "already_exists")
     return _must(f"worker {operation.worker} is new")
@@ -372,6 +376,8 @@ def _down(model: WorkersModel, operation: Operation, moment: When) -> WorkersMod
 
 
 def _add(model: WorkersModel, operation: op.Add, moment: When) -> WorkersModel:
+    if operation.worker in model.workers and not model.profile.takes_names:
+        return model  # nothing was said to the target
     behaviours = model.scripts.get(operation.worker, ("obey",))
     new = WorkerBelief(
         operation.worker, frozenset({"idle"}), behaviours=behaviours, model=operation.model

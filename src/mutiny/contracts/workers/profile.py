@@ -71,6 +71,10 @@ class Profile(TargetProfile):
     """Whose change a review without a name shows: the `oldest`, or `any`."""
     prompt_with_add: bool = False
     """The command that makes a worker gives it its prompt, too; there is none that only starts it."""
+    takes_names: bool = True
+    """The command that makes a worker says its name; else the target gives names itself, and each such
+    command makes somebody new.
+    """
     accept_removes: bool = False
     """Accept merges the work and removes the worker."""
     keeps_discarded: bool = False

@@ -45,16 +45,18 @@ def _has_words(profile: Profile, part: Operation) -> bool:
         return False
     if isinstance(part, op.AssertState) and profile.accept_removes:
         return False  # who was accepted has no status any more
+    if isinstance(part, op.Add | op.Start | op.Message) and CONTROL in _text(part):
+        return profile.tames_texts
     if isinstance(part, op.Add):
         return bool(part.prompt) == profile.prompt_with_add
+    if _names_wrongly(part):
+        return profile.takes_names  # no name can be wrong that nobody says
     if isinstance(part, HoldLock):
         return profile.has_lock
     if isinstance(part, SilentClient):
         return profile.listens
     if isinstance(part, op.MoveSource) and part.path == PROJECT_SETTINGS:
         return profile.spares_settings
-    if isinstance(part, op.Start | op.Message) and CONTROL in _text(part):
-        return profile.tames_texts
     if isinstance(part, op.TypeIn):
         return profile.notices_typing
     if isinstance(part, common.WrongSetting):
@@ -79,8 +81,14 @@ def _has_file(profile: Profile, part: DamageFile) -> bool:
     return part.how != "stale" or profile.notices_damage
 
 
-def _text(part: op.Start | op.Message) -> str:
-    return part.prompt if isinstance(part, op.Start) else part.message
+def _names_wrongly(part: Operation) -> bool:
+    """Is it somebody new who is asked for wrongly? Who would come of it could not be told."""
+    asked = part.inner if isinstance(part, common.ExpectError) else None
+    return isinstance(part.operation if isinstance(part, common.Misuse) else asked, op.Add)
+
+
+def _text(part: op.Add | op.Start | op.Message) -> str:
+    return part.message if isinstance(part, op.Message) else part.prompt
 
 
 def _means_daemon(part: Operation) -> bool:

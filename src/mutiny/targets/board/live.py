@@ -33,7 +33,7 @@ from mutiny.system.files import BoxPath
 from mutiny.targets.board.agents import Agents
 from mutiny.targets.board.history import Begun, History
 from mutiny.targets.board.load import Loads
-from mutiny.targets.board.naming import Names, named_in
+from mutiny.targets.board.naming import named_in
 from mutiny.targets.board.observer import BoardObserver
 from mutiny.targets.board.server import Server
 from mutiny.targets.board.spawned import SpawnedWorkers
@@ -41,6 +41,7 @@ from mutiny.targets.board.spec import COMMANDS, BoardSpec
 from mutiny.targets.board.waits import WAITS
 from mutiny.targets.kit.combinations import unable
 from mutiny.targets.kit.live import Handler, LiveTarget
+from mutiny.targets.kit.naming import Names
 from mutiny.targets.kit.options import LiveOptions
 from mutiny.targets.kit.pacing import at_pace
 from mutiny.targets.kit.watching import Changes
@@ -352,7 +353,8 @@ class BoardLive(LiveTarget):
         returned = self.history.end(begun, said, heard=_heard(answer))
         if answer.ok:
             self._remember(operation, said)
-        details = {**result.details, "invoked": begun.invoked, "returned": returned}
+        own = self._names.mentioned(common.named_by(operation, "task"))
+        details = {**result.details, "invoked": begun.invoked, "returned": returned, **own}
         if isinstance(operation, op.List) and answer.ok:
             details["listed"] = self.observer.listed(answer)
         if answer.said or answer.error:

@@ -12,32 +12,6 @@ TELLING = 3
 """So long is a name that does not stand in a text by chance."""
 
 
-class Names:
-    """What each task is called by us and by the board; without an entry it is called the same, or as no
-    task of the board is.
-    """
-
-    def __init__(self, nobody: str = "") -> None:
-        self._own: dict[str, str] = {}
-        self._nobody = nobody
-
-    def own(self, ours: str) -> str:
-        """The board's name of a task."""
-        return self._own.get(ours, self._nobody or ours)
-
-    def ours(self, own: str) -> str:
-        """Our name of a task."""
-        return self.by_own().get(own, own)
-
-    def by_own(self) -> dict[str, str]:
-        """The board's name -> ours."""
-        return {own: ours for ours, own in self._own.items()}
-
-    def learn(self, ours: str, own: str) -> None:
-        """The board has said or shown what it calls a task; our name of one may be its name of another."""
-        self._own[ours] = own
-
-
 def named_in(text: str, names: Iterable[str]) -> str | None:
     """The first of these names that a text says; a short one may stand in any text."""
     told = (one for one in names if len(one) >= TELLING)

@@ -16,6 +16,7 @@ from mutiny.probes.records import at
 from mutiny.probes.sources import json_file
 from mutiny.targets.discover.records import fields_of, places_of
 from mutiny.targets.kit.advice import Advice, about_command
+from mutiny.targets.kit.naming import UNTOLD
 from mutiny.targets.kit.state import NO_TMUX, SESSIONS
 from mutiny.targets.kit.waits import Finding, until_glanced
 
@@ -31,12 +32,22 @@ def advice(live: WorkersLive, operation: Operation, result: OperationResult) -> 
     yield from about_command(live.spec, operation, result)
     if isinstance(operation, op.Init | op.Up) and result.succeeded:
         yield from _about_list(live)
+    if isinstance(operation, op.Add) and UNTOLD in result.stderr:
+        yield _about_name(live, result.stderr.removeprefix(f"{UNTOLD} {operation.worker}: "))
     if isinstance(operation, op.Add) and result.succeeded:
         yield from _about_state(live, operation.worker)
         yield from _about_sessions(live, operation.worker)
     waits = isinstance(operation, op.WaitForIdle | op.WaitForPrompt | common.Settle)
     if waits and not result.succeeded:
         yield from _about_agents(live)
+
+
+def _about_name(live: WorkersLive, answer: str) -> Advice:
+    """The answer in which the program should have told the name that it gave."""
+    said = f"commands.add.answer = {live.spec.commands['add'].answer!r}"
+    return Advice(
+        said, f"the answer {answer}", "change it, so that (?P<worker>...) is the name in it"
+    )
 
 
 def _about_state(live: WorkersLive, worker: str) -> Iterator[Advice]:
@@ -78,7 +89,7 @@ def _written(live: WorkersLive, worker: str) -> Iterator[str]:
             if not path.name.endswith(".json") or ".git" in path.parts:
                 continue
             inside = "/".join(path.parts[len(root.parts) + 1 :])
-            for place in places_of(json_file(path).data, frozenset({worker})):
+            for place in places_of(json_file(path).data, frozenset({live.names.own(worker)})):
                 listed = f", list = {place.path!r}" if place.path else ""
                 key = f", key = {place.key!r}" if place.key else ""
                 yield f"change it to file = '{{{name}}}/{inside}'{listed}{key}"
@@ -91,7 +102,7 @@ def _about_fields(live: WorkersLive, worker: str) -> Iterator[Advice]:
         return
     found = json_file(live.observer.state_path).data
     rows = at(found, state.words.workers) if state.words.workers else found
-    record = rows.get(worker) if isinstance(rows, dict) else None
+    record = rows.get(live.names.own(worker)) if isinstance(rows, dict) else None
     if not isinstance(record, dict):
         return
     wanted = {name: str(key) for name, key in asdict(state.fields).items() if key}

@@ -25,6 +25,7 @@ from mutiny.faults import files as file_faults
 from mutiny.faults import process as process_faults
 from mutiny.foreign import parse
 from mutiny.kit import operations as common
+from mutiny.kit.answer import text_answer
 from mutiny.kit.contract import Evidence, StepContext
 from mutiny.kit.views import ProcessView
 from mutiny.model.operation import Operation, walk
@@ -35,11 +36,13 @@ from mutiny.targets.kit.combinations import unable
 from mutiny.targets.kit.daemons import MARK, Daemons
 from mutiny.targets.kit.files import fill
 from mutiny.targets.kit.live import Handler, LiveTarget
+from mutiny.targets.kit.naming import UNTOLD, Names
 from mutiny.targets.kit.options import LiveOptions
 from mutiny.targets.kit.pacing import at_pace
 from mutiny.targets.kit.watching import Stirs
 from mutiny.targets.workers.observer import Observer
 from mutiny.targets.workers.spec import VOCABULARY, TargetSpec, WorkersCommand
+from mutiny.targets.workers.turns import Turns
 from mutiny.targets.workers.waits import WAITS
 
 REFERENCE = " (ref {token})"
@@ -63,7 +66,8 @@ class WorkersLive(LiveTarget):
         if self.options.agents == "double" and spec.agents:
             install(self.box.files / "bin", self.box.files / "doubles", names=spec.agents)
         self._known_daemons = Daemons(spec.daemon.argv)
-        self._script: dict[str, list[str]] = {}
+        self.names = Names(kept=self.box.files / "doubles" / "names.json")
+        self._turns = Turns(self.names)
         self._sessions: dict[str, str] = {}
         self._background = 0
         self._look_into_box()
@@ -78,6 +82,7 @@ class WorkersLive(LiveTarget):
             known_daemons=self._known_daemons,
             pacing=self.pacing,
             environment=self.environment,
+            names=self.names,
         )
         self.changes = self.observer.changes
 
@@ -103,12 +108,16 @@ class WorkersLive(LiveTarget):
     def observe(self) -> Observation:
         """One complete look."""
         seen = self.observer.observe()
+        self._script()
         if self.injured:
             self.fault_runner.keep_copy("state", self.observer.state_path)
         return seen
 
     def learn(self, operation: Operation, result: OperationResult) -> None:
-        """What a successful `up` has left running is the daemon, also when it was one of several."""
+        """What a successful `up` has left running is the daemon, also when it was one of several; and a
+        program that names its workers itself has told a name.
+        """
+        self._hear_name(operation, result)
         went_well = result.succeeded or any(part.succeeded for part in result.inner)
         ups = any(isinstance(part, op.Up) for part in walk(operation))
         if went_well and self.box.alive and ups:
@@ -145,6 +154,9 @@ class WorkersLive(LiveTarget):
             return OperationResult(stdout="the target needs no command to be made")
         if command is None:
             return self.lacking(operation)
+        unsaid = self._nameless(operation)
+        if unsaid is not None:
+            return unsaid
         values, tokens = self._operation_values(operation, context)
         if command.stop_daemon:
             process_faults.stop_daemon(self.box, self.observer.daemons(), command.stop_daemon)
@@ -157,7 +169,54 @@ class WorkersLive(LiveTarget):
                 return unable(
                     f"preparing the target failed: {' '.join(argv)}: {follow_up.stderr.strip()}"
                 )
-        return replace(result, tokens=tokens, details=self._details(operation, result))
+        if isinstance(operation, op.Add) and result.succeeded and self._untold(result):
+            return unable(f"{UNTOLD} {operation.worker}: {result.stdout.strip()[:200]!r}")
+        self._hear_name(operation, result)
+        own = self.names.mentioned(common.worker_of(operation))
+        return replace(result, tokens=tokens, details={**self._details(operation, result), **own})
+
+    # --- names that the program gives ------------------------------------------------------------
+
+    def _nameless(self, operation: Operation) -> OperationResult | None:
+        """Why a command cannot be said to a program that names its workers itself; None when it can."""
+        worker = common.worker_of(operation)
+        if self.spec.takes_names or worker is None:
+            return None
+        there = self.observer.state().workers
+        if not isinstance(operation, op.Add):
+            # Where nobody works on by himself, who is not shown now is not there.
+            unsure = worker in self.names.untold
+            lost = self.observer.strangers or not self.spec.profile.daemonless
+            return unable(f"{UNTOLD} {worker}") if unsure and lost else None
+        if worker in there:
+            return OperationResult(stdout=f"there is a {worker}: nobody else is asked for")
+        if not self._turns.can_be_told(worker):
+            return unable(f"two that are new at once cannot be told apart: {worker}")
+        self.names.ask(worker)
+        self._script()
+        return None
+
+    def _untold(self, result: OperationResult) -> bool:
+        """Does an answer to `add` that should tell a name tell none?"""
+        told = self.spec.commands["add"].answer
+        return "(?P<worker>" in told and re.search(told, result.stdout) is None
+
+    def _hear_name(self, operation: Operation, result: OperationResult) -> None:
+        """What an answer to `add` tells, also of one that was broken or one of several."""
+        for part, answer in zip(operation.children(), result.inner, strict=False):
+            self._hear_name(part, answer)
+        told = self.spec.commands["add"].answer
+        if not isinstance(operation, op.Add) or "(?P<worker>" not in told:
+            return
+        match = re.search(told, result.stdout)
+        if match is not None:
+            self.names.learn(operation.worker, match["worker"])
+
+    def _script(self) -> None:
+        """Agents are told how to behave by the names of their directories, as soon as these are known."""
+        script = self._turns.script(self.observer.places)
+        if script is not None:
+            write_script(self.box.files / "doubles", script)
 
     def _said(self, command: WorkersCommand, values: Mapping[str, str]) -> Command:
         return self.spoken(
@@ -168,7 +227,8 @@ class WorkersLive(LiveTarget):
         self, operation: Operation, context: StepContext
     ) -> tuple[dict[str, str], tuple[str, ...]]:
         worker = common.worker_of(operation) or ""
-        values = {**self.values, "worker": worker, "model": "", "prompt": "", "message": ""}
+        own = self.names.own(worker)
+        values = {**self.values, "worker": own, "model": "", "prompt": "", "message": ""}
         tokens: tuple[str, ...] = ()
         for argument in ("prompt", "message"):
             text = getattr(operation, argument, None)
@@ -193,7 +253,8 @@ class WorkersLive(LiveTarget):
 
     def _details(self, operation: Operation, result: OperationResult) -> dict[str, object]:
         if not isinstance(operation, op.Status) or not self.spec.status_daemon:
-            return {}
+            said = text_answer(result, {}).said.get("worker")
+            return {"named": self.names.ours(said)} if isinstance(said, str) else {}
         try:
             told = parse(result.stdout[result.stdout.index("{") :])
             shown: dict[str, object] = {"daemon_running": told[self.spec.status_daemon]}
@@ -218,6 +279,9 @@ class WorkersLive(LiveTarget):
         spoken = self.spec.commands.get(_command_name(operation))
         if spoken is None or spoken.background:
             return unable(f"{operation.type} is no command of {self.spec.name} that can be swept")
+        unsaid = self._nameless(operation)
+        if unsaid is not None:
+            return unsaid if not unsaid.succeeded else unable(unsaid.stdout)
         values, tokens = self._operation_values(operation, context)
         return self._said(spoken, values), tokens
 
@@ -254,11 +318,12 @@ class WorkersLive(LiveTarget):
 
     def _behave(self, operation: op.Behave, context: StepContext) -> OperationResult:
         self.observer.received.refresh()
-        done = self.observer.received.turns(operation.worker)
-        pace = self.pacing.now()
-        turns = [at_pace(turn, pace) for turn in operation.turns]
-        self._script[operation.worker] = ["obey"] * done + turns
-        write_script(self.box.files / "doubles", self._script)
+        turns = [at_pace(turn, self.pacing.now()) for turn in operation.turns]
+        places = {place for place, one in self.observer.places.items() if one == operation.worker}
+        places.add(self.names.own(operation.worker))
+        done = {place: self.observer.received.turns(place) for place in places}
+        self._turns.set(operation.worker, turns, done)
+        self._script()
         return OperationResult()
 
     def _type_in(self, operation: op.TypeIn, context: StepContext) -> OperationResult:

@@ -10,6 +10,7 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import PurePosixPath
 
 from mutiny.box.box import Box
 from mutiny.box.errors import CommandNotStarted
@@ -27,6 +28,7 @@ from mutiny.system.inotify import Event
 from mutiny.targets.kit.combinations import as_result
 from mutiny.targets.kit.daemons import Daemons
 from mutiny.targets.kit.files import fill
+from mutiny.targets.kit.naming import Names
 from mutiny.targets.kit.pacing import Pacing
 from mutiny.targets.kit.state import NO_TMUX, SESSIONS, read_source, with_known
 from mutiny.targets.kit.watching import Changes
@@ -52,8 +54,16 @@ class Observer:
         known_daemons: Daemons | None = None,
         pacing: Pacing | None = None,
         environment: Callable[[], Mapping[str, str]] = dict,
+        names: Names | None = None,
     ) -> None:
         self._box = box
+        self.names = names or Names()
+        self.places: dict[str, str] = {}
+        """The name of a worktree's directory, by which the doubles call themselves -> the worker's."""
+        self._whose: dict[doubles.Identity, str] = {}
+        """Whose an agent is: also when somebody else has its directory's name by now."""
+        self.strangers: tuple[str, ...] = ()
+        """Records that may be any of several workers."""
         self._environment = environment
         self._outside = outside or box.outside
         """The host path of a file of the box; asked anew each time: a disk may be put over it."""
@@ -96,14 +106,22 @@ class Observer:
         return interpret(raw, self._words, self._completed)
 
     def _completed(self, rows: Mapping[str, Row]) -> Mapping[str, Row]:
-        """The records with what follows from their names, and with what rules may ask of git and agents."""
-        rows = with_known(self._spec.state, rows, self._values)
+        """The records with what follows from their names, and with what rules may ask of git and agents;
+        by our names.
+        """
+        rows = with_known(self._spec.state, self._called(rows), self._values)
+        self.strangers = self.names.shown(rows)
+        rows = {self.names.ours(n): row for n, row in rows.items() if n not in self.strangers}
+        place = self._words.fields["worktree"]
+        for name, row in rows.items() if self._left is None else ():
+            self.places[PurePosixPath(str(row.get(place) or name)).name] = name
         if not any(name.startswith("@") for rule in self._words.rules for name in rule.where):
             return rows
         records = self.received.refresh() if self._double_agents else []
         # Asked after the record was read: who wrote it and has left since is not taken for alive.
-        agents = doubles.conditions(records, self._living())
-        default, place = self._default_head(), self._words.fields["worktree"]
+        doing = doubles.conditions(records, self._living())
+        agents = {self.worker_at(one): condition for one, condition in doing.items()}
+        default = self._default_head()
         asked = self._ask(SESSIONS)
         sessions = asked.stdout.splitlines()
         known = asked.succeeded or NO_TMUX.search(asked.stderr)
@@ -119,6 +137,26 @@ class Observer:
                 "@session": "alive" if there else "gone" if known else "unknown",
             }
         return derived
+
+    def _called(self, rows: Mapping[str, Row]) -> Mapping[str, Row]:
+        """The records by what commands call them; what each was called there is its field `@key`."""
+        if not self._spec.state.names:
+            return rows
+        found = ((re.search(self._spec.state.names, key), row) for key, row in rows.items())
+        return {one["name"]: {"@key": one.string, **row} for one, row in found if one is not None}
+
+    def worker_at(self, place: str) -> str:
+        """Whose agent works in a directory of this name; "" for one of several whose names are not told."""
+        untold = self.names.untold
+        if place in self.places or not untold:
+            return self.places.get(place, place)
+        return untold[0] if len(untold) == 1 else ""
+
+    def _worker_of(self, agent: doubles.Identity, place: str) -> str:
+        """Whose agent this is, by its directory when it was first seen with a record."""
+        if place in self.places:
+            self._whose.setdefault(agent, self.places[place])
+        return self._whose.get(agent) or self.worker_at(place)
 
     def told_of(self, data: object, path: str) -> dict[str, object] | str:
         """The workers that an answer lists, or what is wrong with that list."""
@@ -197,6 +235,10 @@ class Observer:
         if "tokens" in by_role:
             self._default_tokens = _tokens(by_role["tokens"], errors)
             self._default_untold = _tokens(by_role["untold"], errors)
+        if self.strangers:
+            who, which = " or ".join(self.names.untold), ", ".join(self.strangers)
+            errors.append(f"nobody was told whether {who} is what the target calls {which}")
+            panes = None  # nor whose its sessions are
         in_place, self._written_in_place = self._written_in_place, False
         pattern = re.compile(self._spec.sessions)
         return Observation(
@@ -389,19 +431,25 @@ class Observer:
             return None
         living = {p.pid: p for p in processes if p.state != "Z"}
         if self._double_agents:
-            return doubles.agents(records, frozenset((p.pid, p.start) for p in living.values()))
+            found = doubles.agents(records, frozenset((p.pid, p.start) for p in living.values()))
+            return tuple(
+                replace(one, worker=self._worker_of(one.identity, one.worker)) for one in found
+            )
         if panes is None or self._left is not None:
             return None
-        found = []
+        seen = []
         for name, view in reading.workers.items():
             process = living.get(panes.get(view.session, -1))
             if process is not None:
                 identity = process.pid, process.start
-                found.append(AgentView(name, identity, alive=True, busy=False))
-        return tuple(found)
+                seen.append(AgentView(name, identity, alive=True, busy=False))
+        return tuple(seen)
 
     def _receipts(self, records: list[Received]) -> tuple[Receipt, ...] | None:
-        return doubles.receipts(records) if self._double_agents else None
+        if not self._double_agents:
+            return None
+        found = doubles.receipts(records)
+        return tuple(replace(one, worker=self._worker_of(one.agent, one.worker)) for one in found)
 
     def _edit_intact(self) -> bool | None:
         if self.edit_marker is None:

@@ -23,7 +23,14 @@ from mutiny.errors import nearest
 from mutiny.kit.descriptor import Lazy
 from mutiny.model.operation import Kind
 from mutiny.probes.records import StatusRule
-from mutiny.targets.kit.files import CommandSpec, TargetFile, Vocabulary, by_word, unknown_names
+from mutiny.targets.kit.files import (
+    PLACEHOLDERS,
+    CommandSpec,
+    TargetFile,
+    Vocabulary,
+    by_word,
+    unknown_names,
+)
 from mutiny.targets.kit.marks import Inside, Pattern
 from mutiny.targets.kit.state import StateSource
 from mutiny.targets.workers.proposal import HINTS
@@ -88,6 +95,10 @@ class StateSpec(StateSource):
     workers: str = "workers"
     """The list in a file; in other sources it is `list`."""
     daemon_flag: str = ""
+    names: Pattern = ""
+    """Regular expression of what a record is called there; its group `name` is what commands call it.
+    Records that it does not fit are no workers.
+    """
     fields: StateFields = field(default_factory=StateFields)
 
     @property
@@ -171,6 +182,7 @@ class TargetSpec(TargetFile):
             needs_daemon=self.profile.needs_daemon if "up" in self.commands else (),
             repairs="repair" in self.commands,
             prompt_with_add=self._prompt_with_add,
+            takes_names=self.takes_names,
         )
         return at_level(own, self.level)
 
@@ -179,6 +191,12 @@ class TargetSpec(TargetFile):
         """Does the command that makes a worker take its prompt?"""
         add = self.commands.get("add")
         return add is not None and any("{prompt}" in word for word in (*add.argv, add.stdin))
+
+    @property
+    def takes_names(self) -> bool:
+        """Does the command that makes a worker say its name? Else the program gives it, and tells it."""
+        add = self.commands.get("add")
+        return add is None or add.says("worker") or "{worker}" in add.stdin
 
     @property
     def status_rules(self) -> tuple[StatusRule, ...]:
@@ -196,6 +214,7 @@ class TargetSpec(TargetFile):
             yield "commands.start: `add` takes the {prompt} already; say the rest with `message`"
         elif not self._prompt_with_add and "start" not in self.commands:
             yield "commands.start: is missing; or `add` takes the {prompt}"
+        yield from self._name_problems()
         profile = self.profile
         for name in self.agents:
             if not re.fullmatch(r"[A-Za-z0-9][\w.-]*", name):
@@ -216,3 +235,17 @@ class TargetSpec(TargetFile):
             yield from unknown_names(where, "status", statuses, (*STATUSES, "*"))
         if profile.dirty_source not in ("refuse", "either"):
             yield "profile.dirty_source: is neither 'refuse' nor 'either'"
+
+    def _name_problems(self) -> Iterator[str]:
+        """Can it be known what a worker is called?"""
+        add = self.commands.get("add")
+        told = add is not None and "(?P<worker>" in add.answer
+        said = re.findall(r"\{(\w+)\}", " ".join(add.argv)) if add is not None else ()
+        known = (*PLACEHOLDERS, *VOCABULARY.placeholders)
+        if not told and not self.takes_names and all(one in known for one in said):
+            yield (
+                "commands.add.answer: `add` says no {worker}; where the program gives the name, its answer "
+                "tells it: a regular expression with a group (?P<worker>...)"
+            )
+        if self.state.names and "(?P<name>" not in self.state.names:
+            yield "state.names: needs a group (?P<name>...) for what commands call the worker"
