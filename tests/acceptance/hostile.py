@@ -179,7 +179,11 @@ def _target(
     program.chmod(0o755)
     environment = {"OUTSIDE": str(outside), "BOX": "{box}", "TRICK": trick, "LATER": later}
     names = _WORKERS if contract == "workers" else _BOARD
-    commands = [f'{name} = {{ argv = ["{{program}}", "{name}"] }}' for name in names]
+    said = {"add": ["{worker}"]} if contract == "workers" else {}
+    commands = [
+        f"{name} = {{ argv = {json.dumps(['{program}', name, *said.get(name, ())])} }}"
+        for name in names
+    ]
     own = ('sessions = "."',) if contract == "workers" else ()
     lines = [
         *("format = 1", 'name = "mine"', f'contract = "{contract}"', 'about = "hostile"'),
