@@ -91,6 +91,7 @@ def test_a_file_says_where_a_name_is_told(tmp_path: Path) -> None:
     scenarios = spec.make_contract("double").scenarios
     assert "nuke_and_return" in scenarios
     assert "names_alike" not in scenarios, "nobody can choose names that are alike"
+    assert "control_characters" not in scenarios, "without them it would show nothing"
 
 
 @pytest.mark.parametrize(
@@ -120,6 +121,7 @@ def test_nobody_else_can_be_asked_for_by_a_name_that_was_never_said() -> None:
     assert not supported(GIVEN, ExpectError(again))
     assert supported(Profile(prompt_with_add=True), ExpectError(again))
     assert not supported(GIVEN, Misuse(again)), "who would come of it nobody could tell"
+    assert not supported(GIVEN, Misuse(op.Start("alpha", "x"))), "which is said as `add`"
     assert supported(GIVEN, Misuse(op.Nuke("alpha")))
     taken = expect(replace(there, profile=Profile()), op.Add("alpha"))
     assert not taken.success, "where a name is said it may not be taken twice"

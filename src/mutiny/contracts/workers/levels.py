@@ -86,6 +86,7 @@ PROMISED: Mapping[str, Callable[[Profile], bool]] = {
     "dies_at_once": lambda profile: profile.most_restarts > 0,
     "given_up_and_restarted": lambda profile: profile.most_restarts > 0,
     "typed_by_hand": lambda profile: profile.notices_typing,
+    "control_characters": lambda profile: profile.tames_texts,
     **dict.fromkeys(
         (
             *("names_alike", "shorter_name_first", "foreign_name"),

@@ -49,7 +49,7 @@ def _has_words(profile: Profile, part: Operation) -> bool:
         return profile.tames_texts
     if isinstance(part, op.Add):
         return bool(part.prompt) == profile.prompt_with_add
-    if _names_wrongly(part):
+    if _names_wrongly(profile, part):
         return profile.takes_names  # no name can be wrong that nobody says
     if isinstance(part, HoldLock):
         return profile.has_lock
@@ -81,10 +81,12 @@ def _has_file(profile: Profile, part: DamageFile) -> bool:
     return part.how != "stale" or profile.notices_damage
 
 
-def _names_wrongly(part: Operation) -> bool:
+def _names_wrongly(profile: Profile, part: Operation) -> bool:
     """Is it somebody new who is asked for wrongly? Who would come of it could not be told."""
     asked = part.inner if isinstance(part, common.ExpectError) else None
-    return isinstance(part.operation if isinstance(part, common.Misuse) else asked, op.Add)
+    asked = part.operation if isinstance(part, common.Misuse) else asked
+    makes = isinstance(asked, op.Start) and profile.prompt_with_add  # it is said as `add`
+    return makes or isinstance(asked, op.Add)
 
 
 def _text(part: op.Add | op.Start | op.Message) -> str:
