@@ -118,6 +118,21 @@ def test_without_its_faults_or_its_subject_nothing_is_left_to_show() -> None:
     assert fitted(looks, [board.AddTask("a"), board.Status()]).nothing_left == ""
 
 
+def test_a_scenario_without_what_it_is_named_after_is_not_run() -> None:
+    """What is left of it another one asks, too, so that it would pass for nothing."""
+    about = {"cancelled_not_completed": "Cancel", "done_not_started": "Start"}
+    assert set(about) <= set(scenarios_of(BoardProfile()))
+    for name, lacked in about.items():
+        poorer = scenarios_of(replace(BoardProfile(), lacks=(lacked,)))
+        assert name not in poorer
+        assert "ownership" in poorer  # it says both, and shows more than them
+
+
+def test_a_scenario_that_says_something_of_its_own_is_run_without_the_rest() -> None:
+    poorer = scenarios_of(replace(BoardProfile(), lacks=("Recover",)))["clock_steps"]
+    assert {"SkewClock", "Heartbeat", "Complete"} <= {one.type for one in poorer}
+
+
 def test_an_unnamed_claim_stands_for_a_named_one() -> None:
     made = BoardContract(BoardProfile(names_tasks=False)).fit(
         [board.AddTask("a"), board.Claim("w", "a"), board.Complete("w", "a")]

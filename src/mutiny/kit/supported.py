@@ -7,7 +7,7 @@ the sequence itself had expected (a refusal, a status to wait for, an assertion)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -97,6 +97,26 @@ def fitted(words: TargetWords, sequence: Sequence[Operation]) -> Fitted:
             doubtful = doubtful or not quiet
         made.append(undemanding(words.settle, one) if doubtful and one is not None else one)
     return Fitted(tuple(made), tuple(changes), _nothing_left(sequence, made, lost))
+
+
+def repeated(
+    given: Mapping[str, Sequence[Operation]], found: Mapping[str, Fitted], telling: Collection[str]
+) -> frozenset[str]:
+    """Sequences that lost a telling command, and of which another one asks all that is left: to pass them
+    would say nothing of what their names promise.
+    """
+    left = {name: one.sequence for name, one in found.items() if not one.nothing_left}
+
+    def lost(name: str) -> bool:
+        said = zip(given[name], found[name].operations, strict=True)
+        return any(one is None and _subject(asked).type in telling for asked, one in said)
+
+    def is_part(name: str, other: str) -> bool:
+        rest = iter(left[other])
+        return other != name and all(one in rest for one in left[name])
+
+    poorer = [name for name in left if lost(name)]
+    return frozenset(name for name in poorer if any(is_part(name, one) for one in left))
 
 
 def _subject(operation: Operation) -> Operation:

@@ -47,10 +47,11 @@ from mutiny.contracts.board.operations import (
 )
 from mutiny.contracts.board.profile import LONGEST_WAIT_S, BoardProfile
 from mutiny.contracts.board.short_scenarios import SHORT_SCENARIOS
-from mutiny.contracts.board.supported import fit
+from mutiny.contracts.board.supported import TELLING, fit
 from mutiny.kit.faults import SkewClock
 from mutiny.kit.operations import ExpectError, Parallel, Reset, Sleep
 from mutiny.kit.recipes import everywhere, misset, said_wrongly, with_words_for_numbers
+from mutiny.kit.supported import repeated
 
 CHECKUP: Sequence = (
     Reset(),
@@ -591,4 +592,6 @@ def scenarios_of(profile: BoardProfile) -> Mapping[str, Sequence]:
         and (name not in _NEEDS_LEASE or _soon_over(profile, name))
         and name not in profile.skips
     }
+    for name in repeated(listed, found, TELLING):
+        del found[name]
     return {name: one.sequence for name, one in found.items() if not one.nothing_left}
