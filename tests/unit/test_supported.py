@@ -28,6 +28,7 @@ from mutiny.kit.supported import TargetWords, fitted
 from mutiny.model.operation import Kind, Operation, walk
 from mutiny.modes.experiment_files import load
 from mutiny.targets.registry import find_spec
+from mutiny.targets.workers.spec import TargetSpec
 from sampling import sampled
 
 LIBRARY = sorted(
@@ -126,6 +127,15 @@ def test_a_scenario_without_what_it_is_named_after_is_not_run() -> None:
         poorer = scenarios_of(replace(BoardProfile(), lacks=(lacked,)))
         assert name not in poorer
         assert "ownership" in poorer  # it says both, and shows more than them
+
+
+@pytest.mark.parametrize("target", ["par", "uzi"])
+def test_what_is_about_reviews_is_not_run_where_nothing_is_reviewed(target: str) -> None:
+    spec, _ = find_spec(target)
+    assert isinstance(spec, TargetSpec)
+    found = set(WorkersContract(spec.make_profile()).scenarios)
+    assert not found & {"accept_too_early", "rebase_is_done", "conflict_given_up"}
+    assert {"basic_lifecycle", "tmux_crash", "racing_adds"} <= found
 
 
 def test_a_scenario_that_says_something_of_its_own_is_run_without_the_rest() -> None:

@@ -99,24 +99,30 @@ def fitted(words: TargetWords, sequence: Sequence[Operation]) -> Fitted:
     return Fitted(tuple(made), tuple(changes), _nothing_left(sequence, made, lost))
 
 
-def repeated(
-    given: Mapping[str, Sequence[Operation]], found: Mapping[str, Fitted], telling: Collection[str]
-) -> frozenset[str]:
-    """Sequences that lost a telling command, and of which another one asks all that is left: to pass them
-    would say nothing of what their names promise.
+def worth_running(
+    given: Mapping[str, Sequence[Operation]],
+    fit: Callable[[Sequence[Operation]], Fitted],
+    telling: Collection[str] = (),
+) -> dict[str, tuple[Operation, ...]]:
+    """The sequences that have something left to show on a target, in its words.
+
+    One that lost a telling command, and of which another one asks all that is left, is not among them: to
+    pass it would say nothing of what its name promises.
     """
+    found = {name: fit(sequence) for name, sequence in given.items()}
     left = {name: one.sequence for name, one in found.items() if not one.nothing_left}
-
-    def lost(name: str) -> bool:
+    for name in list(left):
         said = zip(given[name], found[name].operations, strict=True)
-        return any(one is None and _subject(asked).type in telling for asked, one in said)
+        poorer = any(one is None and _subject(asked).type in telling for asked, one in said)
+        others = (sequence for other, sequence in left.items() if other != name)
+        if poorer and any(_is_part(left[name], sequence) for sequence in others):
+            del left[name]
+    return left
 
-    def is_part(name: str, other: str) -> bool:
-        rest = iter(left[other])
-        return other != name and all(one in rest for one in left[name])
 
-    poorer = [name for name in left if lost(name)]
-    return frozenset(name for name in poorer if any(is_part(name, one) for one in left))
+def _is_part(sequence: Sequence[Operation], whole: Sequence[Operation]) -> bool:
+    rest = iter(whole)
+    return all(one in rest for one in sequence)
 
 
 def _subject(operation: Operation) -> Operation:

@@ -7,6 +7,7 @@ measured. The figures are those of the target's file, so that the sleeps fit.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from mutiny.contracts.board.fault_scenarios import (
     BEGIN,
@@ -51,7 +52,7 @@ from mutiny.contracts.board.supported import TELLING, fit
 from mutiny.kit.faults import SkewClock
 from mutiny.kit.operations import ExpectError, Parallel, Reset, Sleep
 from mutiny.kit.recipes import everywhere, misset, said_wrongly, with_words_for_numbers
-from mutiny.kit.supported import repeated
+from mutiny.kit.supported import worth_running
 
 CHECKUP: Sequence = (
     Reset(),
@@ -584,14 +585,12 @@ def scenarios_of(profile: BoardProfile) -> Mapping[str, Sequence]:
     }
     given = {**_FIXED, **timed, **FAULT_SCENARIOS, **SHORT_SCENARIOS, **away}
     listed = OWN_AGENTS if profile.works else given
-    found = {
-        name: fit(profile, sequence)
+    chosen = {
+        name: sequence
         for name, sequence in listed.items()
         if (profile.works or name not in (NEEDS_FILES if profile.server else NEEDS_SERVER))
         and (profile.breaker or name not in _NEEDS_BREAKER)
         and (name not in _NEEDS_LEASE or _soon_over(profile, name))
         and name not in profile.skips
     }
-    for name in repeated(listed, found, TELLING):
-        del found[name]
-    return {name: one.sequence for name, one in found.items() if not one.nothing_left}
+    return worth_running(chosen, partial(fit, profile), TELLING)

@@ -29,7 +29,7 @@ from mutiny.kit.exploring import Explored
 from mutiny.kit.judging import Moment
 from mutiny.kit.operations import Settle
 from mutiny.kit.outcome import Outcome
-from mutiny.kit.supported import Fitted
+from mutiny.kit.supported import Fitted, worth_running
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 
@@ -56,8 +56,7 @@ class SessionContract(ContractBase[SessionModel, SessionSeen]):
     @property
     def scenarios(self) -> Mapping[str, tuple[Operation, ...]]:
         """Those that make sense for this target, in its words."""
-        fitted = {name: self.fit(steps) for name, steps in scenarios_of(self.profile).items()}
-        return {name: one.sequence for name, one in fitted.items() if not one.nothing_left}
+        return worth_running(scenarios_of(self.profile), self.fit)
 
     def first_model(self) -> SessionModel:
         """An empty home, and what its gates promise."""

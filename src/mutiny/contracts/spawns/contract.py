@@ -22,7 +22,7 @@ from mutiny.kit.exploring import Explored
 from mutiny.kit.judging import Moment
 from mutiny.kit.operations import Settle
 from mutiny.kit.outcome import Outcome
-from mutiny.kit.supported import Fitted
+from mutiny.kit.supported import Fitted, worth_running
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.violation import Violation
@@ -47,8 +47,7 @@ class SpawnsContract(ContractBase[SpawnsModel, SpawnsSeen]):
     @property
     def scenarios(self) -> Mapping[str, tuple[Operation, ...]]:
         """Those that make sense for this target, in words that it has."""
-        fitted = {name: self.fit(steps) for name, steps in scenarios_of(self.profile).items()}
-        return {name: one.sequence for name, one in fitted.items() if not one.nothing_left}
+        return worth_running(scenarios_of(self.profile), self.fit)
 
     def first_model(self) -> SpawnsModel:
         """No home yet."""

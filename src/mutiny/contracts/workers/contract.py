@@ -17,7 +17,7 @@ from mutiny.contracts.workers.observation import Observation
 from mutiny.contracts.workers.profile import Profile
 from mutiny.contracts.workers.rules import RULES
 from mutiny.contracts.workers.scenarios import SCENARIOS
-from mutiny.contracts.workers.supported import fit, supported
+from mutiny.contracts.workers.supported import TELLING, fit, supported
 from mutiny.contracts.workers.symbolic import Walk
 from mutiny.kit import operations as common
 from mutiny.kit.answer import Answer, text_answer
@@ -26,7 +26,7 @@ from mutiny.kit.checking import StateRule
 from mutiny.kit.contract import Checked
 from mutiny.kit.judging import Moment
 from mutiny.kit.outcome import Outcome
-from mutiny.kit.supported import Fitted
+from mutiny.kit.supported import Fitted, worth_running
 from mutiny.model.operation import Operation, walk
 from mutiny.model.result import OperationResult
 from mutiny.model.violation import Violation
@@ -55,12 +55,15 @@ class WorkersContract(ContractBase[WorkersModel, Observation]):
     @property
     def scenarios(self) -> Mapping[str, tuple[Operation, ...]]:
         """Those that make sense for this target, in its words; what is the same then is there once."""
+        promised = {
+            name: sequence
+            for name, sequence in SCENARIOS.items()
+            if (name not in PROMISED or PROMISED[name](self.profile))
+            and name not in self.profile.skips
+        }
         told: dict[tuple[Operation, ...], str] = {}
-        for name, sequence in SCENARIOS.items():
-            one = self.fit(sequence)
-            promised = name not in PROMISED or PROMISED[name](self.profile)
-            if promised and not one.nothing_left and name not in self.profile.skips:
-                told.setdefault(one.sequence, name)
+        for name, sequence in worth_running(promised, self.fit, TELLING).items():
+            told.setdefault(sequence, name)
         return {name: sequence for sequence, name in told.items()}
 
     @property

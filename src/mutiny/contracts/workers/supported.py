@@ -22,15 +22,18 @@ from mutiny.kit.supported import (
 )
 from mutiny.model.operation import Kind, Operation, walk
 
+_OF_REVIEW = ("Accept", "Reject", "Rebase")
+"""What else a sequence can do without where nothing is reviewed: prompts arrive all the same."""
+_OFTEN_SPARED = ("Doctor", "Message", "Review", "Nuke")
+TELLING = (*_OFTEN_SPARED, *_OF_REVIEW)
+"""Without them most scenarios still show what they are about; but some are about just these."""
 HARMLESS = (
-    *("Doctor", "Status", "Attach", "Message", "Init", "Up", "Down"),
-    *("Review", "Nuke", "VerifySentence", "AssertState"),
+    *("Status", "Attach", "Init", "Up", "Down", "VerifySentence", "AssertState"),
+    *_OFTEN_SPARED,
 )
 
 SOME_PROMPT = "Create note.txt"
 """What a worker is told that has to be told something."""
-_OF_REVIEW = ("Accept", "Reject", "Rebase")
-"""What else a sequence can do without where nothing is reviewed: prompts arrive all the same."""
 
 
 def supported(profile: Profile, operation: Operation) -> bool:
