@@ -74,6 +74,7 @@ LEVELS: dict[str, Level] = {
 WITHOUT_DAEMON: Mapping[str, str] = {
     "full_disk_from_the_start": "no daemon is started",
     "corrupt_state": "nobody puts back a state that is gone",
+    "given_up_and_told": "nobody starts an agent again",
 }
 """Scenarios that need a daemon to show anything."""
 
