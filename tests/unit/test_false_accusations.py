@@ -5,6 +5,7 @@ mistake, class by class. Next to each stands what must still be found.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -51,6 +52,7 @@ from mutiny.model.pace import BOUND, MOST_CROWDING, MOST_LAG, Pace, Patience
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
 from mutiny.system.machine import crowding
+from mutiny.targets.kit import waits
 from mutiny.targets.kit.daemons import Daemons
 from mutiny.targets.kit.pacing import Pacing, at_pace
 from mutiny.targets.workers.live import WorkersLive
@@ -417,6 +419,30 @@ def test_what_moves_is_waited_for_up_to_the_bound_and_is_then_slow() -> None:
     assert patience.over
     assert not patience.stuck
     assert patience.left_s == 0
+
+
+@pytest.mark.parametrize("wait", [waits.until, waits.until_glanced])
+def test_a_wait_on_a_machine_that_gets_busier_lasts_longer(
+    monkeypatch: pytest.MonkeyPatch, wait: Any
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr(waits, "Patience", partial(Patience, clock=clock))
+    monkeypatch.setattr(waits, "time", SimpleNamespace(monotonic=clock))
+
+    class Live:
+        def observe(self) -> Any:
+            return SimpleNamespace(standing=lambda: "still")
+
+        def wait_change(self, timeout_s: float) -> None:
+            clock.now += 1
+
+        def limit(self, given_s: float) -> float:
+            return given_s * (2 if clock.now > began + 5 else 1)
+
+    began = clock.now
+    ended = wait(Live(), 10.0, lambda *_: "nothing came")
+    assert (ended.timed_out, clock.now - began) == (True, 20)
+    assert ended.details == {"stretch": 2.0}
 
 
 @pytest.mark.parametrize("circle", [1, 2, 3])

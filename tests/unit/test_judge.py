@@ -29,6 +29,7 @@ from mutiny.kit import operations as common
 from mutiny.kit.judging import Judged
 from mutiny.kit.operations import CrashAt
 from mutiny.model.operation import Operation
+from mutiny.model.pace import Pace
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
 
@@ -186,6 +187,17 @@ def test_work_of_which_the_agent_is_gone_for_good_is_a_bug(
 ) -> None:
     seen = picture(view("alpha", "working"), agents=agents)
     late = replace(timed_out(), duration_ms=1000 * waited_s)
+    believed = waiting("working", behaviours=("crash-in-commit",))
+    assert verdict(judge(believed, op.WaitForNeedsReview("alpha"), late, seen)) == expected
+
+
+@pytest.mark.parametrize(("waited_s", "expected"), [(31.0, bug("recovers")), (29.0, INCONCLUSIVE)])
+def test_a_wait_is_judged_at_the_pace_that_it_waited_at(
+    waited_s: float, expected: tuple[Verdict, str | None]
+) -> None:
+    """The machine is busier by the time somebody looks: that takes nothing from what was waited for."""
+    seen = replace(picture(view("alpha", "working"), agents=()), pace=Pace(crowding=4.0))
+    late = replace(timed_out(), duration_ms=1000 * waited_s, details={"stretch": 2.0})
     believed = waiting("working", behaviours=("crash-in-commit",))
     assert verdict(judge(believed, op.WaitForNeedsReview("alpha"), late, seen)) == expected
 

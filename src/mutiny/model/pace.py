@@ -57,6 +57,10 @@ class Patience:
         self._started = self._moved = clock()
         self._known: set[Hashable] = set()
 
+    def grow(self, limit_s: float) -> None:
+        """Things go slower than they did when the wait began: the slowest pace of a wait is its pace."""
+        self.limit_s = max(self.limit_s, limit_s)
+
     def saw(self, standing: Hashable) -> None:
         """How things stand now; only what was never so before counts, so that no circle is progress."""
         if standing not in self._known:

@@ -278,7 +278,7 @@ class WorkersJudge(Judge[WorkersModel, Observation]):
         if status is None:
             return None
         found = self._why_overdue(model, belief.name, status)
-        if found is None and result.duration_ms >= 1000 * self._recovery_s(model):
+        if found is None and result.duration_ms >= 1000 * self._recovery_s(model, result):
             found = self._forsaken(model, belief.name)
         in_haste = getattr(operation, "timeout_seconds", None) is not None
         stuck = result.timed_out and not result.details.get("moving")
@@ -286,9 +286,10 @@ class WorkersJudge(Judge[WorkersModel, Observation]):
             found = self._untold(model, belief.name)
         return None if found is None else self._late(*found, operation, belief.name)
 
-    def _recovery_s(self, model: WorkersModel) -> float:
-        """So long whoever lost its agent may take to get another one."""
-        return self.seen.pace.limit(model.profile.limits.recover_s)
+    def _recovery_s(self, model: WorkersModel, waited: OperationResult) -> float:
+        """So long whoever lost its agent may take to get another one, at the pace of the wait."""
+        given_s, stretch = model.profile.limits.recover_s, waited.details.get("stretch")
+        return given_s * stretch if isinstance(stretch, float) else self.seen.pace.limit(given_s)
 
     def _forsaken(self, model: WorkersModel, name: str) -> tuple[str, str] | None:
         """Nobody works on what a worker is said to work on, however its agent ended."""

@@ -50,8 +50,9 @@ def until(live: Waiting, limit_s: float, missing: Callable[[Any], Finding]) -> O
         if not why:
             return OperationResult(stdout="so it is")
         patience.saw(seen.standing())
+        patience.grow(live.limit(limit_s))
         if patience.over:
-            return gave_up(patience, why)
+            return gave_up(patience, why, limit_s)
         live.wait_change(patience.left_s)
 
 
@@ -65,22 +66,29 @@ def until_glanced(live: Waiting, limit_s: float, missing: Callable[[], Finding])
         why = missing()
         if isinstance(why, OperationResult):
             return why
+        patience.grow(live.limit(limit_s))
         if patience.over:
-            return gave_up(patience, why)
+            return gave_up(patience, why, limit_s)
         live.wait_change(min(patience.left_s, LOOK_EVERY_S))
         if time.monotonic() - looked_at >= min(LOOK_EVERY_S, patience.limit_s / 4):
             patience.saw(live.observe().standing())
             looked_at = time.monotonic()
 
 
-def gave_up(patience: Patience, what: str) -> OperationResult:
-    """It has not come: nothing moves any more, or all of it is too slow to be waited for."""
+def gave_up(patience: Patience, what: str, given_s: float) -> OperationResult:
+    """It has not come: nothing moves any more, or all of it is too slow to be waited for.
+
+    `stretch`: how much longer than `given_s` the limit was, at the slowest pace of the wait. Whoever judges
+    the wait by another limit stretches it alike: the pace after the wait was not the one it waited at.
+    """
     how = (
         f"nothing has moved for {patience.limit_s:.3g}s"
         if patience.stuck
         else f"things still move after {BOUND * patience.limit_s:.3g}s: slow is not stuck"
     )
-    details: dict[str, object] = {} if patience.stuck else {"moving": True}
+    details: dict[str, object] = {"stretch": patience.limit_s / given_s}
+    if not patience.stuck:
+        details["moving"] = True
     return OperationResult(None, stderr=f"{what}; {how}", timed_out=True, details=details)
 
 
