@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from test_causes import failed
 
+from mutiny.contracts.catalogue import all_rules
 from mutiny.contracts.workers import operations as op
 from mutiny.engine.causes import cause_of
 from mutiny.engine.known import Known, KnownFindings, load_known, without_trigger, written
@@ -20,6 +21,7 @@ from mutiny.model.verdict import Verdict
 from mutiny.modes.behind import run_behind
 from mutiny.modes.bench import Assignment, Bench
 
+RULES = all_rules()
 TODAY = datetime.date(2027, 1, 15)
 ENTRY = Known(
     rule="workers.no_crash",
@@ -34,7 +36,7 @@ def test_an_entry_is_read_as_it_was_written(tmp_path: Path) -> None:
     path = tmp_path / "known.toml"
     odd = Known(rule="workers.recovers", reason='say "no"\n', expires="2027-01-31", link="#1")
     path.write_text(written(ENTRY) + "\n" + written(odd))
-    assert load_known(path, TODAY).entries == (ENTRY, odd)
+    assert load_known(path, TODAY, RULES).entries == (ENTRY, odd)
 
 
 def test_steps_that_have_to_stay_are_no_trigger() -> None:
@@ -72,6 +74,11 @@ def test_it_covers_what_it_names_and_nothing_else() -> None:
         (written(ENTRY).replace("2027-01-31", "2027-01-14"), "line 1: .*expired on 2027-01-14"),
         (written(ENTRY).replace("2027-01-31", "soon"), "line 1: .*'soon' is no day"),
         (written(ENTRY).replace("reason", "raeson"), "line 1: .*raeson"),
+        (
+            written(ENTRY).replace("no_crash", "no_crashes"),
+            "line 1: .*no such rule.*'workers.no_crash'",
+        ),
+        (written(ENTRY).replace("no_crash", "*"), "line 1: .*there is no such rule"),
         ("[known]\nrule = 1\n", r"entries begin with a line \[\[known\]\]"),
         (f"{written(ENTRY)}\n[other]\n", "unknown table 'other'"),
     ],
@@ -80,13 +87,13 @@ def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, text: str, said: st
     path = tmp_path / "known.toml"
     path.write_text(text)
     with pytest.raises(FormatError, match=said):
-        load_known(path, TODAY)
+        load_known(path, TODAY, RULES)
 
 
 def test_a_day_of_toml_is_a_day(tmp_path: Path) -> None:
     path = tmp_path / "known.toml"
     path.write_text(written(ENTRY).replace('"2027-01-31"', "2027-01-31"))
-    assert load_known(path, TODAY).entries == (ENTRY,)
+    assert load_known(path, TODAY, RULES).entries == (ENTRY,)
 
 
 def test_behind_the_last_step_there_is_nothing() -> None:

@@ -53,6 +53,7 @@ def command() -> None:
 def add(run: Path, reason: str, link: str, days: int, path: Path, as_json: bool) -> int:
     """Write the finding of a failed run into a file of known findings."""
     from mutiny.cli.envelope import tell
+    from mutiny.contracts.catalogue import all_rules
     from mutiny.engine.known import Known, load_known, written
     from mutiny.errors import UsageError
 
@@ -74,7 +75,7 @@ def add(run: Path, reason: str, link: str, days: int, path: Path, as_json: bool)
         raise UsageError(f"--reason: {problem}")
     before = path.read_text("utf-8") if path.exists() else ""
     # What is in it has to be readable before it grows, whether or not it has expired.
-    known = load_known(path, datetime.date.min).entries if before else ()
+    known = load_known(path, datetime.date.min, all_rules()).entries if before else ()
     same = next((one for one in known if one.names_the_same(entry)), None)
     if same is None:
         path.write_text(f"{before.rstrip()}\n\n{written(entry)}".lstrip(), "utf-8")
@@ -93,9 +94,10 @@ def add(run: Path, reason: str, link: str, days: int, path: Path, as_json: bool)
 def listed(path: Path, as_json: bool) -> int:
     """Show a file of known findings; one that has expired is an error."""
     from mutiny.cli.envelope import tell
+    from mutiny.contracts.catalogue import all_rules
     from mutiny.engine.known import load_known
 
-    found = load_known(path, datetime.datetime.now(datetime.UTC).date())
+    found = load_known(path, datetime.datetime.now(datetime.UTC).date(), all_rules())
     if as_json:
         tell("known list", 0, {"entries": [asdict(entry) for entry in found.entries]})
         return 0

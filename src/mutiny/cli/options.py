@@ -206,6 +206,7 @@ def with_known(bench: Bench, given: Path | None) -> Bench:
     """The bench with what is known of its target: by the file that was named, or the one beside it."""
     import datetime
 
+    from mutiny.contracts.catalogue import all_rules
     from mutiny.engine.known import load_known
     from mutiny.targets.registry import own
 
@@ -214,7 +215,8 @@ def with_known(bench: Bench, given: Path | None) -> Bench:
     path = given or (beside if origin not in own().values() and beside.is_file() else None)
     if path is None:
         return bench
-    return replace(bench, known=load_known(path, datetime.datetime.now(datetime.UTC).date()))
+    today = datetime.datetime.now(datetime.UTC).date()
+    return replace(bench, known=load_known(path, today, all_rules()))
 
 
 def load_sequence(path: Path, target: str | None) -> Replay:

@@ -90,6 +90,11 @@ def rules_of(contract: str) -> Mapping[str, Rule]:
     return contract_named(contract).all_rules()
 
 
+def all_rules() -> Mapping[str, Rule]:
+    """The rules of all contracts by id."""
+    return {name: rule for one in contracts().values() for name, rule in one.all_rules().items()}
+
+
 def scenarios_about(contract: str) -> Mapping[str, str]:
     """All scenarios of a contract by name, in one line each; a target may have fewer."""
     return contract_named(contract).all_about()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from mutiny import documents
 from mutiny.codec import decode
 from mutiny.engine.causes import Cause, cause_of
 from mutiny.engine.loop import Outcome
-from mutiny.errors import FormatError
+from mutiny.errors import FormatError, nearest
 from mutiny.kit.operations import Settle
 from mutiny.kit.rules import canonical
 from mutiny.kit.supported import undemanding
@@ -83,8 +83,10 @@ class KnownFindings:
         return next(found, None)
 
 
-def load_known(path: Path, today: datetime.date) -> KnownFindings:
-    """Read a file; every mistake is told with its line."""
+def load_known(path: Path, today: datetime.date, rules: Collection[str]) -> KnownFindings:
+    """Read a file; every mistake is told with its line, also a rule that is none of `rules`: such an entry
+    would never cover anything.
+    """
     data, text = documents.read_toml(path, "file of known findings")
     lines = [number for number, line in enumerate(text.splitlines(), 1) if line.strip() == HEAD]
     rows = data.get("known", [])
@@ -103,6 +105,8 @@ def load_known(path: Path, today: datetime.date) -> KnownFindings:
             problems += [f"line {line}: {problem}" for problem in error.problems]
             continue
         problem = entry.problem(today)
+        if problem is None and canonical(entry.rule) not in rules:
+            problem = f"there is no such rule{nearest(entry.rule, list(rules))}"
         if problem is not None:
             problems.append(f"line {line}: {entry.rule}: {problem}")
         entries.append(entry)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mutiny import documents
 from mutiny.codec import decode
-from mutiny.contracts.catalogue import default_for
+from mutiny.contracts.catalogue import all_rules, default_for
 from mutiny.engine.campaigns import Job
 from mutiny.engine.known import load_known
 from mutiny.errors import FormatError, UsageError, nearest
@@ -65,7 +65,8 @@ def read_matrix(path: Path) -> Matrix:
 def jobs_of(matrix: Matrix) -> tuple[Job, ...]:
     """All runs of a matrix, those of different targets by turns; `UsageError` for what cannot be run."""
     if matrix.known:
-        load_known(Path(matrix.known), datetime.datetime.now(datetime.UTC).date())
+        today = datetime.datetime.now(datetime.UTC).date()
+        load_known(Path(matrix.known), today, all_rules())
     targets = matrix.targets or (default_for("run").default_target,)
     for name in matrix.programs:
         if name not in targets:
