@@ -78,11 +78,14 @@ def _given_up(agents: frozenset[tuple[int, int]] | None, fate: str = "discarded"
     return replace(task(), work={TOKEN: Work(TOKEN, "task", "alpha", fate, known_to=agents)})
 
 
-def _landed(*untold: str, by: Operation = ACCEPT) -> Check:
-    """An accept, or something else, and the files without a token that are there after it."""
-    known = frozenset({"main:README.md"})
-    seen = delivered("idle", MERGED, default_untold=known | set(untold))
-    before = delivered("idle", MERGED, default_untold=known)
+def _landed(*untold: str, conflicted: tuple[str, ...] = (), by: Operation = ACCEPT) -> Check:
+    """An accept, or something else, and the files without a token, or with the marks of a conflict, that
+    are there after it.
+    """
+    known, old = frozenset({"main:README.md"}), frozenset({"main:docs/conflicts.md"})
+    now = {"default_untold": known | set(untold), "default_conflicted": old | set(conflicted)}
+    seen = delivered("idle", MERGED, **now)
+    before = delivered("idle", MERGED, default_untold=known, default_conflicted=old)
     return check(task("merged"), seen, before=before, operation=by)
 
 
@@ -170,6 +173,13 @@ LEDGER_CASES: tuple[Case, ...] = (
         ),
         "source",
         ("default_untold", "before.default_untold"),
+    ),
+    Case(
+        "workers.only_work_lands",
+        _landed(conflicted=("main:shared.txt",)),
+        (_landed(), _landed(conflicted=("main:shared.txt",), by=op.MoveSource("shared.txt"))),
+        "source",
+        ("default_conflicted", "before.default_conflicted"),
     ),
     Case(
         "workers.merged_once",

@@ -176,6 +176,22 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
         _KNOWN,
     ),
     (
+        "conflict-left-in-files",
+        "A rebase that was given up is taken back, but the files keep the marks of the conflict. "
+        "Shortest: Init Up Add WaitForIdle Start WaitForNeedsReview MoveSource Behave(give-up) Rebase "
+        "WaitForState(error) Message WaitForNeedsReview Review Accept",
+        "git corruption",
+        _KNOWN,
+    ),
+    (
+        "rebase-undone-in-checkout",
+        "What a rebase left behind is thrown away in the user's checkout instead of the worktree. "
+        "Shortest: Init Up Add WaitForIdle DirtySource Start WaitForNeedsReview MoveSource "
+        "Behave(give-up) Rebase WaitForState(error)",
+        "git corruption",
+        _KNOWN,
+    ),
+    (
         "rebase-only-said",
         "A rebase is answered and not done. Shortest: "
         "Init Up Add WaitForIdle Start WaitForNeedsReview MoveSource Rebase",

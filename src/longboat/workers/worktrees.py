@@ -111,7 +111,10 @@ def restore_branch(git: Git, worktree: str, branch: str, *, cut_off_from: str = 
     git.change("symbolic-ref", "HEAD", f"refs/heads/{branch}", at=worktree)
     if cut_off_from:
         git.change("read-tree", "--reset", "-u", cut_off_from, at=worktree)
-    git.change("reset", "-q", "--hard", at=worktree)
+    if planted("conflict-left-in-files"):
+        return git.head(worktree)
+    at = "" if planted("rebase-undone-in-checkout") else worktree
+    git.change("reset", "-q", "--hard", at=at)
     return git.head(worktree)
 
 

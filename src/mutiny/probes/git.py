@@ -69,18 +69,17 @@ def tokens_argv(repository: str, branch: str) -> tuple[str, ...]:
 
 def untold_argv(repository: str, branch: str) -> tuple[str, ...]:
     """Every file of the default branch that has no token; exit code 1 when all have one."""
-    pattern = "MT-[0-9a-z]+-[0-9]+"
-    return (
-        "git",
-        *PLAIN,
-        "-C",
-        repository,
-        "grep",
-        "-LE",
-        "--no-textconv",
-        pattern,
-        f"refs/heads/{branch}",
-    )
+    return _files_argv(repository, branch, "-LE", "MT-[0-9a-z]+-[0-9]+")
+
+
+def conflicted_argv(repository: str, branch: str) -> tuple[str, ...]:
+    """Every file of the default branch with the marks of a conflict; exit code 1 when none has."""
+    return _files_argv(repository, branch, "-lE", "^(<<<<<<<|>>>>>>>) ")
+
+
+def _files_argv(repository: str, branch: str, how: str, pattern: str) -> tuple[str, ...]:
+    place = ("-C", repository)
+    return ("git", *PLAIN, *place, "grep", how, "--no-textconv", pattern, f"refs/heads/{branch}")
 
 
 def worktree(directory: BoxPath, outside: Outside) -> WorktreeView:

@@ -29,6 +29,11 @@ def untrue(
     told = said.get("worker")
     if isinstance(told, str) and told != named:
         yield f"it names worker {told}"
+    found = said.get("previous_status")
+    if heard.alone and found in op.STATUSES and named in model.workers:
+        could_be = model.possible(named, before.status_of(named))
+        if found not in could_be:
+            yield f"it says that {named} was {found}, not {' or '.join(sorted(could_be))}"
     view = seen.workers.get(named)
     for name, shown in _SHOWN.items() if view is not None else ():
         given = said.get(name)

@@ -259,6 +259,15 @@ def only_work_lands(check: Check) -> Iterator[Found]:
             "source",
             f"After {check.operation} {path} is on the default branch, which no agent wrote.",
         )
+    before, now = check.before.default_conflicted, check.seen.default_conflicted
+    if before is None or now is None:
+        raise Unreadable("the files of the default branch")
+    for name in sorted(now - before):
+        path = name.partition(":")[2]
+        yield (
+            "source",
+            f"After {check.operation} {path} on the default branch has the marks of a conflict.",
+        )
 
 
 @LEDGER.rule(eventual=False)

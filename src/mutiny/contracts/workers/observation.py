@@ -95,6 +95,8 @@ class Observation:
     """Tokens in the files of the default branch."""
     default_untold: frozenset[str] | None = None
     """Files of the default branch without any token: no agent has written them."""
+    default_conflicted: frozenset[str] | None = None
+    """Files of the default branch with the marks of a conflict that nobody has resolved."""
     source_dirty: tuple[str, ...] | None = None
     """Tracked files of the user's checkout that are not as in its last commit; None when git failed."""
     source_edit_intact: bool | None = None

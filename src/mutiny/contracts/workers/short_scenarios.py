@@ -25,6 +25,7 @@ from mutiny.contracts.workers.operations import (
     MoveSource,
     Neighbour,
     Nuke,
+    Rebase,
     Reject,
     ResetWorker,
     Review,
@@ -117,6 +118,15 @@ SHORT_SCENARIOS: dict[str, Sequence_] = {
         *(*_IDLE, Behave("alpha", ("late-stop:600", "double-stop", "obey"))),
         *(Start("alpha", "Create test.txt"), WaitForNeedsReview("alpha"), Review("alpha")),
         *(Reject("Please also create second.txt"), Settle(), *_MERGED),
+    ),
+    "edit_through_it_all": (
+        *(*_IDLE, DirtySource(), Start("alpha", "Create shared.txt with 'alpha'")),
+        *(WaitForNeedsReview("alpha"), Review("alpha"), Reject("Please also create second.txt")),
+        *(Settle(), WaitForNeedsReview("alpha"), MoveSource("shared.txt")),
+        *(Behave("alpha", ("give-up", "obey")), Rebase("alpha"), WaitForState("alpha", "error")),
+        *(ResetWorker("alpha"), WaitForIdle("alpha"), KillDaemon(), Up(), Settle()),
+        *(Start("alpha", "Create other.txt"), WaitForNeedsReview("alpha")),
+        *(Doctor(repair=True, yes=True), Nuke("alpha"), DirtySource(undo=True), Down()),
     ),
     "lost_hook": (
         *(*_IDLE, Behave("alpha", ("no-stop", "obey")), Start("alpha", "Create test.txt")),

@@ -402,6 +402,8 @@ def _event(line: str, wanted: EventFields) -> tuple[Mapping[str, Any], str, str]
     missing = [name for name in wanted.required if not event.get(name)]
     if kind.startswith(wanted.of_tasks) and not event.get(wanted.task):
         missing.append(wanted.task)
+    more = (names for begin, names in wanted.also.items() if kind.startswith(begin))
+    missing += [name for names in more for name in names if event.get(name) in (None, "")]
     return event, kind, f"it has no {missing[0]}" if missing else ""
 
 

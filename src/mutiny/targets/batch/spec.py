@@ -58,6 +58,8 @@ class EventFields:
     task: str = "task_id"
     of_tasks: tuple[str, ...] = ()
     """Types of events (how they begin) that name their task."""
+    also: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Types of events (how they begin) -> what they have beside that."""
     reasons: tuple[str, ...] = ()
     """Types of events that say why a run has stopped, where the state does not."""
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

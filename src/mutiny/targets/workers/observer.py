@@ -86,6 +86,7 @@ class Observer:
         self._commit_cache: dict[str, tuple[str, tuple[Commit, ...]]] = {}
         self._default_tokens: frozenset[str] | None = None
         self._default_untold: frozenset[str] | None = None
+        self._default_conflicted: frozenset[str] | None = None
         self._source_dirty: tuple[str, tuple[str, ...] | None] = ("", None)
         """The changed files of the user's checkout, and the state of the repository that showed them."""
         self.neighbour: tuple[str, str, str] | None = None
@@ -235,6 +236,7 @@ class Observer:
         if "tokens" in by_role:
             self._default_tokens = _tokens(by_role["tokens"], errors)
             self._default_untold = _tokens(by_role["untold"], errors)
+            self._default_conflicted = _tokens(by_role["conflicted"], errors)
         if self.strangers:
             who, which = " or ".join(self.names.untold), ", ".join(self.strangers)
             errors.append(f"nobody was told whether {who} is what the target calls {which}")
@@ -263,6 +265,7 @@ class Observer:
             default_head=self._default_head(),
             default_tokens=self._default_tokens,
             default_untold=self._default_untold,
+            default_conflicted=self._default_conflicted,
             source_dirty=self._source_dirty[1],
             source_edit_intact=self._edit_intact(),
             neighbours=self._neighbours(panes),
@@ -325,6 +328,7 @@ class Observer:
                     ("default", git.default_argv(repository, branch)),
                     ("tokens", git.tokens_argv(repository, branch)),
                     ("untold", git.untold_argv(repository, branch)),
+                    ("conflicted", git.conflicted_argv(repository, branch)),
                 ):
                     commands.append(Command(argv, timeout_s=PROBE_TIMEOUT_S))
                     roles.append(role)
