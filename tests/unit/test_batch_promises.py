@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from test_contract_batch import BEFORE, CONTRACT, ONE, begun, broken, seen
+from test_contract_batch import BEFORE, CONTRACT, ONE, begun, broken, run_with, seen
 
 from mutiny.contracts.batch import operations as op
 from mutiny.contracts.batch.forecast import forecast
-from mutiny.contracts.batch.observation import Attempt
+from mutiny.contracts.batch.observation import Attempt, TaskSeen
 from mutiny.contracts.batch.profile import BatchProfile
 from mutiny.contracts.batch.supported import supported
 from mutiny.doubles.tasks import agent
@@ -30,6 +30,13 @@ def test_what_is_removed_is_to_be_declared(tmp_path: Path, monkeypatch: pytest.M
         there = seen(landed={"a": 1})
         found = broken(after, before=there, run=planned.run, knobs=strict)
         assert ("declared" not in found) is right
+
+
+def test_what_went_wrong_before_is_not_told_of_what_is_done_where_that_is_promised() -> None:
+    done = seen(runs=run_with("complete", TaskSeen("complete", 1, "the first agent died")))
+    assert "failure_has_text" in broken(done, forgets_errors=True)
+    assert "failure_has_text" not in broken(done)
+    assert "failure_has_text" not in broken(seen(), forgets_errors=True)
 
 
 def test_what_went_well_is_done_once_where_that_is_promised() -> None:

@@ -55,6 +55,7 @@ class BatchContract(ContractBase[BatchModel, BatchSeen]):
             run_resumes=profile.run_resumes,
             tidy=profile.tidy,
             done_once=profile.done_once,
+            forgets_errors=profile.forgets_errors,
         )
 
     def outcomes(

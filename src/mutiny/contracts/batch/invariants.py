@@ -466,6 +466,9 @@ def failure_has_text(check: BatchCheck) -> Iterator[Violation]:
     for name, one in shown.tasks.items():
         if one.status in ("failed", "review") and not one.error:
             yield found("failure_has_text", f"{name} is {one.status} and does not say why.", name)
+        if check.model.forgets_errors and one.status == "complete" and one.error:
+            text = f"{name} is complete, and still says what went wrong: {one.error[:200]}"
+            yield found("failure_has_text", text, name)
 
 
 def events_whole(check: BatchCheck) -> Iterator[Violation]:

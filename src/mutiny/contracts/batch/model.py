@@ -93,6 +93,8 @@ class BatchModel(ModelBase):
     """What is merged, and what is cleaned, leaves nothing behind."""
     done_once: bool = False
     """What went well is not done again because of others."""
+    forgets_errors: bool = False
+    """What is complete does not tell what once went wrong."""
     set_anew: frozenset[str] = frozenset()
     """Tasks of the run that the user has set back or left out: nobody waits for what they were at."""
     engine_out: bool = False

@@ -41,6 +41,8 @@ class BatchProfile(TargetProfile):
     """To remove a file is a change that a task must have declared."""
     done_once: bool = False
     """A task that went well and conflicts with nobody is not done again when others of its batch do."""
+    forgets_errors: bool = False
+    """What went wrong with a task is not told of it any more once it is complete."""
     neighbours: bool = False
     """It may be at work in several homes of one machine at once."""
     settable: tuple[str, ...] | None = None

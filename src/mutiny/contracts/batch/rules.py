@@ -64,7 +64,11 @@ TIER_2 = (
     ("container_labelled", _FLOW, "A container's labels say for which run and task it is."),
     ("container_walled", _SAFE, "A container has the network and the limits that were set."),
     ("container_mounts", _SAFE, "A container changes its workspace alone, and as its user."),
-    ("failure_has_text", _TRUTH, "What failed, or waits for somebody, says why."),
+    (
+        "failure_has_text",
+        _TRUTH,
+        "What failed, or waits for somebody, says why; what went well does not.",
+    ),
     ("events_whole", _STATE, "Every line of the log parses, and says when, what and in which run."),
     ("no_secret", _SAFE, "No secret stands in any file that is kept."),
     ("own_files_out", _SAFE, "Only what tasks have written gets into their commits."),
