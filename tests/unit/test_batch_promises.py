@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from test_contract_batch import BEFORE, CONTRACT, ONE, begun, broken, run_with, seen
 
 from mutiny.contracts.batch import operations as op
+from mutiny.contracts.batch.contract import BatchContract
 from mutiny.contracts.batch.forecast import forecast
 from mutiny.contracts.batch.observation import Attempt, TaskSeen
 from mutiny.contracts.batch.profile import BatchProfile
@@ -15,6 +18,7 @@ from mutiny.contracts.batch.supported import supported
 from mutiny.doubles.tasks import agent
 from mutiny.kit.judging import Moment
 from mutiny.kit.operations import Parallel
+from mutiny.model.result import OperationResult
 
 
 def test_what_is_removed_is_to_be_declared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,6 +41,28 @@ def test_what_went_wrong_before_is_not_told_of_what_is_done_where_that_is_promis
     assert "failure_has_text" in broken(done, forgets_errors=True)
     assert "failure_has_text" not in broken(done)
     assert "failure_has_text" not in broken(seen(), forgets_errors=True)
+
+
+@pytest.mark.parametrize(
+    ("batches", "rule"),
+    [
+        ([{"id": 1, "tasks": ["a"]}, {"id": 2, "tasks": []}], None),
+        ([{"id": 0, "tasks": ["a"]}, {"id": 0, "tasks": ["b"]}], "batch.answers_truly"),
+        ([{"id": 1, "tasks": ["b"]}], "batch.answers_truly"),
+    ],
+    ids=["so it is", "two of one number", "forgotten"],
+)
+def test_the_batches_that_are_told_of_are_those_that_were(
+    batches: list[dict[str, object]], rule: str | None
+) -> None:
+    profile = BatchProfile(answers={"Status": ("batches.tasks",)})
+    contract = BatchContract(profile)
+    model = begun("a").ended({"a": frozenset({"complete"})}, frozenset({"complete"}))
+    beliefs = replace(contract.initial(), alternatives=(model,))
+    said = {"id": "r1", "tasks": {"a": {"status": "complete"}}, "batches": batches}
+    answer = OperationResult(0, json.dumps(said))
+    told = contract.judge(beliefs, op.Status(), answer, seen(), seen(), 1.0)
+    assert (told.violation.rule if told.violation else None) == rule
 
 
 def test_what_went_well_is_done_once_where_that_is_promised() -> None:

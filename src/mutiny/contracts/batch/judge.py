@@ -8,7 +8,7 @@ from dataclasses import replace
 from mutiny.contracts.batch import operations as op
 from mutiny.contracts.batch.forecast import forecast
 from mutiny.contracts.batch.model import BatchModel
-from mutiny.contracts.batch.observation import BatchSeen
+from mutiny.contracts.batch.observation import BatchSeen, RunSeen
 from mutiny.kit.answer import Answer
 from mutiny.kit.beliefs import distinct
 from mutiny.kit.judging import Judge, Judged, Moment
@@ -157,4 +157,21 @@ class BatchJudge(Judge[BatchModel, BatchSeen]):
                 return self.violation(
                     "status_true", f"{text}branch {self.seen.landed(name)} times.", name
                 )
+        return self._unbatched(run, said.get("batches"))
+
+    def _unbatched(self, run: RunSeen, batches: object) -> Violation | None:
+        """The batches that are told of are different ones, and whoever was merged was in one of them."""
+        due = "batches.tasks" in self.contract.profile.answers.get("Status", ())
+        if not due or not isinstance(batches, list):
+            return None
+        rows = [one for one in batches if isinstance(one, dict)]
+        numbers = [one.get("id") for one in rows]
+        twice = next((one for one in numbers if numbers.count(one) > 1), None)
+        if twice is not None:
+            return self.violation("answers_truly", f"It tells of two batches {twice}.")
+        told = {str(task) for one in rows for task in one.get("tasks") or ()}
+        for name, one in run.tasks.items():
+            if one.status == "complete" and self.seen.landed(name) and name not in told:
+                text = f"{name} was merged, and is in none of the batches that it tells of."
+                return self.violation("answers_truly", text, name)
         return None
