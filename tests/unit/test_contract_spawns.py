@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import Any
 
@@ -431,48 +430,6 @@ def test_turns_that_are_right_are_not_accused() -> None:
     late = completed(status="failed", reason="timeout", ended=NOW - 2.9)
     timed = replace(believed, settings={**believed.settings, "timeout_s": 2})
     assert "has_its_time" not in broken(seen(late), timed)
-
-
-@pytest.mark.parametrize(
-    ("lines", "tail", "right"),
-    [
-        (["1 out: one", "1 out: two"], 20, True),
-        (["1 out: two"], 20, False),
-        (["1 out: two"], 1, True),
-        (["1 out: one"], 1, False),
-        (["1 out: one", "1 out: two"], 1, False),
-    ],
-)
-def test_a_log_shows_what_was_said(lines: list[str], tail: int, right: bool) -> None:
-    said = {1: message(), 2: posted(2, 1, "one"), 3: posted(3, 1, "two")}
-    look = replace(DONE, messages=said, invocations=(ended(posting=2, posts=(2, 3)),))
-    asked = op.Logs("prime", "dev", tail)
-    result = OperationResult(
-        exit_code=0,
-        stdout=json.dumps({"ok": True, "spawn": {}, "lines": lines, "events": []}),
-        argv=("longboat", "spawn", "logs", "s1"),
-    )
-    judged = CONTRACT.judge(Beliefs((model(),)), asked, result, look, look, NOW)
-    assert (judged.verdict is Verdict.SUCCESS) is right
-
-
-@pytest.mark.parametrize(
-    ("changed", "right"),
-    [
-        ({}, True),
-        ({"agent": "Prime"}, True),
-        ({"agent": "hailot"}, False),
-        ({"depth": 1}, False),
-        ({"parent": "s7"}, False),
-        ({"channel": "ops"}, False),
-    ],
-)
-def test_a_list_says_who_where_how_deep_and_by_whom(changed: dict[str, Any], right: bool) -> None:
-    row = {"id": "s1", "status": "completed", "agent": "prime", "channel": "dev", "depth": 0}
-    said = {"ok": True, "spawns": [{**row, "parent": None, **changed}]}
-    result = OperationResult(exit_code=0, stdout=json.dumps(said))
-    judged = CONTRACT.judge(Beliefs((model(),)), op.ListSpawns(), result, DONE, DONE, NOW)
-    assert (judged.verdict is Verdict.SUCCESS) is right
 
 
 def test_every_rule_has_a_case() -> None:

@@ -102,7 +102,8 @@ def _follow(office: Office, number: int) -> None:
         for line in _said(office, spawn):
             kind = line.partition(":")[0]
             counted[kind] = counted.get(kind, 0) + 1
-            if counted[kind] > shown.get(kind, 0):
+            known = shown.get(kind, 0) - planted("follow-repeats-itself")
+            if counted[kind] > known:
                 sys.stdout.write(json.dumps({"line": line}) + "\n")
                 shown[kind] = counted[kind]
         sys.stdout.flush()

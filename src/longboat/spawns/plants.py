@@ -459,6 +459,14 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "spawns.answers_truly",
     ),
     (
+        "follow-repeats-itself",
+        "Whoever follows a log is told the newest line again and again.",
+        _TRUTH,
+        _KNOWN,
+        "followed_live",
+        "spawns.answers_truly",
+    ),
+    (
         "stop-all-of-everybody",
         "To stop all runs of one agent stops those of all.",
         _KILLED,

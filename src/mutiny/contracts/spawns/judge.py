@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,6 +13,7 @@ from mutiny.contracts.spawns import health
 from mutiny.contracts.spawns import operations as op
 from mutiny.contracts.spawns.model import HARMLESS, SpawnsModel
 from mutiny.contracts.spawns.observation import Run, SpawnsSeen
+from mutiny.foreign import parse
 from mutiny.kit import operations as common
 from mutiny.kit.answer import Answer
 from mutiny.kit.beliefs import distinct
@@ -142,6 +145,8 @@ class SpawnsJudge(Judge[SpawnsModel, SpawnsSeen]):
             told = self._received(model, operation, answer)
         elif isinstance(operation, op.Logs):
             told = self._logged(operation, answer, named(heard.result))
+            followed = _streamed(operation, heard.result.stdout, answer)
+            told = itertools.chain(told, followed)
         return next((self.violation(rule, text, who) for rule, text, who in told), None)
 
     def _health(self, model: SpawnsModel, answer: Answer) -> Iterator[tuple[str, str, str]]:
@@ -348,6 +353,29 @@ def number_of(said: object) -> int:
     """The number of a run or a message as a target writes it: 12, or `s12`; 0: there is none."""
     text = str(said).lstrip("s")
     return int(text) if text.isdigit() else 0
+
+
+def _streamed(operation: op.Logs, stdout: str, answer: Answer) -> Iterator[tuple[str, str, str]]:
+    """Whoever follows a run is told every line of its log once, as it comes."""
+    lines = answer.said.get("lines")
+    rows = [one for line in stdout.splitlines() if isinstance(one := _parsed(line), dict)]
+    came = Counter(str(row["line"]) for row in rows if "line" in row)
+    if not operation.follow or not came or not isinstance(lines, list):
+        return
+    if len(lines) >= operation.tail:
+        return  # it is the end of a longer log
+    due = Counter(map(str, lines))
+    for line, times in (came - due).items():
+        yield "answers_truly", f"{operation} showed {line!r} {times} times too often.", ""
+    for line in due - came:
+        yield "answers_truly", f"{operation} never showed {line!r} as it came.", ""
+
+
+def _parsed(line: str) -> object:
+    try:
+        return parse(line)
+    except ValueError:
+        return None
 
 
 def _objects(said: object) -> Iterator[Mapping[str, Any]]:

@@ -159,6 +159,17 @@ FLOW: dict[str, Steps] = {
         say("@prime two"),
         *END,
     ),
+    "one_place_for_three": (
+        *crew("prime", "hailot", "auger", "zealot", "sentinel", prime=("silent",)),
+        *(Behave(name, ("slow:500+reply",)) for name in ("auger", "zealot", "sentinel")),
+        *(*set_to(max_running=2), Behave("hailot", ("silent",)), say("@prime @hailot go")),
+        *(WaitForRun("prime"), WaitForRun("hailot")),
+        say("@auger @zealot @sentinel go, one by one"),
+        Stop("hailot", "dev"),
+        *(WaitForCompletion(name) for name in ("auger", "zealot", "sentinel")),
+        Stop("prime", "dev"),
+        *END,
+    ),
     "many_at_once": (
         *crew("prime", "hailot", "auger", prime=("silent",), hailot=("silent",)),
         *set_to(max_running=2),
@@ -316,6 +327,13 @@ FLOW: dict[str, Steps] = {
         Logs("prime", "dev"),
         Logs("prime", "dev", tail=2),
         Logs("hailot", "dev", follow=True),
+        *END,
+    ),
+    "followed_live": (
+        *crew(prime=("flood:3+slow:1200+reply",)),
+        say("@prime talk, and think"),
+        WaitForRun("prime"),
+        Logs("prime", "dev", follow=True),
         *END,
     ),
     "logs_of_bytes": (
