@@ -18,6 +18,7 @@ from mutiny.box.results import ProcessInfo
 from mutiny.faults.namespaces import host_pid
 from mutiny.kit.views import AgentView, ProcessView
 from mutiny.model.result import OperationResult
+from mutiny.probes import tmux
 
 TECHNIQUE = "SIGKILL by handle"
 PAUSE = "SIGSTOP by handle"
@@ -81,13 +82,13 @@ def stop_daemon(box: Box, processes: Sequence[ProcessView], name: str) -> None:
 
 
 def kill_session(box: Box, session: str, worker: str) -> OperationResult:
-    """End one tmux session, named exactly."""
-    technique = "tmux kill-session"
+    """End one tmux session, or one window, named exactly."""
+    technique = f"tmux kill-{'window' if tmux.is_window(session) else 'session'}"
     if not session:
         return OperationResult(
             1, stderr=f"worker {worker} has no session", fired=False, technique=technique
         )
-    answer = box.run(("tmux", "kill-session", "-t", f"={session}"), timeout_s=10)
+    answer = box.run(tmux.killing(session), timeout_s=10)
     return OperationResult(
         answer.exit_code,
         stdout=f"session {session} ended",

@@ -14,6 +14,7 @@ from mutiny.box.startup import create_box
 from mutiny.errors import TargetMissing
 from mutiny.foreign import parse
 from mutiny.model.result import OperationResult
+from mutiny.probes import tmux
 from mutiny.probes.sources import front_matter, json_file, sqlite_tables
 from mutiny.system.files import BoxPath
 from mutiny.targets.discover.help_text import Usage, about_in, commands_in, plain, usage_in
@@ -45,7 +46,6 @@ _QUIET = {"NO_COLOR": "1", "COLUMNS": "160", "TERM": "dumb"}
 _TABLES = "select name from sqlite_master where type = 'table' and name not like 'sqlite_%'"
 _WORKTREES = ("git", "worktree", "list", "--porcelain")
 _BRANCHES = ("git", "for-each-ref", "--format=%(refname:short)", "refs/heads")
-_SESSIONS = ("tmux", "list-sessions", "-F", "#{session_name}")
 
 
 @dataclass(frozen=True)
@@ -363,7 +363,7 @@ class Discovery:
         )
         return Look(
             frozenset(files),
-            frozenset(self._ask(_SESSIONS).stdout.splitlines()),
+            frozenset(self._ask(tmux.SESSIONS).stdout.splitlines()),
             frozenset(re.findall(r"(?m)^worktree (.*)$", trees)),
             frozenset(self._ask(_BRANCHES).stdout.splitlines()),
             agents,

@@ -16,14 +16,13 @@ from pathlib import PurePosixPath
 from mutiny.doubles.speech import fill
 from mutiny.errors import nearest
 from mutiny.model.result import OperationResult
+from mutiny.probes import tmux
 from mutiny.probes.records import Raw, Row, StatusRule, parse_json
 from mutiny.probes.sources import json_file, record_files, settled, sqlite_rows
 from mutiny.system.files import BoxPath
 from mutiny.targets.kit.marks import Inside, Pattern, Words
 
 SOURCES = ("file", "command", "sqlite", "glob", "tmux", "worktrees")
-NO_TMUX = re.compile(r"no server running|No such file or directory|Connection refused")
-SESSIONS = ("tmux", "list-sessions", "-F", "#{session_name}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +103,7 @@ def read_source(
         root, _, begin = base.rpartition("/")
         return settled(lambda: record_files(outside(filled(root)), f"{begin}*{rest}"))
     if state.source == "tmux":
-        return _sessions(run(SESSIONS), state.tmux)
+        return _sessions(run(tmux.SESSIONS), state.tmux)
     if state.source == "worktrees":
         argv = ("git", "-C", filled("{source}"), "worktree", "list", "--porcelain")
         return _worktrees(run(argv), state.worktrees)
@@ -131,7 +130,7 @@ def with_known(
 
 def _sessions(result: OperationResult, pattern: str) -> Raw:
     """A record for each session; without a server there is none."""
-    if not result.succeeded and not NO_TMUX.search(result.stderr):
+    if not result.succeeded and not tmux.SILENT.search(result.stderr):
         return Raw(exists=False, error=f"tmux: {result.stderr.strip()[:200]}", refused=True)
     found = (re.search(pattern, line) for line in result.stdout.splitlines())
     return Raw(data=[{"name": one["name"], "session": one.string} for one in found if one])

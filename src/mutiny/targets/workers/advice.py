@@ -12,12 +12,12 @@ from mutiny.contracts.workers import operations as op
 from mutiny.kit import operations as common
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
+from mutiny.probes import tmux
 from mutiny.probes.records import at
 from mutiny.probes.sources import json_file
 from mutiny.targets.discover.records import fields_of, places_of
 from mutiny.targets.kit.advice import Advice, about_command
 from mutiny.targets.kit.naming import UNTOLD
-from mutiny.targets.kit.state import NO_TMUX, SESSIONS
 from mutiny.targets.kit.waits import Finding, until_glanced
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _about_fields(live: WorkersLive, worker: str) -> Iterator[Advice]:
     wanted = {name: str(key) for name, key in asdict(state.fields).items() if key}
     trees = re.findall(r"(?m)^worktree (.*)$", _asked(live, _WORKTREES))
     facts = {
-        "session": frozenset(_asked(live, SESSIONS).splitlines()),
+        "session": frozenset(_asked(live, tmux.listing(windows=live.spec.windows)).splitlines()),
         "worktree": frozenset(trees),
         "branch": frozenset(_asked(live, _BRANCHES).splitlines()),
     }
@@ -126,9 +126,9 @@ def _about_sessions(live: WorkersLive, worker: str) -> Iterator[Advice]:
     seen: list[str] = []
 
     def missing() -> Finding:
-        answer = _answer(live, SESSIONS)
+        answer = _answer(live, tmux.listing(windows=live.spec.windows))
         seen[:] = answer.stdout.splitlines()
-        asked = answer.succeeded or NO_TMUX.search(answer.stderr)
+        asked = answer.succeeded or tmux.SILENT.search(answer.stderr)
         return OperationResult() if seen or not asked else f"no tmux session after `add {worker}`"
 
     waited = until_glanced(live, live.spec.profile.limits.idle_s, missing)

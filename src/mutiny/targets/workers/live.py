@@ -30,6 +30,7 @@ from mutiny.kit.contract import Evidence, StepContext
 from mutiny.kit.views import ProcessView
 from mutiny.model.operation import Operation, walk
 from mutiny.model.result import OperationResult
+from mutiny.probes import tmux
 from mutiny.system.files import BoxPath
 from mutiny.system.keepsakes import Keepsake, last_words
 from mutiny.targets.kit.combinations import unable
@@ -140,7 +141,7 @@ class WorkersLive(LiveTarget):
         """The last 100 lines of each session's pane."""
         captures = {}
         for session in sorted(sessions):
-            argv = ("tmux", "capture-pane", "-p", "-S", "-100", "-t", f"={session}:")
+            argv = ("tmux", "capture-pane", "-p", "-S", "-100", "-t", tmux.pane(session))
             answer = self.box.run(argv, timeout_s=5)
             captures[session] = answer.stdout if answer.exit_code == 0 else answer.stderr
         return captures
@@ -327,7 +328,7 @@ class WorkersLive(LiveTarget):
         return OperationResult()
 
     def _type_in(self, operation: op.TypeIn, context: StepContext) -> OperationResult:
-        token, pane = context.token(), f"={self._session_of(operation.worker)}:"
+        token, pane = context.token(), tmux.pane(self._session_of(operation.worker))
         typed = ("tmux", "send-keys", "-t", pane, "-l", _referenced(operation.message, token))
         answer = self.box.run((*typed, ";", "send-keys", "-t", pane, "Enter"), timeout_s=5)
         if answer.exit_code != 0:

@@ -21,7 +21,7 @@ from mutiny.faults.process import view_of
 from mutiny.kit.crash import crash_in
 from mutiny.kit.views import AgentView, Commit, ProcessView, Receipt, WorktreeView
 from mutiny.model.result import OperationResult
-from mutiny.probes import doubles, git
+from mutiny.probes import doubles, git, tmux
 from mutiny.probes.records import Raw, Row
 from mutiny.system.files import BoxPath
 from mutiny.system.inotify import Event
@@ -30,12 +30,11 @@ from mutiny.targets.kit.daemons import Daemons
 from mutiny.targets.kit.files import fill
 from mutiny.targets.kit.naming import Names
 from mutiny.targets.kit.pacing import Pacing
-from mutiny.targets.kit.state import NO_TMUX, SESSIONS, read_source, with_known
+from mutiny.targets.kit.state import read_source, with_known
 from mutiny.targets.kit.watching import Changes
 from mutiny.targets.workers.spec import TargetSpec
 from mutiny.targets.workers.state_file import StateReading, interpret
 
-_TMUX_ARGV = ("tmux", "list-panes", "-a", "-F", "#{session_name}\t#{pane_pid}")
 PROBE_TIMEOUT_S = 10.0
 LOOKS = 3
 
@@ -123,9 +122,9 @@ class Observer:
         doing = doubles.conditions(records, self._living())
         agents = {self.worker_at(one): condition for one, condition in doing.items()}
         default = self._default_head()
-        asked = self._ask(SESSIONS)
+        asked = self._ask(tmux.listing(windows=self._spec.windows))
         sessions = asked.stdout.splitlines()
-        known = asked.succeeded or NO_TMUX.search(asked.stderr)
+        known = asked.succeeded or tmux.SILENT.search(asked.stderr)
         derived = {}
         for name, row in rows.items():
             head = self._tree_at(str(row.get(place) or "")).head
@@ -253,7 +252,11 @@ class Observer:
             workers=reading.workers,
             sessions=None
             if panes is None
-            else frozenset(name for name in panes if pattern.search(name)),
+            else frozenset(
+                name
+                for name in panes
+                if tmux.is_window(name) is self._spec.windows and pattern.search(name)
+            ),
             daemons=None
             if processes is None
             else tuple(map(view_of, self.known_daemons.among(processes))),
@@ -301,7 +304,7 @@ class Observer:
     def _questions(
         self, reading: StateReading, worktrees: Mapping[str, WorktreeView]
     ) -> tuple[list[Command], list[str]]:
-        commands = [Command(_TMUX_ARGV, timeout_s=PROBE_TIMEOUT_S)]
+        commands = [Command(tmux.PANES, timeout_s=PROBE_TIMEOUT_S)]
         roles = ["tmux"]
         for name, view in reading.workers.items():
             if view.status in ("idle", "needs_review") and worktrees[name].exists:
@@ -473,17 +476,13 @@ def _content(path: BoxPath) -> bytes | None:
 
 
 def _panes(answer: CommandResult, errors: list[str]) -> dict[str, int] | None:
-    """Session name -> pid of its first pane; None when tmux gave no usable answer."""
-    if answer.exit_code != 0 and NO_TMUX.search(answer.stderr):
+    """Names of sessions and windows -> pid of the first pane; None when tmux gave no usable answer."""
+    if answer.exit_code != 0 and tmux.SILENT.search(answer.stderr):
         return {}
     if answer.exit_code != 0:
         errors.append(f"tmux: {answer.stderr.strip() or 'no answer'}")
         return None
-    panes: dict[str, int] = {}
-    for line in answer.stdout.splitlines():
-        name, _, pid = line.partition("\t")
-        panes.setdefault(name, int(pid or -1))
-    return panes
+    return tmux.pids(answer.stdout)
 
 
 def _dirty(answer: CommandResult, errors: list[str]) -> tuple[str, ...] | None:

@@ -146,6 +146,8 @@ class TargetSpec(TargetFile):
     state: StateSpec
     sessions: Pattern
     """Regular expression of the session names that belong to the target."""
+    windows: bool = False
+    """A worker has a window of a session that it shares, called `session:window`, not a session."""
     level: str = "review"
     """How much of the contract it offers: `sessions`, `workers` or `review`."""
     agents: tuple[str, ...] = ()
