@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from test_contract_session import GATE, PLAN, WRITTEN, at, broken, event, point, seen
+from test_contract_session import GATE, PLAN, WRITTEN, at, broken, error, event, point, seen
 
 from mutiny.contracts.session import operations as op
 from mutiny.contracts.session.criteria import JUDGED, contradicted
+from mutiny.contracts.session.observation import Row
 from mutiny.contracts.session.profile import SessionProfile
 from mutiny.contracts.session.supported import supported
 from mutiny.targets.session.model_api import SPOILERS
@@ -73,6 +74,22 @@ def test_a_phase_is_not_left_against_what_its_checkpoint_says(before: bool) -> N
     assert "gates_hold" in found(coverage=50.0)
     unpromised = seen(more=more, points=(point(0), point(1, against={"reviewed": "x"})), plan=plan)
     assert "gates_hold" not in broken(unpromised, model=at("running"))
+
+
+def test_a_gate_does_not_stay_shut_where_nothing_went_wrong() -> None:
+    shut = event("phase.gate", 11.0, **{**GATE, "passed": False, "criteria": {"reviewed": False}})
+    again = error("gate", "degraded", action="retry")
+    given_up = error("gate_failed", "critical", action="pause")
+
+    def found(*more: Row, **changes: Any) -> bool:
+        believed = replace(at("paused"), **changes)
+        return "gates_hold" in broken(seen("session.pause", more=more), model=believed)
+
+    assert found(shut, again, given_up)
+    assert not found(shut, again, given_up, faults=("BadWork()",))
+    assert not found(shut, error("tool_timeout", "transient"), again, given_up)
+    assert not found(shut, again)  # somebody has paused it meanwhile
+    assert not found(shut, again, event("phase.gate", 11.0, **GATE))
 
 
 def ballot(agent: str, option: str, trust: float) -> dict[str, Any]:

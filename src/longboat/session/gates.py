@@ -42,7 +42,8 @@ def _holds(project: Project, criterion: str, state: Json, checkpoint_valid: bool
         case "ci":
             return "ci.sh" in files and compiles(files) and passed
         case "architecture":
-            page = files.get("ARCHITECTURE.md", "").lower()
+            name = "" if planted("session-gate-stays-shut") else "ARCHITECTURE.md"
+            page = files.get(name, "").lower()
             return bool(page) and all(name.lower() in page for name in project.components())
         case "tests_pass":
             return passed

@@ -199,6 +199,13 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "gates_hold",
     ),
     _row(
+        "gate-stays-shut",
+        "A gate never sees the page that describes the architecture, and the session is given up there.",
+        _FLOW,
+        "whole_session",
+        "gates_hold",
+    ),
+    _row(
         "compile-not-checked",
         "Code that does not compile is let in.",
         _FLOW,

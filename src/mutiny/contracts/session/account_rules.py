@@ -70,6 +70,7 @@ def _due(one: SessionView) -> Mapping[str, int]:
     """Counters by what was written down."""
     return {
         "total_tokens_consumed": sum(tokens(row) for row in ends(one.calls, "model")),
+        "model_calls": len(ends(one.calls, "model")),
         "tool_calls": sum(row.get("kind") == "tool" for row in one.calls if _begins(row)),
         "checkpoint_count": max((point.number for point in one.points), default=0) + 1,
         "errors_encountered": len(list(one.of("error"))),

@@ -117,6 +117,21 @@ def gates_hold(check: SessionCheck) -> Iterator[Found]:
     ]
     if left:
         yield one.name, f"The session is complete, and {left[0]} is not done."
+    yield from _shut(check, one)
+
+
+def _shut(check: SessionCheck, one: SessionView) -> Iterator[Found]:
+    """A gate at which a session was given up although all went well: nothing was broken, and nothing else
+    went wrong that anybody tells of.
+    """
+    gates, errors = list(one.of("phase.gate")), list(one.of("error"))
+    well = not check.model.faults and all(str(row.get("kind")).startswith("gate") for row in errors)
+    given_up = bool(errors) and errors[-1].get("action") == "pause" and one.told == "paused"
+    if not well or not given_up or not gates or gates[-1].get("passed"):
+        return
+    missing = [word for word, holds in (gates[-1].get("criteria") or {}).items() if not holds]
+    text = f"Phase {gates[-1].get('phase')} was given up at its gate ({', '.join(missing)})"
+    yield one.name, f"{text}, and nothing had gone wrong."
 
 
 def _tests_failed(one: SessionView, end: Row) -> bool:
