@@ -216,6 +216,7 @@ def picture(*views: WorkerView, **changes: Any) -> Observation:
         source_dirty=(),
         default_tokens=frozenset(),
         default_untold=frozenset(),
+        default_conflicted=frozenset(),
     )
     return replace(plain, **changes)
 

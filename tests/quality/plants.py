@@ -30,6 +30,7 @@ class Known:
     scenario: str
     rule: str
     operations: tuple[Operation, ...]
+    """Empty until its minimal replay was proved once."""
 
     def replay(self) -> Replay:
         """As a replay file would say it."""
@@ -54,7 +55,7 @@ def known() -> dict[str, Known]:
             entry["rule"],
             tuple(
                 decode_operation(item, OPERATIONS, where=name)
-                for item in proved_once()[f"longboat-{name}-scenario-{entry['scenario']}"]
+                for item in proved_once().get(f"longboat-{name}-scenario-{entry['scenario']}", ())
             ),
         )
         for name, entry in data.items()

@@ -506,6 +506,7 @@ CASES: list[tuple[str, SessionSeen, dict[str, Any]]] = [
     ),
     ("agents_bounded", seen(processes=Processes(1, 5)), {}),
     ("disk_bounded", seen(size_mb=9.0), {"disk_mb": "1"}),
+    ("disk_bounded", seen("session.complete", supervisors=0, size_mb=9.0), {"disk_mb": "1"}),
     (
         "tests_bounded",
         seen(calls=(*CALLS, call("begin", 11.0, "t", name="run_tests"), call("end", 50.0, "t"))),
@@ -545,8 +546,8 @@ def test_every_rule_is_broken_by_its_case(
 
 def test_every_rule_about_state_has_a_case() -> None:
     tried = {f"session.{rule}" for rule, _, _ in CASES}
-    apart = {"session.fallback_told", "session.looks_only", "session.project_works"}
-    assert set(BOOK.rules) == tried | apart
+    apart = {"fallback_told", "looks_only", "project_works", "memory_bounded"}
+    assert set(BOOK.rules) == tried | {f"session.{rule}" for rule in apart}
 
 
 def test_what_nothing_drives_tells_the_metrics_of_an_earlier_time() -> None:

@@ -1,19 +1,60 @@
-"""The last line of metrics counts no more than was written down."""
+"""Figures of a session: the last line of metrics, and what is done about too little memory."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
-from test_contract_session import at, broken, lines, seen
+from test_contract_session import FAILED, at, broken, dishonest, error, lines, seen
+
+from mutiny.contracts.session import operations as op
 
 
 @pytest.mark.parametrize("name", ["model_calls", "tool_calls", "errors_encountered"])
 def test_a_counter_at_the_end_is_held_to_the_logs(name: str) -> None:
-    told = {"total_tokens_consumed": 0}
-
     def found(count: int) -> bool:
-        metrics = lines({**told, name: count})
+        metrics = lines({name: count})
         after = seen("session.pause", metrics=metrics)
         return "metrics_add_up" in broken(after, model=at("paused"))
 
     assert found(1000)
     assert not found(0)
+
+
+def test_too_little_memory_is_not_passed_over() -> None:
+    squeezed = seen(heedless_s=9.0)
+    assert "memory_bounded" in broken(squeezed, op.MemoryPressure())
+    assert "memory_bounded" not in broken(seen(), op.MemoryPressure())
+    assert "memory_bounded" not in broken(squeezed, op.Status())
+
+
+def test_every_line_of_metrics_has_all_that_is_measured() -> None:
+    promised = replace(at("running"), measured=("tool_calls",))
+    lacking = seen(metrics=lines({"tool_calls": 1}, {}))
+    assert "metrics_regular" in broken(lacking, model=promised)
+    assert "metrics_regular" not in broken(lacking)
+    assert "metrics_regular" not in broken(seen(metrics=lines({"tool_calls": 1})), model=promised)
+
+
+def test_what_was_used_long_before_a_line_is_counted_in_it() -> None:
+    late = {"elapsed_seconds": 100.0, "at": 100.0}
+    short = seen("session.pause", metrics=lines({**late, "total_tokens_consumed": 0}))
+    assert "metrics_add_up" in broken(short, model=at("paused"))
+    disturbed = replace(at("paused"), faults=("SystemCrash()",))
+    assert "metrics_add_up" not in broken(short, model=disturbed)
+
+
+@pytest.mark.parametrize("other", [False, True], ids=["only one was asked", "the other one, too"])
+def test_a_session_with_another_model_is_not_given_up_before_that_was_asked(other: bool) -> None:
+    vote = {**FAILED, "last": "[c2] Vote shape by a: which one?"}
+    failures = (*[vote] * 12, *([{**vote, "model": "another"}] if other else ()))
+    after = seen("session.pause", api=failures)
+    believed = replace(at("paused"), has_fallback=True)
+    assert ("switches_model" in broken(after, model=believed)) is not other
+
+
+def test_who_was_paused_by_an_error_is_not_well() -> None:
+    paused = seen("session.pause", more=(error("disk_full", "critical", action="pause"),))
+    assert dishonest(op.Health(), {}, paused) == "health_true"
+    asked = seen("session.pause")
+    assert dishonest(op.Health(), {}, asked) == ""

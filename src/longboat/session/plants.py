@@ -37,7 +37,7 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "not-committed",
         "A checkpoint is made of files that are not committed.",
         _STATE,
-        "by_phase",
+        "by_calls",
         "checkpoint_valid",
     ),
     _row(
@@ -181,7 +181,7 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "A second supervisor drives the same session.",
         _FLOW,
         "two_recoveries",
-        "one_supervisor",
+        "logs_whole",
     ),
     _row(
         "survivors-left",
@@ -251,7 +251,7 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "model_is_down",
         "switches_model",
     ),
-    _row("slow-recovery", "A retry waits for hours.", _TROUBLE, "overloaded", "recovers_in_time"),
+    _row("slow-recovery", "A retry waits for hours.", _TROUBLE, "overloaded", "recovers"),
     _row(
         "critical-ignored",
         "A critical error is told, and the session goes on.",
@@ -264,14 +264,14 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "A tool that never ends is waited for.",
         _TROUBLE,
         "endless_tool",
-        "retries_bounded",
+        "idle_reassigned",
     ),
     _row(
         "deadlock-forever",
         "A vote that nobody wins is repeated for ever.",
         _TROUBLE,
         "deadlock",
-        "votes_true",
+        "recovers",
         _SEEN,
     ),
     _row("trust-ignored", "Every ballot weighs the same.", _TROUBLE, "deadlock", "votes_true"),
@@ -329,7 +329,7 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "too-many-agents",
         "More agents run than were asked for.",
         _LIMIT,
-        "whole_session",
+        "one_agent",
         "agents_bounded",
     ),
     _row(
@@ -343,8 +343,8 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "memory-unlimited",
         "Memory pressure is not noticed.",
         _LIMIT,
-        "memory_pressure",
-        "recovers_in_time",
+        "memory_short",
+        "memory_bounded",
     ),
     _row(
         "test-time-ignored",
@@ -366,7 +366,7 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "A line of metrics lacks the coverage.",
         _TRUTH,
         "whole_session",
-        "metrics_add_up",
+        "metrics_regular",
     ),
     _row(
         "metrics-doubled",
@@ -386,13 +386,19 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "verify-trusts",
         "Verify calls a damaged checkpoint valid.",
         _TRUTH,
-        "corrupt_body",
-        "verify_true",
+        "corrupt_named",
+        "rejects_illegal",
     ),
     _row(
-        "verify-removes", "Verify removes what is not valid.", _TRUTH, "corrupt_body", "looks_only"
+        "verify-removes", "Verify removes what is not valid.", _TRUTH, "corrupt_named", "looks_only"
     ),
-    _row("health-always-well", "Health says that all is well.", _TRUTH, "disk_full", "health_true"),
+    _row(
+        "health-always-well",
+        "Health says that all is well.",
+        _TRUTH,
+        "endless_errors",
+        "health_true",
+    ),
     _row(
         "report-forgets", "The report leaves out the errors.", _TRUTH, "overloaded", "report_true"
     ),

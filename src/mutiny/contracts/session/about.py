@@ -5,6 +5,7 @@ from __future__ import annotations
 ABOUT: dict[str, str] = {
     "whole_session": "A session goes through its phases, and what it leaves works.",
     "in_one_go": "A session is begun, and at its end when that is answered.",
+    "one_agent": "A session with one agent: nobody else works.",
     "stopped": "A session that was stopped stays so.",
     "stopped_short": "A session is stopped in the middle: all that was done is kept.",
     "finished": "A session that is complete is not brought back.",
@@ -40,6 +41,7 @@ ABOUT: dict[str, str] = {
     "odd_letters": "The model asks for a file of rare letters.",
     "out_of_bounds": "A file that is none of the project's is not written at all.",
     "memory_pressure": "There is too little memory: contexts are compressed.",
+    "memory_short": "Too little memory in the middle of a session is noticed.",
     "deadlock": "A vote that nobody wins is decided by priority.",
     "few_kept": "Few checkpoints are kept, and still one to fall back to.",
     "deadlock_escalated": "A vote that nobody wins is put to somebody.",

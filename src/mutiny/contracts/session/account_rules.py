@@ -22,6 +22,8 @@ from mutiny.contracts.session.observation import ENDED, Row, SessionView, at_of
 from mutiny.contracts.session.operations import OUT_OF_BOUNDS
 from mutiny.kit.checking import Found
 
+WRITTEN_S = 0.5
+"""What ended so long before a line of metrics was written is counted in it."""
 SPENT = ("total_tokens_consumed", "tool_calls", "model_calls")
 """Counters that no crash and no restore takes back."""
 
@@ -47,6 +49,10 @@ def metrics_add_up(check: SessionCheck) -> Iterator[Found]:
             told = last.get(name)
             if isinstance(told, int | float) and told > due:
                 yield one.name, f"The last metrics say {name} {told}; it is {due}."
+        told, due = last.get("total_tokens_consumed"), _spent_by(one, at_of(last) - WRITTEN_S)
+        if isinstance(told, int) and told < due and not check.model.faults:
+            text = f"The last metrics say total_tokens_consumed {told}"
+            yield one.name, f"{text}; {due} were used before they were written."
     cut = any(word in text for word in ("SweepPoint", "Damage") for text in check.model.faults)
     for first, second in pairwise(() if cut else one.metrics):  # what the disk lost is lost
         for name in SPENT:
@@ -64,6 +70,13 @@ def metrics_add_up(check: SessionCheck) -> Iterator[Found]:
                 text = f"Checkpoint {point.number} says {point.tokens} tokens; "
                 yield one.name, f"{text}{used} were used until then."
                 return
+
+
+def _spent_by(one: SessionView, moment: float) -> int:
+    """The tokens of all calls that had ended by then; of a session that has only lived once."""
+    if len({life_of(row) for row in one.calls}) > 1:
+        return 0
+    return sum(tokens(row) for row in ends(one.calls, "model") if at_of(row) <= moment)
 
 
 def _due(one: SessionView) -> Mapping[str, int]:
@@ -98,10 +111,17 @@ def _tokens_at(one: SessionView, number: int) -> int | None:
 
 @BOOK.rule(eventual=False)
 def metrics_regular(check: SessionCheck) -> Iterator[Found]:
-    """Numbers one after the other, and within a life one line for each span."""
+    """Numbers one after the other, each with all that is measured, and within a life one line for each
+    span.
+    """
     one = session_of(check)
     if one is None:
         return
+    for row in one.metrics:
+        missing = [name for name in check.model.measured if name not in row]
+        if missing:
+            yield one.name, f"Metrics line {row.get('number')} does not say {missing[0]}."
+            return
     numbers = [row.get("number") for row in one.metrics]
     for first, second in pairwise(numbers):
         if isinstance(first, int) and isinstance(second, int) and second != first + 1:

@@ -20,7 +20,7 @@ from mutiny.contracts.session.looking import (
     tokens,
 )
 from mutiny.contracts.session.observation import Row, SessionView, at_of
-from mutiny.kit.checking import Found
+from mutiny.kit.checking import Found, inner_of
 
 _MINUTE_S = 60.0
 FALLBACKS = 2
@@ -318,7 +318,7 @@ def checkpoint_by_phase(check: SessionCheck) -> Iterator[Found]:
 def looks_only(check: SessionCheck) -> Iterator[Found]:
     """Of a session that nothing drives, a look changes no byte."""
     one, was = session_of(check), before_of(check)
-    if one is None or was is None or not check.operation.looks:
+    if one is None or was is None or not inner_of(check.operation).looks:
         return
     still = one.alive is False and was.alive is False
     if still and was.digest and one.digest != was.digest:

@@ -14,6 +14,7 @@ from mutiny.contracts.session import (
     outcomes,
     recovery_rules,
 )
+from mutiny.contracts.session.checkpoints import METRICS
 from mutiny.contracts.session.judge import SessionJudge
 from mutiny.contracts.session.looking import BOOK
 from mutiny.contracts.session.model import SessionModel
@@ -60,7 +61,12 @@ class SessionContract(ContractBase[SessionModel, SessionSeen]):
 
     def first_model(self) -> SessionModel:
         """An empty home, and what its gates promise."""
-        return SessionModel(criteria=self.profile.criteria)
+        told = self.profile.answers.get("Metrics", ())
+        measured = tuple(name for name in METRICS if name in told)
+        profile = self.profile
+        return SessionModel(
+            criteria=profile.criteria, has_fallback=profile.has_fallback, measured=measured
+        )
 
     def outcomes(
         self, model: SessionModel, operation: Operation, moment: Moment[SessionSeen]

@@ -31,6 +31,8 @@ GROWN, GROWN_MB, GROWN_DESCRIPTORS = 1.3, 12.0, 12
 ALERT = 0.8
 MEASURED = 1.1
 """A limit is kept that is exceeded by less: tokens are counted before an answer is known."""
+LARGEST_MB = 0.2
+"""More than a session writes at once: a checkpoint, a commit, lines of its logs."""
 STRAYING = 2.0
 EARLY = 0.5
 """Below this share of a limit nobody is near it: some warn early, and count more than can be seen."""
@@ -289,13 +291,21 @@ def agents_bounded(check: SessionCheck) -> Iterator[Found]:
 
 @BOOK.rule(eventual=True)
 def disk_bounded(check: SessionCheck) -> Iterator[Found]:
-    """The room that a session uses; what it was just writing may be beyond."""
+    """The room that a session uses, also at its end; what it was just writing may be beyond."""
     one, limit = session_of(check), check.model.most("disk_mb")
-    if one is None or not limit or one.status != "running":
+    if one is None or not limit or one.status not in ("running", "complete"):
         return
-    largest = 0.5
-    if one.size_mb > limit * MEASURED + largest:
+    if one.size_mb > limit * MEASURED + LARGEST_MB:
         yield one.name, f"It uses {one.size_mb:.1f} MB; {limit:g} MB are allowed."
+
+
+@BOOK.rule(eventual=False)
+def memory_bounded(check: SessionCheck) -> Iterator[Found]:
+    """Whoever has less memory than it uses compresses, restarts, says so or pauses."""
+    one, lasted_s = session_of(check), check.seen.heedless_s
+    if one is not None and lasted_s and check.gave(op.MemoryPressure):
+        text = f"It went on for {lasted_s:.0f} s with less memory than it uses"
+        yield one.name, f"{text}, and did nothing about it."
 
 
 @BOOK.rule(eventual=False)

@@ -79,6 +79,14 @@ class SessionJudge(Judge[SessionModel, SessionSeen]):
             dead = first.alive is False and one.alive is False and one.told not in op.STATUSES[2:5]
             if dead:
                 return self.violation("health_true", "It says that all is well; nothing runs.")
+            errors = list(one.of("error"))
+            if (
+                first.told == one.told == "paused"
+                and errors
+                and errors[-1].get("action") == "pause"
+            ):
+                text = f"It says that all is well; it was paused: {errors[-1].get('text')}"
+                return self.violation("health_true", text, one.name)
         if isinstance(operation, op.Metrics):
             return self._metrics(answer, first, one)
         if isinstance(operation, op.Report):

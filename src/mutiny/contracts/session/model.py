@@ -30,6 +30,10 @@ class SessionModel(ModelBase):
 
     criteria: tuple[str, ...] = ()
     """Criteria of gates that the files of a checkpoint can contradict, of those that the target has."""
+    has_fallback: bool = False
+    """It has another model to ask."""
+    measured: tuple[str, ...] = ()
+    """What every line of metrics has."""
     names: tuple[str | None, ...] = ()
     """The sessions, the newest last; None: the target chose its name."""
     status: May = NONE

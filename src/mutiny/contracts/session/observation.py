@@ -172,6 +172,8 @@ class SessionSeen(SeenBase):
     """How many seconds of session time pass in a real one."""
     built: Row | None = None
     """What came of building the project by hand, when that was just done."""
+    heedless_s: float = 0.0
+    """For so long the session had less memory than it uses, just now, and did nothing about it."""
 
     @property
     def status(self) -> str:

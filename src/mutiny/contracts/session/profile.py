@@ -37,5 +37,7 @@ class SessionProfile(TargetProfile):
     """Agents write nothing but files of the project."""
     criteria: tuple[str, ...] = ()
     """Criteria of its gates that mean what the files of a checkpoint can contradict (`criteria.py`)."""
+    has_fallback: bool = False
+    """There is another model that is asked before a session is given up."""
     stop_is_no_end: bool = False
     """A session that was stopped can be brought back."""

@@ -256,10 +256,18 @@ def retries_bounded(check: SessionCheck) -> Iterator[Found]:
 
 @BOOK.rule(eventual=False)
 def switches_model(check: SessionCheck) -> Iterator[Found]:
-    """A model that fails as often as is allowed is not asked once more before the other one was."""
-    model = check.model
+    """A model that fails as often as is allowed is not asked once more before the other one was, and nobody
+    gives up before that, either.
+    """
+    model, one = check.model, session_of(check)
     most = 1 + model.most("retries") + model.most("backoffs")
     if model.killed:
+        return
+    given_up = model.has_fallback and one is not None and one.told in ("paused", "failed")
+    asked, api = {row.get("model") for row in check.seen.api}, check.seen.api
+    if given_up and len(asked) == 1 and len(api) > most and all(map(failed, api[-int(most) :])):
+        text = f"Model {asked.pop()} failed {most:.0f} times and more, the session was given up"
+        yield "", f"{text}, and no other one was asked."
         return
     for name, rows in _streaks(check.seen.api, "model"):
         run = 0

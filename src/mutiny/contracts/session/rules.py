@@ -63,6 +63,7 @@ TIER_1 = (
     ("total_tokens", _LIMIT, "A session above its tokens pauses, and warns before."),
     ("agents_bounded", _LIMIT, "No more agents run than were asked for."),
     ("disk_bounded", _LIMIT, "A session does not use more room than it may."),
+    ("memory_bounded", _LIMIT, "A session with less memory than it uses does something about it."),
     ("tests_bounded", _LIMIT, "Tests that do not end are ended."),
     ("limits_have_reason", _LIMIT, "Who is far from a limit is not held up by it."),
 )

@@ -102,6 +102,7 @@ FLOW: dict[str, Steps] = {
         BuildProject(),
         Settle(),
     ),
+    "one_agent": (*_begun(SLOW_H, 1), WaitForTasks(1), Status(), LetRun(2), Status(), Stop()),
     "stopped": (
         *_begun(SLOW_H),
         WaitForTasks(1),
@@ -260,6 +261,7 @@ RECOVERY: dict[str, Steps] = {
     "odd_letters": _through(OddBytes("letters")),
     "out_of_bounds": _through(Trespass("git"), Trespass("above"), Trespass("machine")),
     "memory_pressure": _through(MemoryPressure()),
+    "memory_short": (*_begun(0.05), MemoryPressure(), Status(), Stop()),
     "deadlock": (*_split(), *_AFTER, Settle()),
     "few_kept": (
         *_begun(SLOW_H, keep="2"),
@@ -372,6 +374,7 @@ RISKS: dict[str, Steps] = {
         ModelError("overload", 100_000),
         WaitForStatus("paused"),
         Status(),
+        Health(),
         Stop(),
     ),
     "disk_full": (*_begun(SLOW_H), WaitForTasks(1), DiskFull(), Recover(), *_AFTER, Settle()),
@@ -463,10 +466,10 @@ RISKS["corrupt_named"] = (
 )
 LIMITS: dict[str, Steps] = {
     "agent_tokens": (*_begun(SLOW_H, agent_tokens_hour="700"), LetRun(6), Status(), Stop()),
-    "agent_calls": (*_begun(SLOW_H, agent_calls_hour="3"), LetRun(6), Status(), Stop()),
+    "agent_calls": (*_begun(SLOW_H, agent_calls_hour="1"), LetRun(6), Status(), Stop()),
     "context": (*_begun(context_tokens="560"), *_AFTER, Settle()),
     "disk": (
-        *_begun(SLOW_H, disk_mb="0.3", interval_s="0.3"),
+        *_begun(SLOW_H, disk_mb="0.3", interval_s="0.1"),
         LetRun(10),
         Status(),
         Stop(),

@@ -79,7 +79,7 @@ ABOUT: dict[str, str] = {
     "foreign_words": "Long texts that are not ASCII.",
     "shorter_name_first": "A worker without a session is removed; one with a like name lives.",
     "untimely_hooks": "The hook that tells of a turn's end comes late, then twice.",
-    "edit_through_it_all": "The user has an edit of his own from the first task to the nuke; it stays.",
+    "edit_through_it_all": "An edit of the user stays from the first task to the nuke.",
     "lost_hook": "The hook that tells of a turn's end never comes; a reset is the way out.",
     "died_with_a_dirty_tree": "An agent dies with work that it has not committed.",
     "died_elsewhere": "An agent commits to a branch of its own, and dies there.",

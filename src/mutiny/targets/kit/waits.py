@@ -86,7 +86,7 @@ def gave_up(patience: Patience, what: str, given_s: float) -> OperationResult:
         if patience.stuck
         else f"things still move after {BOUND * patience.limit_s:.3g}s: slow is not stuck"
     )
-    details: dict[str, object] = {"stretch": patience.limit_s / given_s}
+    details: dict[str, object] = {"stretch": patience.limit_s / given_s if given_s else 1.0}
     if not patience.stuck:
         details["moving"] = True
     return OperationResult(None, stderr=f"{what}; {how}", timed_out=True, details=details)

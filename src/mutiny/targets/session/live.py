@@ -48,6 +48,8 @@ class SessionLive(DaemonlessTarget):
     def __init__(self, spec: SessionSpec, directory: Path, options: LiveOptions) -> None:
         super().__init__(spec, directory, options)
         self.built: Mapping[str, Any] | None = None
+        self.heedless_s = 0.0
+        """For so long it had too little memory, just now, and did nothing about it."""
         self.api = ModelApi(self.box.files / "model-api", keeps_requests=spec.keeps_requests)
         self.notes = Notes(self.box.files / "model-api" / "notes.json")
         self.observer, self.sampling = (

@@ -45,6 +45,7 @@ class Looked(Protocol):
     pacing: Pacing
     notes: Notes
     built: Mapping[str, Any] | None
+    heedless_s: float
 
     @property
     def rate(self) -> float: ...
@@ -81,6 +82,7 @@ class Observer:
             damaged=self._live.notes.spoiled,
             rate=self._live.rate,
             built=self._live.built,
+            heedless_s=self._live.heedless_s,
         )
 
     def place(self) -> BoxPath:
@@ -290,11 +292,11 @@ class _Files:
         return self._plan
 
     def size(self) -> int:
-        """How much room all of it takes."""
+        """How much room all of it takes on the disk."""
         total = 0
         for path in self.place.files():
             try:
-                total += path.stat().st_size
+                total += path.stat().st_blocks * 512
             except OSError:
                 continue  # just removed
         return total

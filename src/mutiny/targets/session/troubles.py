@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from mutiny.contracts.session import operations as op
-from mutiny.contracts.session.observation import ENDED, SessionView
+from mutiny.contracts.session.observation import ENDED, SessionView, at_of
 from mutiny.faults.process import TECHNIQUE
 from mutiny.kit import faults
 from mutiny.kit.contract import StepContext
@@ -22,6 +22,8 @@ from mutiny.targets.session.model_api import ODD, ODD_FILE, Trouble
 API = "script of the model's API"
 FELT_S = 30.0
 """Real seconds within which a session meets what was put in its way."""
+HEED_S = 6.0
+"""A session that goes on for so long with too little memory has not noticed it; in its own time."""
 PATIENCE_S = 900.0
 """The same in the session's own time, where that passes faster; at least `LEAST_S` real ones."""
 LEAST_S = 5.0
@@ -129,7 +131,8 @@ def _pressure(live: Any, operation: op.MemoryPressure, context: StepContext) -> 
     one: SessionView | None = context.before.session
     if one is None or "memory_mb" not in live.spec.knobs:
         return _not_fired("there is no session that could be squeezed")
-    known = len(live.events())
+    known, squeezed_at = len(live.events()), _last_at(live)
+    live.heedless_s = 0.0
     word = live.spec.knobs["memory_mb"]
     before = live.notes.settings.get(word)
     live.configure("memory_mb", SQUEEZED_MB)
@@ -142,7 +145,18 @@ def _pressure(live: Any, operation: op.MemoryPressure, context: StepContext) -> 
 
     felt = _felt(live, answered)
     live.configure("memory_mb", before or "1024")
-    return _fired("the limit was felt", "setting") if felt else _not_fired("nobody felt it")
+    if felt:
+        return _fired("the limit was felt", "setting")
+    lasted_s = _last_at(live) - squeezed_at
+    if lasted_s < live.limit(HEED_S) * max(1.0, live.rate):
+        return _not_fired("nobody felt it")
+    live.heedless_s = lasted_s
+    return _fired("nothing was done about it", "setting")
+
+
+def _last_at(live: Any) -> float:
+    """How far the session has come, in its own time."""
+    return max((at_of(row) for row in live.events()), default=0.0)
 
 
 # --- processes --------------------------------------------------------------------------------------------
