@@ -83,7 +83,7 @@ def stop_daemon(box: Box, processes: Sequence[ProcessView], name: str) -> None:
 
 def kill_session(box: Box, session: str, worker: str) -> OperationResult:
     """End one tmux session, or one window, named exactly."""
-    technique = f"tmux kill-{'window' if tmux.is_window(session) else 'session'}"
+    technique = " ".join(tmux.killing(session)[:2])
     if not session:
         return OperationResult(
             1, stderr=f"worker {worker} has no session", fired=False, technique=technique
