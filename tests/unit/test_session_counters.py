@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from test_contract_session import FAILED, at, broken, dishonest, error, lines, seen
+from test_contract_session import CALLS, FAILED, at, broken, call, dishonest, error, lines, seen
 
 from mutiny.contracts.session import operations as op
 
@@ -58,3 +58,17 @@ def test_who_was_paused_by_an_error_is_not_well() -> None:
     assert dishonest(op.Health(), {}, paused) == "health_true"
     asked = seen("session.pause")
     assert dishonest(op.Health(), {}, asked) == ""
+
+
+def test_tests_that_nobody_ends_are_told_also_behind_a_lost_task() -> None:
+    begins = call("begin", 11.0, "t", name="run_tests")
+    goes_on = call("begin", 40.0, "u", name="write_file")
+    after = seen("session.complete", supervisors=0, calls=(*CALLS, begins, goes_on))
+    believed = at("complete")
+    believed = replace(believed, knobs=believed.knobs.set("test_time_s", "1"))
+
+    def found(*faults: str) -> bool:
+        return "tests_bounded" in broken(after, model=replace(believed, faults=faults))
+
+    assert found("BadWork(endless)")
+    assert not found("BadWork(endless)", "KillAgent()")

@@ -209,8 +209,8 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "compile-not-checked",
         "Code that does not compile is let in.",
         _FLOW,
-        "scope_creep",
-        "gates_hold",
+        "uncompilable",
+        "checkpoint_valid",
     ),
     _row(
         "needs-ignored",

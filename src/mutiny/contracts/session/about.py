@@ -40,6 +40,7 @@ ABOUT: dict[str, str] = {
     "odd_lines": "The model asks for a file of odd ends of lines and blanks.",
     "odd_letters": "The model asks for a file of rare letters.",
     "out_of_bounds": "A file that is none of the project's is not written at all.",
+    "uncompilable": "Code that cannot be compiled is not let in.",
     "memory_pressure": "There is too little memory: contexts are compressed.",
     "memory_short": "Too little memory in the middle of a session is noticed.",
     "deadlock": "A vote that nobody wins is decided by priority.",

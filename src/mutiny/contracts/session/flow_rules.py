@@ -328,9 +328,23 @@ def tests_bounded(check: SessionCheck) -> Iterator[Found]:
                     yield one.name, f"Tests ran for {took:.0f} s; {limit:.0f} s are allowed."
                     return
         for row in begun.values():
-            if one.status == "running" and now - at_of(row) > STRAYING * limit + slack_s(check):
+            # Who is silent for too long loses his task, and then nobody tells how his tests ended.
+            until = [at_of(later) for later in rows if _next_of(row, later)] or [now]
+            told = one.status == "running" or (one.told == "complete" and _undisturbed(check))
+            if told and until[0] - at_of(row) > STRAYING * limit + slack_s(check):
                 yield one.name, f"Tests run for more than {limit:.0f} s, and nobody ends them."
                 return
+
+
+def _next_of(row: Row, later: Row) -> bool:
+    """Is it a later call of the same agent?"""
+    same = later.get("agent") == row.get("agent") and later.get("state") == "begin"
+    return same and at_of(later) > at_of(row)
+
+
+def _undisturbed(check: SessionCheck) -> bool:
+    """Nobody was killed or held up: only the work of the model was bad."""
+    return all(text.startswith(op.BadWork.__name__) for text in check.model.faults)
 
 
 @BOOK.rule(eventual=False)

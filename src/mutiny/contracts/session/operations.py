@@ -292,6 +292,7 @@ class FreezeAgent(SessionFault):
 
 SPOILS = {
     "dangerous": "no_security_findings",
+    "uncompilable": "compiles",
     "undocumented": "documentation",
     "unreleased": "release",
     "unreviewed": "reviewed",

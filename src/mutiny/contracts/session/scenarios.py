@@ -260,6 +260,7 @@ RECOVERY: dict[str, Steps] = {
     "odd_lines": _through(OddBytes("lines")),
     "odd_letters": _through(OddBytes("letters")),
     "out_of_bounds": _through(Trespass("git"), Trespass("above"), Trespass("machine")),
+    "uncompilable": _through(BadWork("uncompilable")),
     "memory_pressure": _through(MemoryPressure()),
     "memory_short": (*_begun(0.05), MemoryPressure(), Status(), Stop()),
     "deadlock": (*_split(), *_AFTER, Settle()),
@@ -387,7 +388,7 @@ RISKS: dict[str, Steps] = {
         Stop(),
     ),
     "endless_tests": (
-        *_begun(test_time_s="1", gate_wait_s="0.2"),
+        *_begun(test_time_s="1", tool_timeout_s="15", gate_wait_s="0.2"),
         BadWork("endless"),
         WaitForStatus("paused"),
         Status(),

@@ -77,6 +77,10 @@ SPOILERS: dict[str, Spoiler] = {
         lambda path: path.endswith(".py") and not path.startswith("tests/"),
         lambda text: f"{text}\nCHECKED = eval('True')\n",
     ),
+    "uncompilable": _written(
+        lambda path: path.endswith(".py") and not path.startswith("tests/"),
+        lambda text: f"{text}\ndef unfinished(:\n",
+    ),
     "undocumented": _written(lambda path: path == "README.md", lambda _text: " \n"),
     "unreleased": _written(lambda path: path == "VERSION", lambda _text: "99.0.0\n"),
     "unreviewed": _one_review_less,
