@@ -672,6 +672,9 @@ def test_an_answer_of_fields_is_held_to_what_is_seen() -> None:
     wrong = '{"worker": "alpha", "branch": "elsewhere"}'
     assert verdict(judge(idle, reset, replace(ok(), stdout=wrong))) == untrue
     assert verdict(judge(idle, reset, replace(ok(), stdout="Reset worker beta"))) == SUCCESS
+    for status, expected in (("idle", SUCCESS), ("needs_review", untrue), ("unheard-of", SUCCESS)):
+        was = f'{{"worker": "alpha", "previous_status": "{status}"}}'
+        assert verdict(judge(idle, reset, replace(ok(), stdout=was))) == expected
 
 
 @pytest.mark.parametrize(
