@@ -28,7 +28,7 @@ def pids(answer: str) -> dict[str, int]:
         session, _, rest = line.partition("\t")
         window, _, pid = rest.rpartition("\t")
         for name in (session, f"{session}:{window}"):
-            found.setdefault(name, int(pid or -1))
+            found.setdefault(name, int(pid) if pid.isdecimal() else -1)
     return found
 
 

@@ -49,7 +49,8 @@ def metrics_add_up(check: SessionCheck) -> Iterator[Found]:
             told = last.get(name)
             if isinstance(told, int | float) and told > due:
                 yield one.name, f"The last metrics say {name} {told}; it is {due}."
-        told, due = last.get("total_tokens_consumed"), _spent_by(one, at_of(last) - WRITTEN_S)
+        moment = at_of(last) - WRITTEN_S * max(1.0, check.seen.rate)
+        told, due = last.get("total_tokens_consumed"), _spent_by(one, moment)
         if isinstance(told, int) and told < due and not check.model.faults:
             text = f"The last metrics say total_tokens_consumed {told}"
             yield one.name, f"{text}; {due} were used before they were written."

@@ -250,24 +250,19 @@ def only_work_lands(check: Check) -> Iterator[Found]:
     accepts = checking.inner_of(check.operation)
     if not isinstance(accepts, op.Accept | op.AcceptReviewed):
         return
-    before, now = check.before.default_untold, check.seen.default_untold
-    if before is None or now is None:
-        raise Unreadable("the files of the default branch")
-    for name in sorted(now - before):
-        path = name.partition(":")[2]
-        yield (
-            "source",
-            f"After {check.operation} {path} is on the default branch, which no agent wrote.",
-        )
-    before, now = check.before.default_conflicted, check.seen.default_conflicted
-    if before is None or now is None:
-        raise Unreadable("the files of the default branch")
-    for name in sorted(now - before):
-        path = name.partition(":")[2]
-        yield (
-            "source",
-            f"After {check.operation} {path} on the default branch has the marks of a conflict.",
-        )
+    was, seen = check.before, check.seen
+    for before, now, text in (
+        (was.default_untold, seen.default_untold, "is on the default branch, which no agent wrote"),
+        (
+            was.default_conflicted,
+            seen.default_conflicted,
+            "on the default branch has the marks of a conflict",
+        ),
+    ):
+        if before is None or now is None:
+            raise Unreadable("the files of the default branch")
+        for name in sorted(now - before):
+            yield "source", f"After {check.operation} {name.partition(':')[2]} {text}."
 
 
 @LEDGER.rule(eventual=False)
