@@ -426,7 +426,7 @@ CASES: list[tuple[str, SessionSeen, dict[str, Any]]] = [
     ("restores_last_valid", restored(event("session.restore", checkpoint=0, deltas=0)), {}),
     ("restores_last_valid", restored(fresh=replace(FRESH, states=(state(2, tasks={}),))), {}),
     ("work_kept", seen(more=(event("task.start", 11.0, task="t1"),)), {}),
-    ("work_kept", seen(more=(event("task.done", 11.0, task="t2"),)), {}),
+    ("work_kept", seen(more=(event("task.done", 11.0, task="t2"),), supervisors=0), {}),
     (
         "bytes_as_asked",
         seen(calls=(*CALLS[:3], {**CALLS[3], "sha256": sha("y")})),
@@ -530,6 +530,7 @@ CASES: list[tuple[str, SessionSeen, dict[str, Any]]] = [
     ("logs_whole", seen(bad_lines=("events.jsonl: no JSON",)), {}),
     ("logs_whole", seen(more=(event("error", 2.0, kind="x"),)), {}),
     ("processes_end", seen("session.stop"), {}),
+    ("processes_end", seen(processes=Processes(1, 1, tools=1)), {}),
     ("no_growth", seen(metrics=lines(*({"memory_usage_mb": 40 + n} for n in range(90)))), {}),
     ("no_growth", seen(metrics=lines(*({"descriptors": 10 + n} for n in range(90)))), {}),
     ("no_crash", DEAD, {"model": at("running")}),

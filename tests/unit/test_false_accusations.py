@@ -399,14 +399,31 @@ def test_the_pace_is_measured() -> None:
     assert pacing.now() == Pace(1.0, 0.0)
     for took in (0.1, 2.7, 2.9):
         pacing.took(took)
+    assert pacing.now() == Pace(1.0, 2.7)
     crowd[0] = 5.0
-    assert pacing.now() == Pace(5.0, 2.7)
+    for _ in range(5):
+        clock.now += 1
+        pacing.now()
     crowd[0] = 1.0
-    clock.now += 59
+    clock.now += 50
     assert pacing.now().crowding == 5.0  # what is late now was held up then
-    clock.now += 2
+    clock.now += 12
     assert pacing.now().crowding == 1.0
     assert crowding() >= 1.0
+
+
+def test_one_crowded_moment_among_many_proves_nothing() -> None:
+    clock, crowd = Clock(), [1.0]
+    pacing = Pacing(lambda: crowd[0], clock)
+    for second in range(20):
+        crowd[0] = 9.0 if second == 3 else 1.0
+        clock.now += 1
+        pacing.now()
+    assert pacing.now().crowding == 1.0
+    crowd[0] = 9.0
+    for _ in range(10):  # many looks at one moment are one
+        clock.now += 0.01
+        assert pacing.now().crowding == 1.0
 
 
 def test_what_moves_is_waited_for_up_to_the_bound_and_is_then_slow() -> None:

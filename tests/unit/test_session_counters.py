@@ -5,7 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from test_contract_session import CALLS, FAILED, at, broken, call, dishonest, error, lines, seen
+from test_contract_session import (
+    CALLS,
+    FAILED,
+    at,
+    broken,
+    call,
+    dishonest,
+    error,
+    event,
+    lines,
+    seen,
+)
 
 from mutiny.contracts.session import operations as op
 
@@ -46,8 +57,8 @@ def test_what_was_used_long_before_a_line_is_counted_in_it() -> None:
 
 @pytest.mark.parametrize("other", [False, True], ids=["only one was asked", "the other one, too"])
 def test_a_session_with_another_model_is_not_given_up_before_that_was_asked(other: bool) -> None:
-    vote = {**FAILED, "last": "[c2] Vote shape by a: which one?"}
-    failures = (*[vote] * 12, *([{**vote, "model": "another"}] if other else ()))
+    votes = [{**FAILED, "last": f"[c2] Vote shape by {who}: which one?"} for who in "abc"]
+    failures = (*votes * 4, *([{**votes[0], "model": "another"}] if other else ()))
     after = seen("session.pause", api=failures)
     believed = replace(at("paused"), has_fallback=True)
     assert ("switches_model" in broken(after, model=believed)) is not other
@@ -72,3 +83,17 @@ def test_tests_that_nobody_ends_are_told_also_behind_a_lost_task() -> None:
 
     assert found("BadWork(endless)")
     assert not found("BadWork(endless)", "KillAgent()")
+
+
+def test_who_asks_in_vain_for_a_vote_does_not_ask_for_ever() -> None:
+    vote = {**FAILED, "last": "Vote v by a: which?"}
+    assert "retries_bounded" in broken(seen(api=[vote] * 90))
+    assert "retries_bounded" not in broken(seen(api=[vote] * 5))
+
+
+def test_an_error_that_was_to_pause_a_session_pauses_it() -> None:
+    critical = error("disk_full", "critical", action="pause")
+    later = event("task.start", 60.0)
+    assert "severity_obeyed" in broken(seen(more=(critical, later)))
+    assert "severity_obeyed" not in broken(seen("session.pause", more=(critical,)))
+    assert "severity_obeyed" not in broken(seen(more=(critical,))), "it may be about to"

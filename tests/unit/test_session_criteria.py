@@ -7,11 +7,23 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from test_contract_session import GATE, PLAN, WRITTEN, at, broken, error, event, point, seen
+from test_contract_session import (
+    CALLS,
+    GATE,
+    PLAN,
+    WRITTEN,
+    at,
+    broken,
+    call,
+    error,
+    event,
+    point,
+    seen,
+)
 
 from mutiny.contracts.session import operations as op
 from mutiny.contracts.session.criteria import JUDGED, contradicted
-from mutiny.contracts.session.observation import Row
+from mutiny.contracts.session.observation import Processes, Row
 from mutiny.contracts.session.profile import SessionProfile
 from mutiny.contracts.session.supported import supported
 from mutiny.targets.session.model_api import SPOILERS
@@ -117,6 +129,30 @@ def test_a_vote_is_won_by_more_trust_than_any_other_option_has(
     won = event("vote.won", vote="v", option="yes")
     found = broken(seen(more=(event("vote.open", vote="v"), *cast, won)))
     assert ("votes_true" not in found) is right
+
+
+@pytest.mark.parametrize(
+    ("ballots", "wrong"),
+    [
+        ((("a", "yes", 0.9), ("b", "no", 0.9)), False),
+        ((("a", "yes", 0.91), ("b", "no", 0.9)), True),
+        ((("a", "yes", 0.9),), False),  # who has not voted could have made it a draw
+        ((("a", "yes", 0.9), ("b", "no", 0.8), ("b", "no", 0.8)), False),
+    ],
+)
+def test_what_somebody_has_won_is_no_deadlock(
+    ballots: tuple[tuple[str, str, float], ...], wrong: bool
+) -> None:
+    opened = event("vote.open", vote="v", voters=["a", "b"])
+    told = event("vote.deadlock", vote="v", rounds=1)
+    found = broken(seen(more=(opened, *(ballot(*one) for one in ballots), told)))
+    assert ("votes_true" in found) is wrong
+
+
+def test_a_tool_that_is_being_called_may_run() -> None:
+    busy = (*CALLS, call("begin", 6.0, "c3", name="run"))
+    assert "processes_end" not in broken(seen(processes=Processes(1, 1, tools=1), calls=busy))
+    assert "processes_end" in broken(seen(processes=Processes(1, 1, tools=2), calls=busy))
 
 
 def test_only_gates_that_are_promised_are_tried() -> None:

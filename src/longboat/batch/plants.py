@@ -118,7 +118,7 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         _LOST,
         "gastown PR#3203",
         "one_task",
-        "batch.as_due",
+        "batch.fails_clearly",
     ),
     (
         "dirty-checkout-overwritten",

@@ -210,8 +210,8 @@ class Course:
             more = {"kind": "test_failure", "severity": "degraded", "agent": desk.name}
             site.say("error", **more, task=job.name, attempt=1, action="flag", wait_s=0.0, text="")
             site.say("task.flagged", task=job.name, agent=desk.name, why="test_failure")
+        site.save("task")  # what is told as done outlives whatever comes next
         site.say("task.done", task=job.name, agent=desk.name, files=list(job.files))
-        site.save("task")
 
     def _task_failed(self, job: Job, known: Json, outcome: Json, wait_s: float) -> None:
         """Back in the queue, but not for ever."""

@@ -110,7 +110,7 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "Finished tasks are kept at the next checkpoint only.",
         _LOST,
         "system_crash",
-        "status_true",
+        "work_kept",
         _SEEN,
     ),
     # --- restoring
@@ -165,8 +165,8 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "restore-keeps-new-files",
         "Files that are newer than the checkpoint stay.",
         _STATE,
-        "corrupt_named",
-        "restores_last_valid",
+        "crash_in_a_file",
+        "checkpoint_valid",
     ),
     _row(
         "unknown-accepted",
@@ -187,7 +187,7 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "survivors-left",
         "Agents of a dead supervisor are not ended.",
         _LEFT,
-        "crash_of_the_driver",
+        "crash_over_a_call",
         "processes_end",
     ),
     # --- phases
@@ -415,21 +415,21 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "memory-grows",
         "Every line of metrics costs memory for ever.",
         _LEFT,
-        "whole_session",
+        "level",
         "no_growth",
     ),
     _row(
         "descriptors-grow",
         "Every line of metrics costs a descriptor for ever.",
         _LEFT,
-        "whole_session",
+        "level",
         "no_growth",
     ),
     _row(
         "tool-children-left",
         "What a tool has started is not ended with it.",
         _LEFT,
-        "tool_timeout",
+        "tool_is_ended",
         "processes_end",
     ),
     _row(

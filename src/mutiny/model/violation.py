@@ -29,13 +29,13 @@ class Rule:
 
 _TELLING = (
     *("Lost work", "Ownership", "Wrong answer", "Race conditions", "Leadership", "Order of work"),
-    *("Corrupted state", "State corruption", "Git corruption"),
+    *("Corrupted state", "State corruption", "Git corruption", "Unsafe"),
     *("Crashes", "Zombie processes", "Guards", "Recovery failures"),
     *("Stuck workers", "Stuck work"),
 )
 """Classes of rules: what tells most about the cause comes first."""
 _SYMPTOMS = (
-    *("no_stuck_claim", "all_settle", "completes", "recovers", "serves_legal"),
+    *("idle_reassigned", "no_stuck_claim", "all_settle", "completes", "recovers", "serves_legal"),
     *("answers_in_time", "numbers_are_true", "status_is_honest", "status_follows_model"),
     *("verified", "steady_state", "assertion"),
 )

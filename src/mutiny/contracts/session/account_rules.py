@@ -89,7 +89,7 @@ def _due(one: SessionView) -> Mapping[str, int]:
         "checkpoint_count": max((point.number for point in one.points), default=0) + 1,
         "errors_encountered": len(list(one.of("error"))),
         "consensus_votes_cast": len(list(one.of("vote.ballot"))),
-        "tasks_completed": len({row.get("task") for row in one.of("task.done", "task.flagged")}),
+        "tasks_completed": len(one.told_done | one.done),
     }
 
 

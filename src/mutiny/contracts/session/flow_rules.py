@@ -417,6 +417,20 @@ def processes_end(check: SessionCheck) -> Iterator[Found]:
         yield one.name, f"It is {one.told}, and {one.processes.agents} agents still run."
     elif one.told in ENDED and one.processes.others:
         yield one.name, f"It is {one.told}, and this still runs: {one.processes.others[0]}."
+    left = one.processes.tools - _under_way(one.calls)
+    if one.calls and left > 0:
+        yield one.name, f"Its tool calls have ended; {left} that agents started still run."
+
+
+def _under_way(calls: Sequence[Row]) -> int:
+    """How many tool calls have begun and not ended, in the newest life."""
+    life = life_of(calls[-1]) if calls else 0
+    tools = [row for row in calls if row.get("kind") == "tool" and life_of(row) == life]
+    begun, ended = (
+        {row.get("call") for row in tools if row.get("state") == state}
+        for state in ("begin", "end")
+    )
+    return len(begun - ended)
 
 
 @BOOK.rule(eventual=False)

@@ -17,6 +17,7 @@ LAG_S = 1.0
 """Real seconds by which anything may be late on an idle machine."""
 MOST_STILL_S = 30.0
 """Real seconds for which a crowded machine may let nothing of a session run."""
+_VOTED = re.compile(r"Vote (\S+) by (\S+):")
 _ASKED = re.compile(r"(?:Task|Results of) (\S+?):")
 
 
@@ -103,6 +104,12 @@ def task_of(request: Row) -> str:
     """The task that a request to the model was about; empty: none."""
     found = _ASKED.search(str(request.get("last", "")))
     return found[1] if found else ""
+
+
+def vote_of(request: Row) -> str:
+    """The vote that a request was about, with its voter; empty: none."""
+    found = _VOTED.search(str(request.get("last", "")))
+    return f"{found[1]}/{found[2]}" if found else ""
 
 
 def failed(request: Row) -> bool:

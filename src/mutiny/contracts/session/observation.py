@@ -42,6 +42,14 @@ class Plan:
         return self.phases.index(self.tasks[task]["phase"])
 
 
+_MOVES = (
+    *("task.done", "task.flagged", "phase.start", "phase.complete"),
+    *("vote.open", "vote.won", "vote.priority", "vote.decided", "vote.escalated"),
+    *("supervisor.start", "session.restore"),
+)
+"""Events that bring a session further."""
+
+
 @dataclass(frozen=True)
 class GitSeen:
     """The repository of the project."""
@@ -60,6 +68,8 @@ class Processes:
     agents: int = 0
     others: tuple[str, ...] = ()
     """What nobody drives any more."""
+    tools: int = 0
+    """What agents have started themselves."""
     memory_mb: float = 0.0
     descriptors: int = 0
 
@@ -121,6 +131,11 @@ class SessionView:
         state = self.last_valid
         tasks = {} if state is None else state.tasks
         return frozenset(name for name, status in tasks.items() if status in ("done", "flagged"))
+
+    @cached_property
+    def told_done(self) -> frozenset[str]:
+        """Tasks that it has told as done; what it does not keep is told all the same."""
+        return frozenset(str(row.get("task")) for row in self.of("task.done", "task.flagged"))
 
     @cached_property
     def elapsed_s(self) -> float:
@@ -204,8 +219,19 @@ class SessionSeen(SeenBase):
         }
 
     def standing(self) -> Hashable:
-        """How things stand, without times: whoever makes calls moves."""
+        """How things stand, without times: whoever makes calls that go well moves; who tries for ever what
+        always fails does not.
+        """
         one = self.session
         if one is None:
             return "none"
-        return (one.status, one.phase, len(one.calls), len(one.events), len(one.points))
+        well = sum(bool(row.get("ok", True)) for row in one.calls if row.get("state") == "end")
+        said = sum(1 for _ in one.of(*_MOVES))
+        return (
+            one.status,
+            one.phase,
+            well,
+            said,
+            len(one.done),
+            len(self.api) if not one.calls else 0,
+        )

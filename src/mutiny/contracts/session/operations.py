@@ -23,6 +23,7 @@ OUT_OF_BOUNDS = {
 }
 """Where no agent may write, and a file there."""
 PARTS = ("body", "key", "delta", "newest", "all")
+HALVES = ("line", "lock", "file")
 STATUSES = ("running", "paused", "complete", "stopped", "failed", "interrupted")
 FASTEST = 1000.0
 SHORTEST_H, LONGEST_H = 0.0001, 24.0
@@ -362,13 +363,13 @@ class CorruptCheckpoint(SessionFault):
 @dataclass(frozen=True)
 class HalfDone(SessionFault):
     """What a machine leaves that dies in the middle of something: half a line behind the last one of every
-    log, or the lock of a git that worked on the project.
+    log, the lock of a git that worked on the project, or a file of the project that was just begun.
     """
 
     what: str = "line"
 
     def __post_init__(self) -> None:
-        check_one_of("what", self.what, ("line", "lock"))
+        check_one_of("what", self.what, HALVES)
 
 
 class TouchCheckpoints(SessionFault):

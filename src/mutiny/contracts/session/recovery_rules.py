@@ -16,6 +16,7 @@ from mutiny.contracts.session.looking import (
     session_of,
     slack_s,
     task_of,
+    vote_of,
 )
 from mutiny.contracts.session.observation import Row, SessionView, at_of
 from mutiny.contracts.session.single_file import within
@@ -44,6 +45,11 @@ RECOVERY_S = {
     "crash": 60.0,
 }
 """How long recovery may take, in session time, by the plan."""
+_ENDS_WORK = (
+    *("session.pause", "session.stop", "session.failed", "session.complete", "session.restore"),
+    "supervisor.start",
+)
+"""Events behind which nobody works on, or everything begins anew."""
 _SAME_TRUST = 1e-9
 """Sums of trust that differ by less are the same."""
 
@@ -155,7 +161,8 @@ def work_kept(check: SessionCheck) -> Iterator[Found]:
             yield one.name, f"Task {task} was done, and is begun again."
             return
     lost = sorted(done - one.done)
-    if lost and not harmed and not check.model.lasting:
+    # While it lives it may keep it yet: to wait for that would hide what a crash costs now.
+    if lost and one.alive is False and not harmed and not check.model.lasting:
         text = f"Task {lost[0]} was told as done, and is not in the last valid checkpoint."
         yield one.name, text
 
@@ -198,13 +205,16 @@ def one_supervisor(check: SessionCheck) -> Iterator[Found]:
         yield one.name, f"{one.processes.supervisors} processes drive it."
 
 
-@BOOK.rule(eventual=True)
+@BOOK.rule(eventual=False)
 def severity_obeyed(check: SessionCheck) -> Iterator[Found]:
     """The severity of each kind, and what each severity leads to."""
     one = session_of(check)
     if one is None:
         return
-    critical, fatal = False, False
+    critical = False
+    unheeded: Row | None = None
+    """The first error that was to pause or to end it, and has not yet."""
+    fatal = False
     for row in one.events:
         kind, severity = str(row.get("kind")), row.get("severity")
         if row["type"] == "error":
@@ -212,6 +222,8 @@ def severity_obeyed(check: SessionCheck) -> Iterator[Found]:
             if due is not None and severity != due:
                 yield one.name, f"An error of the kind {kind} is called {severity}; it is {due}."
             critical = critical or severity in ("critical", "fatal")
+            if row.get("action") == "pause" or severity == "fatal":
+                unheeded = unheeded or row
             fatal = fatal or severity == "fatal"
         elif row["type"] in ("limit.reached", "vote.escalated", "checkpoint.failed"):
             critical = True
@@ -221,15 +233,20 @@ def severity_obeyed(check: SessionCheck) -> Iterator[Found]:
             critical = False
         elif row["type"] == "session.failed" and not fatal:
             yield one.name, "It failed without a fatal error."
-    if fatal and one.told != "failed":
-        yield one.name, f"A fatal error did not end it: it is {one.told}."
+        if row["type"] in _ENDS_WORK:
+            unheeded = None
+    if unheeded is not None and one.elapsed_s > at_of(unheeded) + slack_s(check):
+        text = f"The error {unheeded.get('kind')} is {unheeded.get('severity')}"
+        yield one.name, f"{text}, and did not stop it: it is {one.told}."
 
 
 def _streaks(requests: tuple[Row, ...], key: str) -> Iterator[tuple[str, list[Row]]]:
-    """Requests about one task (and, with `model`, to one model) that failed one after the other."""
+    """Requests about one task or of one voter (and, with `model`, to one model) that failed one after the
+    other.
+    """
     running: dict[str, list[Row]] = {}
     for request in requests:
-        task = task_of(request)
+        task = task_of(request) or vote_of(request)
         if not task:
             continue
         name = f"{task} {request.get('model')}" if key == "model" else task
@@ -246,8 +263,9 @@ def retries_bounded(check: SessionCheck) -> Iterator[Found]:
     """With both models and all attempts, so often and no more."""
     model = check.model
     each = 1 + model.most("retries") + model.most("backoffs")
-    most = 2 * each * max(1.0, model.most("task_attempts")) + each
     for task, rows in _streaks(check.seen.api, "task"):
+        again = model.most("vote_rounds" if vote_of(rows[0]) else "task_attempts")
+        most = 2 * each * max(1.0, again) + each
         if len(rows) > most and not model.killed:
             text = f"The model was asked {len(rows)} times about {task}, always in vain; "
             yield task, f"{text}{most:.0f} times are the most."
@@ -272,7 +290,7 @@ def switches_model(check: SessionCheck) -> Iterator[Found]:
     for name, rows in _streaks(check.seen.api, "model"):
         run = 0
         for row in check.seen.api:
-            if task_of(row) != name.split(" ")[0]:
+            if (task_of(row) or vote_of(row)) != name.split(" ")[0]:
                 continue
             run = run + 1 if failed(row) and row.get("model") == rows[0].get("model") else 0
             if run > most + 1:
@@ -362,14 +380,20 @@ def votes_true(check: SessionCheck) -> Iterator[Found]:
         return
     yield from _held_again(check, one)
     cast: dict[str, dict[object, list[Row]]] = {}
+    voters: dict[str, object] = {}
     deadlocked: dict[str, Row] = {}
     settled = ("vote.won", "vote.priority", "vote.escalated", "vote.decided")
     for row in one.events:
         kind, vote = row["type"], str(row.get("vote", ""))
         if kind in ("vote.open", "vote.deadlock"):
-            cast[vote] = {}
-            if kind == "vote.deadlock":
+            ballots, cast[vote] = cast.get(vote, {}), {}
+            if kind == "vote.open":
+                voters[vote] = row.get("voters")
+            else:
                 deadlocked[vote] = row
+                most = _majority(ballots) if len(ballots) == _count(voters.get(vote)) else ""
+                if most:
+                    yield vote, f"Vote {vote} is called deadlocked; {most} has most of the trust."
                 if int(row.get("rounds") or 0) > check.model.most("vote_rounds"):
                     yield vote, f"Vote {vote} went into round {row.get('rounds')}."
         elif kind == "vote.ballot":
@@ -389,20 +413,37 @@ def votes_true(check: SessionCheck) -> Iterator[Found]:
             cast, deadlocked = {}, {}
 
 
-def _rival(cast: Mapping[object, Sequence[Row]], won: str) -> str:
-    """The option that has as much trust as the one that has won, or more; empty: there is none.
+def _count(voters: object) -> int | None:
+    return len(voters) if isinstance(voters, list) else None
+
+
+def _trusted(cast: Mapping[object, Sequence[Row]]) -> dict[str, float]:
+    """The trust in each option; nothing when that cannot be said.
 
     A vote may have rounds, and nobody tells when one begins: each voter's last ballot counts, while all
     have cast as many. Who said nothing in the last round has one of an earlier round, which proves nothing.
     """
     if len({len(rows) for rows in cast.values()}) != 1:
-        return ""
-    trust = {won: 0.0}
+        return {}
+    trust: dict[str, float] = {}
     for rows in cast.values():
         option = str(rows[-1].get("option"))
         trust[option] = trust.get(option, 0.0) + float(rows[-1].get("trust") or 0.0)
-    rivals = (one for one in trust if one != won and trust[one] > trust[won] - _SAME_TRUST)
-    return next(rivals, "")
+    return trust
+
+
+def _rival(cast: Mapping[object, Sequence[Row]], won: str) -> str:
+    """The option that has as much trust as the one that has won, or more; empty: there is none."""
+    trust = _trusted(cast)
+    least = trust.get(won, 0.0) - _SAME_TRUST
+    return next((one for one in trust if one != won and trust[one] > least), "")
+
+
+def _majority(cast: Mapping[object, Sequence[Row]]) -> str:
+    """The option with more than half of the trust of all who have voted; empty: there is none."""
+    trust = _trusted(cast)
+    half = sum(trust.values()) / 2 + _SAME_TRUST
+    return next((one for one in trust if trust[one] > half), "")
 
 
 def _held_again(check: SessionCheck, one: SessionView) -> Iterator[Found]:

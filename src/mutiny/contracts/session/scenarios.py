@@ -102,6 +102,7 @@ FLOW: dict[str, Steps] = {
         BuildProject(),
         Settle(),
     ),
+    "level": (*_begun(0.01, metrics_s="0.05"), *_AFTER, Settle()),
     "one_agent": (*_begun(SLOW_H, 1), WaitForTasks(1), Status(), LetRun(2), Status(), Stop()),
     "stopped": (
         *_begun(SLOW_H),
@@ -241,6 +242,7 @@ FLOW: dict[str, Steps] = {
 }
 RECOVERY: dict[str, Steps] = {
     "tool_timeout": _through(ToolTimeout()),
+    "tool_is_ended": (*_begun(0.02), ToolTimeout(), LetRun(4), Status(), Stop()),
     "tool_times_out_again": _through(ToolTimeout(2)),
     "rate_limited": _through(ModelError("rate_limit", 2, retry_after_s=1)),
     "overloaded": _through(ModelError("overload", 3)),
@@ -288,10 +290,20 @@ RECOVERY: dict[str, Steps] = {
     ),
     "system_crash": (*_crashed(), ExpectError(Health()), Status(), Recover(), *_AFTER, Settle()),
     "crash_in_a_line": (*_crashed(HalfDone("line")), Recover(), *_AFTER, Settle()),
+    "crash_in_a_file": (*_crashed(HalfDone("file")), Recover(), *_AFTER, Settle()),
     "crash_in_git": (*_crashed(HalfDone("lock")), Recover(), *_AFTER, Settle()),
     "crash_of_the_driver": (
         *_begun(SLOW_H),
         WaitForTasks(2),
+        SystemCrash(alone=True),
+        Recover(),
+        *_AFTER,
+        Settle(),
+    ),
+    "crash_over_a_call": (
+        *_begun(SLOW_H, model_timeout_s="120", idle_s="150"),
+        WaitForTasks(1),
+        ModelError("hang", 1),
         SystemCrash(alone=True),
         Recover(),
         *_AFTER,
@@ -371,7 +383,9 @@ RISKS: dict[str, Steps] = {
         Stop(),
     ),
     "endless_errors": (
-        *_begun(retries="1", backoffs="2", task_attempts="1", backoff_s="0.02"),
+        *_begun(
+            retries="1", backoffs="2", task_attempts="1", backoff_s="0.02", backoff_cap_s="0.1"
+        ),
         ModelError("overload", 100_000),
         WaitForStatus("paused"),
         Status(),

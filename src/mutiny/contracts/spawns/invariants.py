@@ -298,8 +298,11 @@ def pid_first(check: SpawnsCheck) -> Accused:
 
 def _acted_early(check: SpawnsCheck, run: Run, now: Invocation) -> bool:
     """By the clock that both have; nobody's clock was bent."""
-    known = any(one.identity == now.identity for one in check.before.invocations)
-    return not known and not clock_bent(check) and 0 < now.at < run.started - SLACK_S
+    new = all(one.identity != now.identity for one in check.before.invocations)
+    begun = len(check.seen.invoked(run))
+    # Who was there before may have begun in time, and the start of his next attempt was written down since.
+    same = new or begun == run.attempt
+    return same and not clock_bent(check) and 0 < now.at < run.started - SLACK_S
 
 
 @BOOK.rule(eventual=True)

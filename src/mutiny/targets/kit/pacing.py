@@ -12,6 +12,10 @@ from mutiny.model.pace import Pace
 from mutiny.system.machine import crowding
 
 REMEMBERED_S = 60.0
+APART_S = 0.2
+"""Looks that follow one another faster than this are one moment."""
+HIGH = 0.9
+"""So much of the last minute was no more crowded than what is called its worst."""
 COMMANDS_REMEMBERED = 50
 
 
@@ -45,11 +49,15 @@ class Pacing:
             self._commands.append(seconds)
 
     def now(self) -> Pace:
-        """The worst crowding of the last minute, for what is late now was held up then."""
+        """The crowding of the last minute at its worst, for what is late now was held up then; one moment
+        among many proves nothing.
+        """
         at, crowded = self._clock(), self._crowded()
         with self._lock:
-            self._samples.append((at, crowded))
+            if not self._samples or at - self._samples[-1][0] >= APART_S:
+                self._samples.append((at, crowded))
             while self._samples[0][0] < at - REMEMBERED_S:
                 self._samples.popleft()
             usual = statistics.median(self._commands) if self._commands else 0.0
-            return Pace(max(sample for _, sample in self._samples), usual)
+            crowding = sorted(sample for _, sample in self._samples)
+            return Pace(crowding[int(HIGH * (len(crowding) - 1))], usual)

@@ -334,7 +334,7 @@ def _checkpoints(operation: op.WaitForCheckpoints, seen: SessionSeen) -> str:
 
 def _tasks(operation: op.WaitForTasks, seen: SessionSeen) -> str:
     assert seen.session is not None
-    count = len(seen.session.done)
+    count = len(seen.session.done | seen.session.told_done)
     at_end = seen.session.told in ENDED
     return "" if count >= operation.count or at_end else f"{count} tasks are done"
 

@@ -33,6 +33,7 @@ from mutiny.targets.session.tails import Tail
 PROBE_S = 20.0
 MOST_BYTES = 32 << 20
 MEGABYTE = 1 << 20
+HALF_FILE = "half-written.txt"
 _NUMBER = re.compile(r"(\d+)\.json$")
 
 
@@ -134,9 +135,10 @@ class Observer:
         """Leave what somebody leaves who dies in the middle of something; False: there is no place."""
         files = self.files(name)
         admin = files.place / "project" / ".git"
-        if what == "lock":
+        if what != "line":
+            left = admin / "index.lock" if what == "lock" else files.place / "project" / HALF_FILE
             if admin.is_dir():
-                (admin / "index.lock").replace_bytes(b"")
+                left.replace_bytes(b"" if what == "lock" else b"It was to say m")
             return bool(admin.is_dir())
         logs = [files.place / f"{log}.jsonl" for log in ("events", "calls", "metrics")]
         for path in (one for one in logs if one.is_file()):
@@ -204,7 +206,9 @@ class Observer:
         for _ in found:
             family |= {one.pid for one in found if one.parent_pid in family}
         others = tuple(" ".join(one.argv)[:120] for one in found if one.pid not in family)
-        return Processes(self.driving(drivers, name), len(agents), others)
+        by_agents = {one.pid for one in agents}
+        tools = sum(one.parent_pid in by_agents for one in found)
+        return Processes(self.driving(drivers, name), len(agents), others, tools=tools)
 
     def driving(self, drivers: list[ProcessInfo], name: str) -> int:
         """How many of them drive this session: all, where there is one at a time."""
