@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from test_contract_session import (
     CALLS,
+    CONTRACT,
     FAILED,
     at,
     broken,
@@ -19,6 +20,10 @@ from test_contract_session import (
 )
 
 from mutiny.contracts.session import operations as op
+from mutiny.contracts.session.judge import SessionJudge
+from mutiny.kit.answer import Answer
+from mutiny.kit.questions import Heard
+from mutiny.model.result import OperationResult
 
 
 @pytest.mark.parametrize("name", ["model_calls", "tool_calls", "errors_encountered"])
@@ -97,3 +102,21 @@ def test_an_error_that_was_to_pause_a_session_pauses_it() -> None:
     assert "severity_obeyed" in broken(seen(more=(critical, later)))
     assert "severity_obeyed" not in broken(seen("session.pause", more=(critical,)))
     assert "severity_obeyed" not in broken(seen(more=(critical,))), "it may be about to"
+
+
+@pytest.mark.parametrize(
+    ("checks", "lies"),
+    [
+        ({"supervisor": False, "checkpoint": True}, False),
+        ({"supervisor": True, "checkpoint": True}, True),
+        ({"supervisor": False, "checkpoint": False}, True),
+        ({}, False),
+    ],
+)
+def test_what_is_told_as_not_well_is_told_truly(checks: dict[str, bool], lies: bool) -> None:
+    dead = seen(supervisors=0)
+    told = Answer(ok=False, error="unhealthy", said={"checks": checks})
+    heard = Heard(op.Health(), OperationResult(1), told, alone=True)
+    judge = SessionJudge(CONTRACT, dead, dead, 0.0)
+    found = judge.untrue_refusal(at("interrupted"), heard)
+    assert (found is not None) is lies, found

@@ -25,6 +25,7 @@ TEXT = files("mutiny.targets.files").joinpath("longboat-board.toml").read_text()
     [
         ("[commands.claim]", "[commands.clame]", "did you mean 'claim'?"),
         ("{priority}", "{prority}", "did you mean 'priority'?"),
+        ('defaults = { priority = "5" }', 'defaults = { task = "a" }', "'task' is always said"),
         ("lease_s = 2.0", "lease_z = 2.0", "did you mean 'lease_s'?"),
         ('probe = "file"', 'probe = "fille"', "neither 'file' nor 'list'"),
         ("[places]", '[errors]\nx = "not_ownr"\n[places]', "did you mean 'not_owner'?"),
@@ -74,6 +75,16 @@ def test_optional_words_are_said_once_for_each_value() -> None:
         "y",
     ]
     assert spoken(template, {"task": "a", "depends": []}) == ["b", "a"]
+
+
+def test_a_value_that_the_program_takes_anyway_is_left_unsaid() -> None:
+    known = {"argv": ["b"], "defaults": {"priority": "5"}}
+    line = {**known, "optional": {"priority": ["-p", "{priority}"]}}
+    assert spoken(line, {"priority": 5}) == ["b"]
+    assert spoken(line, {"priority": 6}) == ["b", "-p", "6"]
+    tool = {**known, "tool": "add", "arguments": {"priority": "priority"}}
+    assert spoken(tool, {"priority": 5}) == ["b", "add", "{}"]
+    assert spoken(tool, {"priority": 6}) == ["b", "add", '{"priority": 6}']
 
 
 def test_a_tool_gets_only_what_there_is() -> None:

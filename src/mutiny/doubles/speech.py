@@ -28,9 +28,12 @@ def fill(text: str, values: Mapping[str, Any]) -> str:
 def spoken(template: Mapping[str, Any], values: Mapping[str, Any]) -> list[str]:
     """The command line of one command.
 
-    `argv` is always said; each group of `optional` only when there is a value of its name, and once for
-    each when there are several. With `tool`, the arguments become one JSON object.
+    `argv` is always said; each group of `optional` only when there is a value of its name that is not in
+    `defaults`, and once for each when there are several. With `tool`, the arguments become one JSON object.
     """
+    for name, usual in template.get("defaults", {}).items():
+        if str(values.get(name)) == usual:
+            values = {**values, name: None}
     argv = [fill(word, values) for word in template["argv"]]
     if template.get("tool"):
         given = {

@@ -160,8 +160,9 @@ class Judge(Questions[Model, Seen]):
                 self.contract.learn(model, one.after, operation, answer, moment) for one in fitting
             )
             lie = self._incomplete(operation, answer) or self._mismarked(operation, answer)
-            if lie is None and answer.ok:
-                lie = self.dishonest(model, Heard(operation, result, answer, alone))
+            if lie is None:
+                heard = Heard(operation, result, answer, alone)
+                lie = (self.dishonest if answer.ok else self.untrue_refusal)(model, heard)
             verdict = Verdict.SUCCESS if answer.ok else Verdict.EXPECTED
             return Judged(Verdict.BUG if lie else verdict, after, lie, reason)
         if hindered and not answer.ok and answer.clear:

@@ -164,6 +164,10 @@ class Questions(Generic[Model, Seen]):
         """What a command that was rightly served says besides, and is not true."""
         return None
 
+    def untrue_refusal(self, model: Model, heard: Heard) -> Violation | None:
+        """What a command that was rightly refused says besides, and is not true."""
+        return None
+
     def forced(self, model: Model, operation: Operation, moment: Moment[Seen]) -> Model | None:
         """The beliefs after a command that was served although it was due to be refused; None: unknown."""
         return None

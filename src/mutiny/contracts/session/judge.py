@@ -97,6 +97,26 @@ class SessionJudge(Judge[SessionModel, SessionSeen]):
             return self._fell_back(answer, first)
         return None
 
+    def untrue_refusal(self, model: SessionModel, heard: Heard) -> Violation | None:
+        """Health that says what is not well says that truly, too."""
+        one, before = self.seen.session, self.before.session
+        checks = heard.answer.said.get("checks")
+        asked = isinstance(heard.operation, op.Health) and heard.alone
+        if not asked or one is None or before is None or not isinstance(checks, Mapping):
+            return None
+        name = getattr(heard.operation, "name", "") or one.name
+        if self.seen.error is not None or {name, before.name} != {one.name}:
+            return None
+        rows = [("supervisor", before.alive, one.alive)]
+        if one.alive is False:  # of one that runs it may mean whether it is on time
+            rows += [("checkpoint", before.last_valid is not None, one.last_valid is not None)]
+        for what, was, now in rows:
+            told = checks.get(what)
+            if isinstance(told, bool) and was == now == (not told):
+                text = f"It says that {what} is {'well' if told else 'not well'}; that is not so."
+                return self.violation("health_true", text, one.name)
+        return None
+
     def _fell_back(self, answer: Answer, first: SessionView) -> Violation | None:
         """What is left out of the newest checkpoint is said to whoever brings the session back."""
         newest = first.points[-1] if first.points and first.alive is False else None

@@ -85,6 +85,8 @@ class CommandSpec:
     tool: str = ""
     arguments: Mapping[str, str] = field(default_factory=dict)
     """The tool's argument -> our value."""
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    """What the program takes where it is told nothing: such a value is left unsaid, and must come true."""
     answer: Pattern = ""
     """Regular expression of what it prints; its named groups are the fields of the answer."""
     refusal: Pattern = ""
@@ -106,6 +108,7 @@ class CommandSpec:
             "optional": {name: list(group) for name, group in self.optional.items()},
             "tool": self.tool,
             "arguments": dict(self.arguments),
+            **({"defaults": dict(self.defaults)} if self.defaults else {}),
             **{word: text for word in ("answer", "refusal") if (text := getattr(self, word))},
         }
 
@@ -319,6 +322,9 @@ def _check_command(where: str, command: CommandSpec, spec: TargetFile) -> Iterat
     known = (*PLACEHOLDERS, *spec.vocabulary.placeholders)
     yield from unknown_names(where, "value", command.optional, known)
     yield from unknown_names(where, "value", command.arguments.values(), known)
+    for name in command.defaults:
+        if name not in {*command.optional, *command.arguments.values()}:
+            yield f"{where}.defaults: {name!r} is always said, or never: give it a group in `optional`"
 
 
 def unknown_names(
