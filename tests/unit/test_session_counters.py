@@ -120,3 +120,42 @@ def test_what_is_told_as_not_well_is_told_truly(checks: dict[str, bool], lies: b
     judge = SessionJudge(CONTRACT, dead, dead, 0.0)
     found = judge.untrue_refusal(at("interrupted"), heard)
     assert (found is not None) is lies, found
+
+
+def test_what_passes_by_itself_is_tried_again_at_once_as_often_as_is_said() -> None:
+    again = error("network_timeout", "transient", action="retry")
+    waits = error("network_timeout", "transient", action="backoff", wait_s=60)
+    assert "backs_off" in broken(seen(more=(again, waits)))
+    assert "backs_off" not in broken(seen(more=(again, again, again, waits)))
+    assert "backs_off" not in broken(seen(more=(again, waits)), retries="1")
+    other = error("overload", "recoverable", action="backoff", wait_s=60)
+    assert "backs_off" not in broken(seen(more=(other,))), "that is waited for from the first"
+    assert "backs_off" in broken(seen(more=({**other, "action": "retry"},)))
+
+
+def test_an_agent_that_nobody_has_killed_does_not_die() -> None:
+    died = seen(more=(error("agent_lost", "degraded", action="restart"),))
+    assert "no_crash" in broken(died)
+    for harmless in ("ModelError('hang')", "ToolTimeout()"):
+        assert "no_crash" in broken(died, model=at("running").fault(harmless))
+    for deadly in ("KillAgent()", "LimitProcesses(2)"):
+        hit = at("running").fault(deadly)
+        assert "no_crash" not in broken(died, model=hit)
+        settled = replace(hit, faults=())
+        assert "no_crash" not in broken(died, model=settled), (
+            "the line stays, and so does its reason"
+        )
+
+
+def test_a_phase_is_left_once() -> None:
+    left = event("phase.complete", phase="one")
+    assert "phases_in_order" in broken(seen(more=(left, left)))
+    again = event("session.continue")
+    assert "phases_in_order" not in broken(seen(more=(left, again, left)))
+    assert "phases_in_order" not in broken(seen(more=(left,)))
+
+
+def test_who_says_the_same_for_ever_stands_still() -> None:
+    left = event("phase.complete", phase="one")
+    assert seen(more=(left,)).standing() == seen(more=(left, left)).standing()
+    assert seen(more=(left,)).standing() != seen().standing()

@@ -14,6 +14,7 @@ ABOUT: dict[str, str] = {
     "recovered_while_paused": "A paused session is recovered: it goes on, and keeps what it had.",
     "paused": "A session stands still, and goes on.",
     "unknown_session": "What is not there is refused, whatever is asked of it.",
+    "newest_is_meant": "A command that names no session means the newest one.",
     "wrong_input": "Projects, numbers and names that cannot be are refused.",
     "said_wrongly": "Wrong options, words and settings are refused by name, and do no harm.",
     "two_sessions": "One session after another.",

@@ -44,7 +44,7 @@ def phases_in_order(check: SessionCheck) -> Iterator[Found]:
     one = session_of(check)
     if one is None or not one.plan.phases:
         return
-    place, done = -1, set[str]()
+    place, done, left = -1, set[str](), set[str]()
     states = {point.number: point for point in one.points if point.valid}
     for row in one.events:
         kind = row["type"]
@@ -55,6 +55,7 @@ def phases_in_order(check: SessionCheck) -> Iterator[Found]:
             state = point.states[deltas]
             place = state.phase
             done = {name for name, word in state.tasks.items() if word in ("done", "flagged")}
+            left.clear()
         elif kind == "phase.start":
             at = _place(one, row)
             if at not in (place, place + 1):
@@ -62,6 +63,14 @@ def phases_in_order(check: SessionCheck) -> Iterator[Found]:
                 yield one.name, text
                 return
             place = at
+        elif kind == "phase.complete":
+            name = str(row.get("phase"))
+            if name in left and not check.model.cramped:
+                yield one.name, f"Phase {name} was left, and was left again."
+                return
+            left.add(name)
+        elif kind == "session.continue":  # what could not be saved is done again
+            left.clear()
         elif kind in ("task.done", "task.flagged"):
             done.add(str(row.get("task")))
         elif kind == "task.start" and row.get("task") in one.plan.tasks:
@@ -475,8 +484,13 @@ def project_works(check: SessionCheck) -> Iterator[Found]:
 
 @BOOK.rule(eventual=True)
 def no_crash(check: SessionCheck) -> Iterator[Found]:
-    """Nobody has killed it, and yet nothing drives it any more."""
+    """Nobody has killed it, and yet nothing drives it any more, or an agent has died."""
     one = session_of(check)
+    if one is not None and not check.model.bereft:
+        for row in one.of("error"):
+            if row.get("kind") == "agent_lost" and row.get("action") == "restart":
+                yield one.name, f"Agent {row.get('agent')} has died by itself: {row.get('text')}."
+                return
     if one is None or one.status != "interrupted" or check.model.killed:
         return
     if check.model.lasting or check.model.now & {"interrupted"}:

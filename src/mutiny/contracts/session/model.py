@@ -14,6 +14,11 @@ from mutiny.contracts.session.observation import ENDED, SessionSeen
 from mutiny.kit.beliefs import ModelBase
 
 May = frozenset[str]
+HARMLESS = (
+    *("ModelError", "ToolTimeout", "BadWork", "OddBytes", "Trespass", "AgentDeadlock"),
+    *("CorruptCheckpoint", "TouchCheckpoints", "HalfDone"),
+)
+"""Faults that end no process."""
 NONE = frozenset({"none"})
 RUNNING = frozenset({"running"})
 _DRIFT = {"running": frozenset({"running", "complete", "paused", "failed"})}
@@ -45,6 +50,8 @@ class SessionModel(ModelBase):
     """Every setting that was on since the newest session began."""
     killed: bool = False
     """Processes of the session were killed since it was last brought back."""
+    bereft: bool = False
+    """A fault may have ended processes of agents; that is not forgotten."""
     jumped: bool = False
     """Its wall clock has jumped."""
     damaged: bool = False
@@ -79,6 +86,11 @@ class SessionModel(ModelBase):
         """The smallest value that a limit has had; 0 means that there was none."""
         values = [float(getattr(one, name)) for one in self.settings]
         return min((value for value in values if value), default=0.0)
+
+    def fault(self, text: str) -> Self:
+        """A fault has happened."""
+        deadly = text.partition("(")[0] not in HARMLESS
+        return replace(super().fault(text), bereft=self.bereft or deadly)
 
     def begun(self, name: str, project: str, agents: int) -> SessionModel:
         """With a new session."""

@@ -47,7 +47,8 @@ _MOVES = (
     *("vote.open", "vote.won", "vote.priority", "vote.decided", "vote.escalated"),
     *("supervisor.start", "session.restore"),
 )
-"""Events that bring a session further."""
+"""Events that bring a session further: each once, for who says the same for ever stands still."""
+_ABOUT = ("type", "life", "phase", "task", "vote")
 
 
 @dataclass(frozen=True)
@@ -226,7 +227,7 @@ class SessionSeen(SeenBase):
         if one is None:
             return "none"
         well = sum(bool(row.get("ok", True)) for row in one.calls if row.get("state") == "end")
-        said = sum(1 for _ in one.of(*_MOVES))
+        said = len({tuple(str(row.get(key)) for key in _ABOUT) for row in one.of(*_MOVES)})
         return (
             one.status,
             one.phase,

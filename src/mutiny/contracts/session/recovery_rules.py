@@ -301,24 +301,42 @@ def switches_model(check: SessionCheck) -> Iterator[Found]:
 
 @BOOK.rule(eventual=False)
 def backs_off(check: SessionCheck) -> Iterator[Found]:
-    """Between a recoverable error and the next try lies a wait that grows, and that is waited."""
+    """Between a recoverable error and the next try lies a wait that grows, and that is waited; what passes
+    by itself is tried again at once before that, as often as is said.
+    """
     one = session_of(check)
     if one is None:
         return
     yield from _too_soon(check)
-    base = min(knobs.backoff_s for knobs in check.model.settings)
-    cap = min(knobs.backoff_cap_s for knobs in check.model.settings)
+    settings = check.model.settings
+    base = min(knobs.backoff_s for knobs in settings)
+    cap = min(knobs.backoff_cap_s for knobs in settings)
     for life, rows in lives(one.events):
         asked = [row for row in one.calls if life_of(row) == life and _asks(row)]
         waits: dict[tuple[object, object], int] = {}
+        again: dict[object, int] = {}
         for row in rows:
             whose = (row.get("agent"), row.get("task"))
             if row["type"] in ("recovered", "task.done", "model.switched", "task.start"):
                 waits.pop(whose, None)
+                again.pop(row.get("agent"), None)
+            if row["type"] == "error" and row.get("action") in ("retry", "restart"):
+                again[row.get("agent")] = again.get(row.get("agent"), 0) + 1
             if row["type"] == "error" and row.get("action") not in ("backoff", "retry"):
                 waits.pop(whose, None)
+            if row.get("severity") == "recoverable" and row.get("action") == "retry":
+                yield (
+                    one.name,
+                    f"{row.get('kind')} is to be waited for, and was tried again at once.",
+                )
+                return
             if row["type"] != "error" or row.get("action") != "backoff":
                 continue
+            tried, least = again.get(row.get("agent"), 0), min(knobs.retries for knobs in settings)
+            if row.get("severity") == "transient" and tried < least:
+                text = f"What passes by itself ({row.get('kind')}) was tried again at once {tried}"
+                yield one.name, f"{text} times before it was waited for; {least} times are due."
+                return
             wait = float(row.get("wait_s") or 0)
             due = min(cap, base * 2 ** waits.get(whose, 0))
             waits[whose] = waits.get(whose, 0) + 1

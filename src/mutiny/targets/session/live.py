@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from mutiny.contracts.session import operations as op
 from mutiny.contracts.session.knobs import NAMES
-from mutiny.contracts.session.observation import ENDED, SessionSeen
+from mutiny.contracts.session.observation import ENDED, SessionSeen, SessionView
 from mutiny.faults.clock import DEFAULT_PAGE, ClockPage
 from mutiny.faults.process import view_of
 from mutiny.foreign import parse
@@ -303,6 +303,9 @@ class SessionLive(DaemonlessTarget):
     }
 
 
+SHORT_WAIT_S = 20.0
+"""So long nothing moves at most between two steps of the shortest session, on a quiet machine."""
+
 # --- waits ------------------------------------------------------------------------------------------------
 
 
@@ -315,9 +318,19 @@ def _wait_for(missing: Callable[[Any, SessionSeen], str | OperationResult]) -> W
                 return unable("there is no session to wait for")
             return missing(operation, seen)
 
-        return until(live, live.spec.profile.limits.wait_s, look)
+        return until(live, _patience_s(live, context), look)
 
     return wait
+
+
+def _patience_s(live: SessionLive, context: StepContext) -> float:
+    """How long nothing may move: of a session that is short as a whole less is waited for."""
+    most: float = live.spec.profile.limits.wait_s
+    one: SessionView | None = context.before.session
+    if one is None or not one.hours:
+        return most
+    rate: float = live.rate
+    return min(most, SHORT_WAIT_S + one.hours * 3600 / max(1.0, rate))
 
 
 def _phase(operation: op.WaitForPhase, seen: SessionSeen) -> str:
