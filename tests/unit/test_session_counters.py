@@ -159,3 +159,17 @@ def test_who_says_the_same_for_ever_stands_still() -> None:
     left = event("phase.complete", phase="one")
     assert seen(more=(left,)).standing() == seen(more=(left, left)).standing()
     assert seen(more=(left,)).standing() != seen().standing()
+
+
+def test_an_error_of_the_model_is_told_as_what_it_is() -> None:
+    again = (FAILED, {**FAILED, "fault": None})
+    right, wrong = error("overload", "recoverable"), error("server", "recoverable")
+    assert "severity_obeyed" in broken(seen(api=again, more=(wrong,)))
+    assert "severity_obeyed" not in broken(seen(api=again, more=(wrong, right)))
+    assert "severity_obeyed" not in broken(seen(api=again[:1], more=(wrong,))), "not yet"
+    assert "severity_obeyed" not in broken(seen(api=again)), "it tells of no errors at all"
+
+
+def test_every_call_has_a_name_of_its_own() -> None:
+    assert "logs_whole" in broken(seen(calls=(*CALLS, call("begin", 6.0, "c2"))))
+    assert "logs_whole" not in broken(seen(calls=(*CALLS, call("begin", 6.0, "c3"))))

@@ -203,7 +203,7 @@ def _writes(tool: Row) -> bool:
 
 @BOOK.rule(eventual=False)
 def logs_whole(check: SessionCheck) -> Iterator[Found]:
-    """Every line parses; within a life, time does not go back."""
+    """Every line parses; within a life, time does not go back, and every call has a name of its own."""
     one = session_of(check)
     if one is None:
         return
@@ -215,3 +215,9 @@ def logs_whole(check: SessionCheck) -> Iterator[Found]:
                 if at_of(row) < at_of(last) - 0.01:
                     yield one.name, f"In {name} time goes back at {at_of(last):g} s (life {life})."
                     return
+    for life, rows in lives([row for row in one.calls if _begins(row)]):
+        names = [row.get("call") for row in rows]
+        twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
+        if twice is not None:
+            yield one.name, f"Call {twice} has begun twice (life {life}): two calls have one name."
+            return

@@ -34,6 +34,8 @@ SEVERITIES = {
     "corruption": "fatal",
 }
 """What an error of a kind is, by the plan."""
+_ANSWERED = {"429": "rate_limit", "529": "overload"}
+"""What an answer of the model means."""
 RECOVERY_S = {
     "tool_timeout": 300.0,
     "network_timeout": 120.0,
@@ -235,9 +237,25 @@ def severity_obeyed(check: SessionCheck) -> Iterator[Found]:
             yield one.name, "It failed without a fatal error."
         if row["type"] in _ENDS_WORK:
             unheeded = None
+    yield from _called_otherwise(check, one)
     if unheeded is not None and one.elapsed_s > at_of(unheeded) + slack_s(check):
         text = f"The error {unheeded.get('kind')} is {unheeded.get('severity')}"
         yield one.name, f"{text}, and did not stop it: it is {one.told}."
+
+
+def _called_otherwise(check: SessionCheck, one: SessionView) -> Iterator[Found]:
+    """What the model has answered with is told as what it is: once it was met and asked again about."""
+    told = {row.get("kind") for row in one.of("error")}
+    for place, row in enumerate(check.seen.api if told else ()):
+        kind = _ANSWERED.get(str(row.get("fault")))
+        about = task_of(row) or vote_of(row)
+        if kind is None or kind in told or not about:
+            continue
+        if any(
+            (task_of(later) or vote_of(later)) == about for later in check.seen.api[place + 1 :]
+        ):
+            yield one.name, f"The model answered with {row.get('fault')}, and no {kind} is told of."
+            return
 
 
 def _streaks(requests: tuple[Row, ...], key: str) -> Iterator[tuple[str, list[Row]]]:
