@@ -188,7 +188,7 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "Agents of a dead supervisor are not ended.",
         _LEFT,
         "crash_over_a_call",
-        "processes_end",
+        "agents_bounded",
     ),
     # --- phases
     _row(

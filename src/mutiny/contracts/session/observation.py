@@ -49,6 +49,7 @@ _MOVES = (
 )
 """Events that bring a session further: each once, for who says the same for ever stands still."""
 _ABOUT = ("type", "life", "phase", "task", "vote")
+_ASKED = ("kind", "life", "agent", "task", "name", "input")
 
 
 @dataclass(frozen=True)
@@ -226,7 +227,15 @@ class SessionSeen(SeenBase):
         one = self.session
         if one is None:
             return "none"
-        well = sum(bool(row.get("ok", True)) for row in one.calls if row.get("state") == "end")
+        ended = {
+            row.get("call")
+            for row in one.calls
+            if row.get("state") == "end" and row.get("ok", True)
+        }
+        begun = (
+            row for row in one.calls if row.get("state") == "begin" and row.get("call") in ended
+        )
+        well = len({tuple(str(row.get(key)) for key in _ASKED) for row in begun})
         said = len({tuple(str(row.get(key)) for key in _ABOUT) for row in one.of(*_MOVES)})
         return (
             one.status,

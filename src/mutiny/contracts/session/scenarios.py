@@ -52,6 +52,9 @@ QUICK = {
     "tool_timeout_s": "2",
     "idle_s": "8",
     "test_time_s": "20",
+    "backoff_cap_s": "5",
+    "gate_wait_s": "1",
+    "vote_wait_s": "1",
 }
 """Real numbers are minutes long; the same promises hold in seconds."""
 SLOW_H = 0.004

@@ -303,8 +303,13 @@ class SessionLive(DaemonlessTarget):
     }
 
 
-SHORT_WAIT_S = 20.0
+SHORT_WAIT_S = 15.0
 """So long nothing moves at most between two steps of the shortest session, on a quiet machine."""
+PAUSES = (
+    *("backoff_cap_s", "gate_wait_s", "vote_wait_s"),
+    *("model_timeout_s", "tool_timeout_s", "test_time_s"),
+)
+"""Settings that say how long a session may wait for something."""
 
 # --- waits ------------------------------------------------------------------------------------------------
 
@@ -324,13 +329,21 @@ def _wait_for(missing: Callable[[Any, SessionSeen], str | OperationResult]) -> W
 
 
 def _patience_s(live: SessionLive, context: StepContext) -> float:
-    """How long nothing may move: of a session that is short as a whole less is waited for."""
+    """How long nothing may move: of a session that is short as a whole, and that waits for nothing longer
+    by its settings, less is waited for.
+    """
     most: float = live.spec.profile.limits.wait_s
     one: SessionView | None = context.before.session
-    if one is None or not one.hours:
+    if one is None or not one.hours or context.model is None:
         return most
+    pauses = [
+        float(getattr(knobs, name))
+        for model in context.model.alternatives
+        for knobs in model.settings
+        for name in PAUSES
+    ]
     rate: float = live.rate
-    return min(most, SHORT_WAIT_S + one.hours * 3600 / max(1.0, rate))
+    return min(most, SHORT_WAIT_S + one.hours * 3600 / max(1.0, rate) + max(pauses, default=most))
 
 
 def _phase(operation: op.WaitForPhase, seen: SessionSeen) -> str:
