@@ -31,7 +31,14 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 from mutation import reach  # noqa: E402
 from mutation.equivalent import EQUIVALENT  # noqa: E402
-from mutation.operators import Edit, changes_meaning, edits_of, statements_of  # noqa: E402
+from mutation.operators import (  # noqa: E402
+    Edit,
+    changes_meaning,
+    constant_at,
+    edits_of,
+    statements_of,
+    uses_of,
+)
 from mutation.trials import Finding, try_mutant  # noqa: E402
 
 _APART = ("plants.py", "planting.py", "view.py", "arguments.py", "__init__.py")
@@ -88,6 +95,19 @@ class Mutant:
     def place(self) -> str:
         """How the map of what was reached calls the changed statement."""
         return f"{self.file}:{self.statement}"
+
+    def lines(self, reached: Collection[str]) -> tuple[str, ...]:
+        """What has to be reached to see the change: its line, or of a constant, which every run reaches,
+        the lines that use it.
+        """
+        name = constant_at((self.package / self.file).read_bytes(), self.statement)
+        part = (self.package / self.file).parent
+        used = {
+            f"{path.relative_to(self.package).as_posix()}:{line}"
+            for path in (part.rglob("*.py") if name else ())
+            for line in uses_of(path.read_bytes(), name)
+        }
+        return tuple(sorted(used & set(reached))) or (self.place,)
 
     @property
     def slug(self) -> str:
@@ -157,7 +177,8 @@ def run(
             text = mutant.diff(context=0)
             seconds, seed = options.seconds, options.seed
             return try_mutant(
-                *(options.mutiny, program, Path(runs), mutant.place, reached, text, seconds, seed),
+                *(options.mutiny, program, Path(runs), mutant.lines(reached), reached, text),
+                *(seconds, seed),
                 folder / "programs" / "healthy" / "bin" / "longboat",
             )
     finally:

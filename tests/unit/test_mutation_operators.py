@@ -10,7 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 
-from mutation.operators import changes_meaning, edits_of
+from mutation.operators import changes_meaning, constant_at, edits_of, uses_of
 
 CASES = [
     ("drop call", "def f(a):\n    a.sync()\n", "def f(a):\n    pass\n"),
@@ -70,3 +70,15 @@ def test_an_edit_that_says_the_same_or_nothing_is_no_mutant() -> None:
     assert changes_meaning(b"x = 1\n", same)
     assert not changes_meaning(text, type(same)("none", 1, 4, 7, b"a"))
     assert not changes_meaning(text, type(same)("none", 1, 4, 7, b"("))
+
+
+def test_a_constant_is_reached_where_it_is_used() -> None:
+    text = b"WORDS = (1, 2)\nOTHER: int = 3\n\ndef f():\n    x = 1\n    return (\n        WORDS\n    )\n"
+    assert (constant_at(text, 1), constant_at(text, 2), constant_at(text, 5)) == (
+        "WORDS",
+        "OTHER",
+        "",
+    )
+    assert list(uses_of(text, "WORDS")) == [6], "the statement, not the line inside it"
+    assert list(uses_of(b"import m\n\ndef g():\n    m.WORDS\n", "WORDS")) == [4]
+    assert list(uses_of(text, "OTHER")) == []

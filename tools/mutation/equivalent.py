@@ -57,5 +57,10 @@ EQUIVALENT: dict[str, str] = {
     "db69f67c": "two statements that do not depend on each other change places",
     "8832bdc2": "a file that is closed a moment later all the same",
     "94db9038": "two attributes are set in the other order",
+    "e89da835": "a random name that is longer",
+    "449aed30": "two attributes are set in the other order",
+    "9b43ba2a": "a worker whose work is accepted has a task",
+    "597d13b9": "the digest of the whole checkpoint says the same",
+    "cf617251": "it changes what a test lets the model say, not the program",
     "4d5bef58": "another label of a copy that is kept for a while",
 }

@@ -104,6 +104,28 @@ def statements_of(text: bytes) -> dict[int, int]:
     return lines
 
 
+def constant_at(text: bytes, line: int) -> str:
+    """The name that a statement of the module itself gives a value to; empty: it is no such statement."""
+    for node in ast.parse(text).body:
+        targets = node.targets if isinstance(node, ast.Assign) else ()
+        if isinstance(node, ast.AnnAssign | ast.AugAssign):
+            targets = [node.target]
+        if node.lineno == line and len(targets) == 1 and isinstance(targets[0], ast.Name):
+            return targets[0].id
+    return ""
+
+
+def uses_of(text: bytes, name: str) -> Iterator[int]:
+    """The first lines of statements inside functions that use a name of a module, here or by import."""
+    statements = statements_of(text)
+    for function in ast.walk(ast.parse(text)):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            for node in ast.walk(function):
+                said = getattr(node, "id", getattr(node, "attr", ""))
+                if isinstance(node, ast.Name | ast.Attribute) and said == name:
+                    yield statements[node.lineno]
+
+
 def changes_meaning(text: bytes, edit: Edit) -> bool:
     """True when the file still parses and says something else to whoever runs it."""
     try:

@@ -104,20 +104,21 @@ def try_mutant(
     mutiny: Path,
     program: Path,
     runs: Path,
-    line: str,
+    lines: Sequence[str],
     reached: Mapping[str, Sequence[Reach]],
     changed: str,
     seconds: float,
     seed: int,
     healthy: Path,
 ) -> Finding:
-    """Run what reaches the changed line until something is found or the time is over.
+    """Run what reaches the changed line (or those that use what it names) until something is found or the
+    time is over.
 
     What is found in the healthy program, too, by the same trial and rule, is no finding.
     """
     started = time.monotonic()
     tried: list[str] = []
-    for trial in trials_of(line, reached, changed, seed):
+    for trial in trials_of(lines, reached, changed, seed):
         left = seconds - (time.monotonic() - started)
         if left <= 0:
             tried.append(f"{trial.title}: no time left")
@@ -138,11 +139,11 @@ def try_mutant(
 
 
 def trials_of(
-    line: str, reached: Mapping[str, Sequence[Reach]], changed: str, seed: int
+    lines: Sequence[str], reached: Mapping[str, Sequence[Reach]], changed: str, seed: int
 ) -> Iterator[Trial]:
-    """The most telling scenarios that reach the line, the sweep that fits, exploration, the others."""
-    places = reached[line]
-    scenarios = in_order(line, reached, changed)
+    """The most telling scenarios that reach the lines, the sweep that fits, exploration, the others."""
+    places = [one for line in lines for one in reached[line]]
+    scenarios = in_order(lines, reached, changed)
     yield from _runs(scenarios[:FIRST_SCENARIOS], seed)
     sweep = _sweep(places, changed)
     if sweep is not None:
@@ -163,16 +164,19 @@ def _runs(scenarios: Sequence[tuple[str, str]], seed: int) -> Iterator[Trial]:
 
 
 def in_order(
-    line: str, reached: Mapping[str, Sequence[Reach]], changed: str
+    lines: Sequence[str], reached: Mapping[str, Sequence[Reach]], changed: str
 ) -> list[tuple[str, str]]:
-    """Targets and scenarios that reach a line: first who adds most to what ran around it, for its time.
+    """Targets and scenarios that reach one of the lines: first who adds most to what ran around, for its
+    time.
 
-    What is run: the lines near the changed one, each by each command. A scenario whose name the change
+    What is run: the lines near these, each by each command. A scenario whose name the change
     mentions counts three times.
     """
-    costs = {(one.target, one.scenario): max(one.seconds, 0.5) for one in reached[line]}
+    costs = {
+        (one.target, one.scenario): max(one.seconds, 0.5) for line in lines for one in reached[line]
+    }
     around: dict[tuple[str, str], set[tuple[str, str]]] = {one: set() for one in costs}
-    for near in _near(line, reached):
+    for near in {near for line in lines for near in _near(line, reached)}:
         for one in reached[near]:
             if (one.target, one.scenario) in around:
                 around[one.target, one.scenario].add((near, one.command))
