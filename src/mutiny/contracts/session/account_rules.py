@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
@@ -216,8 +217,10 @@ def logs_whole(check: SessionCheck) -> Iterator[Found]:
                     yield one.name, f"In {name} time goes back at {at_of(last):g} s (life {life})."
                     return
     for life, rows in lives([row for row in one.calls if _begins(row)]):
-        names = [row.get("call") for row in rows]
-        twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
-        if twice is not None:
-            yield one.name, f"Call {twice} has begun twice (life {life}): two calls have one name."
+        (name, begun), *_ = Counter(row.get("call") for row in rows).most_common(1)
+        if begun > 1:
+            yield (
+                one.name,
+                f"Call {name} has begun {begun} times (life {life}): one name for several.",
+            )
             return

@@ -237,11 +237,6 @@ class SessionSeen(SeenBase):
         )
         well = len({tuple(str(row.get(key)) for key in _ASKED) for row in begun})
         said = len({tuple(str(row.get(key)) for key in _ABOUT) for row in one.of(*_MOVES)})
-        return (
-            one.status,
-            one.phase,
-            well,
-            said,
-            len(one.done),
-            len(self.api) if not one.calls else 0,
-        )
+        # Who writes down no calls is known by his requests and by what he keeps.
+        kept = () if one.calls else (len(self.api), len(one.points))
+        return (one.status, one.phase, well, said, len(one.done), *kept)

@@ -337,7 +337,8 @@ def backs_off(check: SessionCheck) -> Iterator[Found]:
             whose = (row.get("agent"), row.get("task"))
             if row["type"] in ("recovered", "task.done", "model.switched", "task.start"):
                 waits.pop(whose, None)
-                again.pop(row.get("agent"), None)
+                if row.get("kind") != "memory_pressure":  # who was too large has his errors still
+                    again.pop(row.get("agent"), None)
             if row["type"] == "error" and row.get("action") in ("retry", "restart"):
                 again[row.get("agent")] = again.get(row.get("agent"), 0) + 1
             if row["type"] == "error" and row.get("action") not in ("backoff", "retry"):
