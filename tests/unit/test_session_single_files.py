@@ -18,7 +18,9 @@ from mutiny.contracts.session.looking import BOOK
 from mutiny.contracts.session.model import SessionModel
 from mutiny.contracts.session.observation import Plan, Processes, Row, SessionSeen, SessionView
 from mutiny.contracts.session.profile import SessionProfile
+from mutiny.contracts.session.scenarios import QUICK
 from mutiny.contracts.session.single_file import Form, kept_of, said_of, within
+from mutiny.contracts.session.supported import PACE
 from mutiny.kit.checking import Check
 from mutiny.kit.judging import Moment
 from mutiny.model.operation import Operation
@@ -250,6 +252,7 @@ def test_scenarios_are_said_without_what_a_target_lacks() -> None:
     steps = few.scenarios["system_crash"]
     assert not any(isinstance(one, op.Configure | op.Checkpoint) for one in steps)
     assert any(isinstance(one, op.WaitForTasks) for one in steps)  # still expected
+    assert set(QUICK) <= set(PACE), "what every scenario sets may be left out"
 
     def wants(name: str) -> tuple[Operation, ...]:
         return few.scenarios[name]

@@ -217,7 +217,7 @@ def logs_whole(check: SessionCheck) -> Iterator[Found]:
                     yield one.name, f"In {name} time goes back at {at_of(last):g} s (life {life})."
                     return
     for life, rows in lives([row for row in one.calls if _begins(row)]):
-        (name, begun), *_ = Counter(row.get("call") for row in rows).most_common(1)
+        (call, begun), *_ = Counter(row.get("call") for row in rows).most_common(1)
         if begun > 1:
             yield (
                 one.name,

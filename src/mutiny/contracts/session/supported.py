@@ -15,7 +15,10 @@ HARMLESS = (
     *("Status", "Metrics", "Health", "Report", "VerifyCheckpoint", "Configure", "LetRun"),
     *("Checkpoint", "BuildProject"),
 )
-PACE = ("metrics_s", "backoff_s", "model_timeout_s", "tool_timeout_s", "idle_s", "test_time_s")
+PACE = (
+    *("metrics_s", "backoff_s", "model_timeout_s", "tool_timeout_s", "idle_s", "test_time_s"),
+    *("backoff_cap_s", "gate_wait_s", "vote_wait_s"),
+)
 """Settings that only say how quick things are."""
 
 
