@@ -219,8 +219,5 @@ def logs_whole(check: SessionCheck) -> Iterator[Found]:
     for life, rows in lives([row for row in one.calls if _begins(row)]):
         (call, begun), *_ = Counter(row.get("call") for row in rows).most_common(1)
         if begun > 1:
-            yield (
-                one.name,
-                f"Call {name} has begun {begun} times (life {life}): one name for several.",
-            )
+            yield one.name, f"{begun} calls have one name: {call} (life {life})."
             return
