@@ -70,6 +70,7 @@ ABOUT: dict[str, str] = {
     "disk_full": "There is no room for a checkpoint.",
     "corrupt_body": "The newest checkpoint is damaged: the one before, and that is told.",
     "corrupt_key": "The digest of the newest checkpoint is damaged.",
+    "corrupt_field": "The newest checkpoint is whole, and lacks what another version left out.",
     "corrupt_newest": "The newest checkpoint is only half there.",
     "times_changed": "Older checkpoints look newer: the highest number is the last one.",
     "corrupt_delta": "A delta is damaged: what is before it counts.",

@@ -22,7 +22,7 @@ OUT_OF_BOUNDS = {
     "machine": "/tmp/trespass.txt",
 }
 """Where no agent may write, and a file there."""
-PARTS = ("body", "key", "delta", "newest", "all")
+PARTS = ("body", "key", "field", "delta", "newest", "all")
 HALVES = ("line", "lock", "file")
 STATUSES = ("running", "paused", "complete", "stopped", "failed", "interrupted")
 FASTEST = 1000.0
@@ -351,7 +351,7 @@ class DiskFull(SessionFault):
 @dataclass(frozen=True)
 class CorruptCheckpoint(SessionFault):
     """A part of the checkpoints is damaged: the newest's body, its digest (`key`), the last delta line, the
-    whole newest file, or all of them.
+    whole newest file, or all of them; or the newest is whole, and lacks a `field`.
     """
 
     part: str = "body"

@@ -453,7 +453,7 @@ for _name, _how in (
         Status(),
         Stop(),
     )
-for _part in ("body", "key", "newest", "delta"):
+for _part in ("body", "key", "field", "newest", "delta"):
     RISKS[f"corrupt_{_part}"] = (
         *_crashed(CorruptCheckpoint(_part)),
         Status(),

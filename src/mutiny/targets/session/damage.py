@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from mutiny.contracts.session.checkpoints import digest_of
 from mutiny.foreign import parse
 from mutiny.system.files import BoxPath
 
 ALIEN = "mutiny was here"
+NEEDED = ("file_system_state", "messages")
+"""Fields without which nobody can go on."""
 
 
 def checkpoint(path: BoxPath, part: str) -> None:
@@ -21,6 +24,8 @@ def checkpoint(path: BoxPath, part: str) -> None:
     if part == "key":
         first = str(envelope["sha256"])
         envelope["sha256"] = ("1" if first[0] == "0" else "0") + first[1:]
+    elif part == "field":
+        _shorten(envelope)
     else:
         _alter(envelope["payload"])
     path.overwrite(json.dumps(envelope).encode() + b"\n")
@@ -33,6 +38,17 @@ def _alter(payload: dict[str, Any]) -> None:
         return
     texts = [name for name, value in payload.items() if isinstance(value, str) and " " in value]
     payload[texts[0]] += f" {ALIEN}"
+
+
+def _shorten(envelope: dict[str, Any]) -> None:
+    """What another version of the program may have written: whole, and without a field that is needed."""
+    payload = envelope["payload"]
+    field = next((name for name in NEEDED if name in payload), None)
+    if field is None:
+        _alter(payload)
+        return
+    del payload[field]
+    envelope["sha256"] = digest_of(payload)
 
 
 def last_line(path: BoxPath) -> None:
