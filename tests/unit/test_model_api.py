@@ -127,6 +127,19 @@ def test_tool_calls_have_their_arguments_in_every_shape(api: ModelApi) -> None:
     assert json.loads(post(api, PATHS[2])[1])["output"][1]["arguments"] == wanted
 
 
+@pytest.mark.parametrize("named", [True, False], ids=["named", "unnamed"])
+def test_a_result_names_the_call_that_it_answers(api: ModelApi, named: bool) -> None:
+    block = {"type": "tool_result", "content": "done", **({"tool_use_id": "c1"} if named else {})}
+    asked = {"model": "m", "messages": [{"role": "user", "content": [block]}]}
+    line = connect(api)
+    line.request("POST", "/v1/messages", json.dumps(asked).encode())
+    answer = line.getresponse()
+    text = answer.read().decode()
+    line.close()
+    assert answer.status == (200 if named else 400)
+    assert named or "messages.0.content.0.tool_result.tool_use_id: Field required" in text
+
+
 def test_the_other_paths(api: ModelApi) -> None:
     assert json.loads(post(api, "/v1/messages/count_tokens")[1])["input_tokens"] > 0
     assert post(api, "/v1/nothing")[0] == 404

@@ -62,5 +62,6 @@ EQUIVALENT: dict[str, str] = {
     "9b43ba2a": "a worker whose work is accepted has a task",
     "597d13b9": "the digest of the whole checkpoint says the same",
     "cf617251": "it changes what a test lets the model say, not the program",
+    "18df18c9": "there is always a checkpoint by then",
     "4d5bef58": "another label of a copy that is kept for a while",
 }
