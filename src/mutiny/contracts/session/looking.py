@@ -112,6 +112,11 @@ def vote_of(request: Row) -> str:
     return f"{found[1]}/{found[2]}" if found else ""
 
 
+def about_of(request: Row) -> str:
+    """The task that a request was about, or the vote with its voter; empty: neither."""
+    return task_of(request) or vote_of(request)
+
+
 def failed(request: Row) -> bool:
     """Was it answered with a fault that leaves no whole answer?"""
     return request.get("fault") not in (None, "slow-start", "split-utf8")

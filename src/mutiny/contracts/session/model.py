@@ -14,7 +14,7 @@ from mutiny.contracts.session.observation import ENDED, SessionSeen
 from mutiny.kit.beliefs import ModelBase
 
 May = frozenset[str]
-HARMLESS = (
+ENDS_NOBODY = (
     *("ModelError", "ToolTimeout", "BadWork", "OddBytes", "Trespass", "AgentDeadlock"),
     *("CorruptCheckpoint", "TouchCheckpoints", "HalfDone"),
 )
@@ -89,7 +89,7 @@ class SessionModel(ModelBase):
 
     def fault(self, text: str) -> Self:
         """A fault has happened."""
-        deadly = text.partition("(")[0] not in HARMLESS
+        deadly = text.partition("(")[0] not in ENDS_NOBODY
         return replace(super().fault(text), bereft=self.bereft or deadly)
 
     def begun(self, name: str, project: str, agents: int) -> SessionModel:

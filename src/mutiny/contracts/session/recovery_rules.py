@@ -9,13 +9,13 @@ from mutiny.contracts.session.checkpoints import Point, State
 from mutiny.contracts.session.looking import (
     BOOK,
     SessionCheck,
+    about_of,
     before_of,
     failed,
     life_of,
     lives,
     session_of,
     slack_s,
-    task_of,
     vote_of,
 )
 from mutiny.contracts.session.observation import Row, SessionView, at_of
@@ -248,12 +248,10 @@ def _called_otherwise(check: SessionCheck, one: SessionView) -> Iterator[Found]:
     told = {row.get("kind") for row in one.of("error")}
     for place, row in enumerate(check.seen.api if told else ()):
         kind = _ANSWERED.get(str(row.get("fault")))
-        about = task_of(row) or vote_of(row)
+        about = about_of(row)
         if kind is None or kind in told or not about:
             continue
-        if any(
-            (task_of(later) or vote_of(later)) == about for later in check.seen.api[place + 1 :]
-        ):
+        if any(about_of(later) == about for later in check.seen.api[place + 1 :]):
             yield one.name, f"The model answered with {row.get('fault')}, and no {kind} is told of."
             return
 
@@ -264,7 +262,7 @@ def _streaks(requests: tuple[Row, ...], key: str) -> Iterator[tuple[str, list[Ro
     """
     running: dict[str, list[Row]] = {}
     for request in requests:
-        task = task_of(request) or vote_of(request)
+        task = about_of(request)
         if not task:
             continue
         name = f"{task} {request.get('model')}" if key == "model" else task
@@ -308,7 +306,7 @@ def switches_model(check: SessionCheck) -> Iterator[Found]:
     for name, rows in _streaks(check.seen.api, "model"):
         run = 0
         for row in check.seen.api:
-            if (task_of(row) or vote_of(row)) != name.split(" ")[0]:
+            if about_of(row) != name.split(" ")[0]:
                 continue
             run = run + 1 if failed(row) and row.get("model") == rows[0].get("model") else 0
             if run > most + 1:
