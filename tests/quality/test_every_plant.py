@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import pytest
 
+from plants import proved_once
 from prove import Case, cases, prove
 
+NEVER_PROVED_FIRST = sorted(cases(), key=lambda case: case.id in proved_once())
+"""A suite that is broken off has then done what nobody did before it."""
 pytestmark = pytest.mark.slow
 
 
@@ -19,7 +22,7 @@ def test_every_case_has_a_name_of_its_own() -> None:
 
 
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("case", list(cases()), ids=lambda case: case.id)
+@pytest.mark.parametrize("case", NEVER_PROVED_FIRST, ids=lambda case: case.id)
 def test_its_minimal_replay_fails_with_it_and_passes_without_it(case: Case) -> None:
     row = prove(case)
     assert not row.problem, f"{row.text}\n" + "\n".join(row.operations)
