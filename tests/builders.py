@@ -14,8 +14,8 @@ from typing import Any
 
 from mutiny.contracts.workers import outcomes
 from mutiny.contracts.workers.contract import WorkersContract
-from mutiny.contracts.workers.invariants import Check
 from mutiny.contracts.workers.judge import WorkersJudge
+from mutiny.contracts.workers.looking import Check
 from mutiny.contracts.workers.model import Work, WorkerBelief, WorkersModel
 from mutiny.contracts.workers.observation import Observation, WorkerView
 from mutiny.contracts.workers.steps import follows

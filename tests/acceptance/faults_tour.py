@@ -270,7 +270,7 @@ def visit_network(tour: Tour) -> None:
         model.listen(network.listen_inside(box, 8081))
         ask = (
             "import urllib.request as u;print(u.urlopen(u.Request('http://127.0.0.1:8081/v1/messages',"
-            'b\'{"model":"m"}\')).read().decode())'
+            'b\'{"model":"m","messages":[{"role":"user","content":"hi"}]}\')).read().decode())'
         )
         told = box.run([PYTHON, "-IS", "-c", ask], timeout_s=LIMIT_S)
         tour.seen["model API in a box"] = {"fired": "Done." in told.stdout}

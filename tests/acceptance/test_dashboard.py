@@ -159,6 +159,7 @@ def test_a_run_is_followed_killed_and_found_broken_off_after_a_restart(
         writer.communicate()
 
 
+@pytest.mark.deep
 def test_many_runs_and_a_long_session_open_at_once(tmp_path: Path, page: Page) -> None:
     """The page's own work, by its clock: how long the machine lets it wait is another matter."""
     first = written(tmp_path, "run_0000")
@@ -185,6 +186,7 @@ def copied(run: Path, place: Path) -> None:
         os.link(file, place / file.name)
 
 
+@pytest.mark.deep
 def test_no_page_is_wider_than_its_screen(tmp_path: Path, browser: Browser) -> None:
     written_replay(written(tmp_path, "run_1", "bug", message="long" * 200, title="t" * 150))
     (written(tmp_path, "run_2") / "metrics.jsonl").write_text(metrics_line(1) + metrics_line(2))

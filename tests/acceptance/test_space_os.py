@@ -13,7 +13,7 @@ import pytest
 from real_programs import RealProgram
 
 # Some need two processes of space-os to meet, or a kill between two of its steps.
-REAL = RealProgram("space-os", "MUTINY_SPACE_OS_BIN", tries={"": 3, "14-": 8})
+REAL = RealProgram("space-os", "MUTINY_SPACE_OS_BIN", tries={"": 3, "14-": 8, "16-": 8})
 OLD = os.environ.get("MUTINY_SPACE_OS_OLD_BIN", "")
 
 pytestmark = REAL.marks(pytest.mark.space_os)

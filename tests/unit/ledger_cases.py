@@ -19,9 +19,9 @@ from builders import (
     view,
 )
 from mutiny.contracts.workers import operations as op
-from mutiny.contracts.workers.invariants import Check
+from mutiny.contracts.workers.looking import Check
 from mutiny.contracts.workers.model import Work, WorkersModel
-from mutiny.contracts.workers.observation import Observation
+from mutiny.contracts.workers.observation import Observation, TaskView
 from mutiny.contracts.workers.profile import Profile
 from mutiny.kit import operations as common
 from mutiny.kit.views import Commit
@@ -39,6 +39,12 @@ def _said(text: str) -> WorkersModel:
 def _heard(text: str | None, kind: str = "task") -> Observation:
     """Its agent has received these."""
     return picture(view("alpha", "working"), receipts=(receipt(text=text, kind=kind),))
+
+
+def _accounted(fate: str, *kept: TaskView, kind: str = "task") -> Check:
+    """One task, and the account that the target keeps."""
+    believed = replace(task(), work={TOKEN: Work(TOKEN, kind, "alpha", fate)})
+    return check(believed, picture(view(), commits=(MERGED,), tasks=kept))
 
 
 def _two_said(fate: str = "open", later: str = "open", worker: str = "alpha") -> WorkersModel:
@@ -162,6 +168,26 @@ LEDGER_CASES: tuple[Case, ...] = (
             check(_given_up(frozenset({(7, 7)})), _heard_in()),
         ),
         TOKEN,
+    ),
+    *(
+        Case(
+            "workers.tasks_accounted",
+            _accounted("merged", kept),
+            (
+                _accounted(
+                    "merged", TaskView("t1", "merged", f"Create a.txt ({TOKEN})", MERGED.sha)
+                ),
+                _accounted("open", TaskView("t1", "open", f"Create a.txt ({TOKEN})")),
+                _accounted("unknown"),
+                _accounted("merged", kind="message"),
+            ),
+            TOKEN,
+        )
+        for kept in (
+            TaskView("t1", "merged", "Create b.txt (MT-0-9)", MERGED.sha),
+            TaskView("t1", "open", f"Create a.txt ({TOKEN})"),
+            TaskView("t1", "merged", f"Create a.txt ({TOKEN})", "f" * 40),
+        )
     ),
     Case(
         "workers.only_work_lands",

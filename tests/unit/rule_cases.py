@@ -24,7 +24,7 @@ from builders import (
     worktree,
 )
 from mutiny.contracts.workers import operations as op
-from mutiny.contracts.workers.invariants import Check
+from mutiny.contracts.workers.looking import Check
 from mutiny.contracts.workers.model import Work, WorkersModel
 from mutiny.contracts.workers.observation import Observation, WorkerView
 from mutiny.contracts.workers.profile import LEGAL, Profile
@@ -119,6 +119,8 @@ MERGED = commit(on_default=True)
 ON_BRANCH = commit(on_default=False)
 
 MANY = replace(DAEMON, descriptors=100)
+CUT_OFF = replace(agent(pid=201, alive=False), cut_off=True)
+TELLING = replace(ONE, profile=Profile(tells_errors=True))
 STATE_CASES: tuple[Case, ...] = (
     Case(
         "workers.state_readable",
@@ -612,6 +614,37 @@ STATE_CASES: tuple[Case, ...] = (
         ),
         "longboat-al",
         ("sessions",),
+    ),
+    Case(  # it came and went between two looks
+        "workers.live_agent_kept",
+        check(ONE, picture(view(), agents=(agent(), CUT_OFF)), before=picture(view())),
+        (
+            check(ONE, picture(view(), agents=(agent(), replace(CUT_OFF, cut_off=False)))),
+            check(
+                ONE,
+                picture(view(), agents=(agent(), CUT_OFF)),
+                before=picture(view(), agents=(agent(), CUT_OFF)),
+            ),
+            check(away(), picture(view(), agents=(agent(), CUT_OFF)), before=picture(view())),
+        ),
+        "alpha",
+    ),
+    *(
+        Case(
+            "workers.errors_told",
+            check(TELLING, picture(view_)),
+            (
+                check(TELLING, picture(view("alpha", "error"))),
+                check(TELLING, picture(view())),
+                check(TELLING, picture(view("alpha", "offline", error_reason="it broke"))),
+                check(ONE, picture(view_)),
+            ),
+            "alpha",
+        )
+        for view_ in (
+            view("alpha", "error", error_reason=None),
+            view("alpha", "working", error_reason="it broke"),
+        )
     ),
     *(
         Case(

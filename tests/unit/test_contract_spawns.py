@@ -413,6 +413,23 @@ def test_a_silent_attempt_that_ran_out_of_time_counts() -> None:
     assert not broken(first, timed) & {"retries", "has_its_time"}
 
 
+def test_an_attempt_that_ended_before_it_noted_a_word_was_one() -> None:
+    failed = completed(status="failed", reason="exit 1")
+    once = (replace(ended(), exit_code=1),)
+    assert "retries" in broken(seen(failed, invocations=once), model())
+    begun = replace(failed, provider=(12, 0))  # the row knows the next one already
+    assert "retries" not in broken(seen(begun, invocations=once), model())
+
+
+@pytest.mark.parametrize(
+    "wanted", [{"stopped": frozenset({1})}, {"meant": frozenset({("prime", "dev")})}]
+)
+def test_who_was_to_stop_is_not_due_to_be_tried_again(wanted: dict[str, Any]) -> None:
+    failed = completed(status="failed", reason="exit 1")
+    look = seen(failed, invocations=(replace(ended(), exit_code=1),))
+    assert "retries" not in broken(look, model(**wanted), LIVE, op.Stop("prime", "dev"))
+
+
 def test_turns_that_are_right_are_not_accused() -> None:
     believed = model(sent=ASKED_TWICE)
     in_order = asked_twice((NOW - 4, NOW - 3))
@@ -607,8 +624,8 @@ def test_a_reader_who_looks_back_keeps_its_place() -> None:
     assert look.before_last("ops", 3) == 0
     kept = SpawnsContract(SpawnsProfile(keeps_place=True)).scenarios
     assert "reader_looks_back" in kept
-    steps = CONTRACT.scenarios["reader_looks_back"]
-    assert not any(isinstance(one, op.Receive) and (one.again or one.most) for one in steps)
+    assert "reader_looks_back" not in CONTRACT.scenarios
+    assert CONTRACT.fit((op.Receive("dev", "reader", again=2),)).sequence == ()
 
 
 def test_who_waits_is_told_how_all_runs_ended() -> None:

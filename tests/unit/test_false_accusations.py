@@ -36,7 +36,7 @@ from mutiny.box.agent import Agent, Command
 from mutiny.box.results import ProcessInfo
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.applicability import KEPT_BY, KeptBy, is_kept
-from mutiny.contracts.workers.invariants import INVARIANTS
+from mutiny.contracts.workers.looking import BOOK
 from mutiny.contracts.workers.model import Work, WorkersModel, unwell
 from mutiny.contracts.workers.observation import Observation
 from mutiny.contracts.workers.outcomes import served
@@ -47,6 +47,7 @@ from mutiny.kit import base, faults
 from mutiny.kit import operations as common
 from mutiny.kit.beliefs import GIVEN_UP, distinct
 from mutiny.kit.judging import Moment
+from mutiny.kit.views import AgentView
 from mutiny.model.operation import Operation
 from mutiny.model.pace import BOUND, MOST_CROWDING, MOST_LAG, Pace, Patience
 from mutiny.model.result import OperationResult
@@ -73,7 +74,7 @@ def accused(believed: WorkersModel, seen: Observation, **how: object) -> set[str
 
 def test_every_rule_that_is_judged_by_looking_has_a_keeper() -> None:
     assert set(KEPT_BY) == {case.rule for case in CASES}
-    assert set(INVARIANTS) <= set(KEPT_BY) <= set(RULES)
+    assert set(BOOK.rules) <= set(KEPT_BY) <= set(RULES)
 
 
 DEAD: dict[str, Any] = {"daemons": (), "daemon_flag": True}
@@ -620,6 +621,25 @@ def test_who_was_given_up_is_at_work_again_after_a_new_start() -> None:
     given_up = belief("alpha", "error", tokens=(TOKEN,))
     assert "working" in advance(model(given_up), op.Up(), OK).allowed("alpha")
     assert "idle" in advance(model(belief("alpha", "error")), op.Up(), OK).allowed("alpha")
+
+
+@pytest.mark.parametrize("status", ["idle", "working"])
+@pytest.mark.parametrize("known", [None, agent(pid=201), agent(pid=201, busy=True)])
+def test_who_was_cut_off_and_takes_its_time_to_die_is_told_of_once(
+    known: AgentView | None, status: str
+) -> None:
+    def told(*agents: AgentView, before: tuple[AgentView, ...]) -> list[str]:
+        first, then = (picture(view("alpha", status), agents=each) for each in (before, agents))
+        believed = model(belief("alpha", status))
+        broken, _ = check_state(believed, common.Sleep(), True, first, then, {})
+        rules = [one.violation.rule for one in broken]
+        return [rule for rule in rules if rule == "workers.live_agent_kept"]
+
+    dying = replace(agent(pid=201), cut_off=True)
+    dead = replace(dying, alive=False)
+    earlier = () if known is None else (known,)
+    assert told(dying, agent(), before=(*earlier, agent())), "what ended it came in this step"
+    assert not told(dead, agent(), before=(dying, agent())), "and not in the next one"
 
 
 def test_a_worker_that_only_a_damaged_file_named_never_was() -> None:

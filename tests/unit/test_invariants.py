@@ -17,8 +17,8 @@ from rule_cases import MAY_BE_AWAY, ONE, STATE_CASES, Case, task
 
 from builders import AT, DAEMON, agent, belief, check_state, model, picture, view
 from mutiny.contracts.workers import operations as op
-from mutiny.contracts.workers.invariants import INVARIANTS, Check, touched_workers
 from mutiny.contracts.workers.ledger import audit
+from mutiny.contracts.workers.looking import BOOK, Check, touched_workers
 from mutiny.contracts.workers.operations import STATUSES
 from mutiny.contracts.workers.rules import RULES
 from mutiny.kit import operations as common
@@ -42,8 +42,8 @@ CASES = (*STATE_CASES, *LEDGER_CASES)
 
 def evaluate(rule: str, case: Check) -> list[Violation]:
     """Only this rule; `Unreadable` passes through."""
-    if rule in INVARIANTS:
-        return list(INVARIANTS[rule][0](case))
+    if rule in BOOK.rules:
+        return list(BOOK.rules[rule][0](case))
     return [violation for violation, _ in audit(case) if violation.rule == rule]
 
 
@@ -129,9 +129,9 @@ def test_every_rule_has_a_case() -> None:
 
 
 def test_every_rule_that_is_evaluated_is_declared_and_the_other_way_round() -> None:
-    ledger = {case.rule for case in CASES} - set(INVARIANTS)
-    assert set(INVARIANTS) <= set(RULES)
-    assert set(INVARIANTS) | ledger | JUDGED_ELSEWHERE == set(RULES)
+    ledger = {case.rule for case in CASES} - set(BOOK.rules)
+    assert set(BOOK.rules) <= set(RULES)
+    assert set(BOOK.rules) | ledger | JUDGED_ELSEWHERE == set(RULES)
 
 
 def test_every_rule_about_answers_is_tested_elsewhere() -> None:
@@ -204,7 +204,7 @@ def test_a_rule_that_crashes_is_reported_and_the_others_still_run(
     def crash(check: Check) -> list[Violation]:
         raise KeyError("alpha")
 
-    monkeypatch.setitem(INVARIANTS, "workers.state_readable", (crash, False))
+    monkeypatch.setitem(BOOK.rules, "workers.state_readable", (crash, False))
     seen = picture(view(), state_in_place=True)
     broken, unreadable = check_state(ONE, common.Sleep(), True, seen, seen, {})
     assert [item.violation.rule for item in broken] == ["workers.state_atomic"]
@@ -218,7 +218,7 @@ IMMEDIATE = {
     for name in (
         *("idle_has_no_prompt", "working_has_prompt", "status_follows_model", "state_atomic"),
         *("backs_off", "recovers", "completes", "refusal_changes_nothing", "daemon_survives"),
-        *("live_agent_kept", "source_untouched", "others_left_alone"),
+        *("live_agent_kept", "errors_told", "source_untouched", "others_left_alone"),
         *(
             "delivered_once",
             "delivered_whole",

@@ -20,8 +20,8 @@ from builders import (
 )
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.contract import WorkersContract
-from mutiny.contracts.workers.invariants import INVARIANTS, Check
 from mutiny.contracts.workers.judge import WorkersJudge
+from mutiny.contracts.workers.looking import BOOK, Check
 from mutiny.contracts.workers.model import Work, WorkersModel
 from mutiny.contracts.workers.observation import Observation
 from mutiny.kit import faults
@@ -735,7 +735,7 @@ def test_a_stop_that_failed_under_a_fault_may_have_reached_the_daemon() -> None:
     answer = judge(model(belief()), stopped, result, HEALTHY, HEALTHY)
     assert all(one.daemon_told for one in answer.models)
     later = Check(answer.models[0], picture(view(), daemons=()), HEALTHY, op.Status())
-    survives, _ = INVARIANTS["workers.daemon_survives"]
+    survives, _ = BOOK.rules["workers.daemon_survives"]
     assert not list(survives(later))
     sure = replace(answer.models[0], daemon_told=False)
     assert list(survives(replace(later, model=sure)))

@@ -127,17 +127,44 @@ def test_tool_calls_have_their_arguments_in_every_shape(api: ModelApi) -> None:
     assert json.loads(post(api, PATHS[2])[1])["output"][1]["arguments"] == wanted
 
 
-@pytest.mark.parametrize("named", [True, False], ids=["named", "unnamed"])
-def test_a_result_names_the_call_that_it_answers(api: ModelApi, named: bool) -> None:
-    block = {"type": "tool_result", "content": "done", **({"tool_use_id": "c1"} if named else {})}
-    asked = {"model": "m", "messages": [{"role": "user", "content": [block]}]}
+CALLED = {
+    "role": "assistant",
+    "content": [{"type": "tool_use", "id": "c1", "name": "n", "input": {}}],
+}
+ANSWERED = {
+    "role": "user",
+    "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "done"}],
+}
+UNNAMED = {"role": "user", "content": [{"type": "tool_result", "content": "done"}]}
+SAID = {"role": "user", "content": "and now?"}
+
+
+@pytest.mark.parametrize(
+    ("messages", "refused"),
+    [
+        ([SAID, CALLED, ANSWERED], ""),
+        ([SAID, CALLED], ""),
+        ([SAID], ""),
+        ([], "at least one message"),
+        ([UNNAMED], "messages.0.content.0.tool_result.tool_use_id: Field required"),
+        ([SAID, ANSWERED], "messages.1: tool_result of c1, which nobody called"),
+        ([SAID, CALLED, SAID], "messages.2: tool_use c1 without its tool_result"),
+        ([SAID, CALLED, ANSWERED, ANSWERED], "messages.3: tool_result of c1"),
+        ([{"role": "user", "content": " "}], "messages.0: content must not be empty"),
+        ([{"role": "user", "content": []}], "messages.0: content must not be empty"),
+    ],
+    ids=lambda value: value[:24].strip() if isinstance(value, str) else len(value),
+)
+def test_a_conversation_is_refused_as_the_real_one_would(
+    api: ModelApi, messages: list[object], refused: str
+) -> None:
     line = connect(api)
-    line.request("POST", "/v1/messages", json.dumps(asked).encode())
+    line.request("POST", "/v1/messages", json.dumps({"model": "m", "messages": messages}).encode())
     answer = line.getresponse()
     text = answer.read().decode()
     line.close()
-    assert answer.status == (200 if named else 400)
-    assert named or "messages.0.content.0.tool_result.tool_use_id: Field required" in text
+    assert answer.status == (400 if refused else 200)
+    assert refused in text
 
 
 def test_the_other_paths(api: ModelApi) -> None:

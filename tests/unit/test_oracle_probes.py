@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mutiny.contracts.workers.observation import TaskView
 from mutiny.doubles.install import Earlier, Received
 from mutiny.kit.views import WorktreeView
 from mutiny.probes import doubles, git
 from mutiny.system.files import BoxPath
-from mutiny.targets.workers.state_file import StateReading, StateWords, read_state
+from mutiny.targets.workers.state_file import StateReading, StateWords, TaskWords, read_state
 
 WORDS = StateWords(
     "data.workers",
@@ -326,3 +328,25 @@ def test_agents_by_identity() -> None:
         ((2, 7), False, False, False),  # the pid lives again as somebody else
         ((3, 7), True, False, True),
     ]
+
+
+TASKS = replace(
+    WORDS, tasks=TaskWords("tasks", "prompt", "state", "commit", {"active": "open", "in": "merged"})
+)
+
+
+def test_the_targets_own_account_of_tasks(tmp_path: Path) -> None:
+    done = {"prompt": "Create a.txt", "state": "in", "commit": "c1"}
+    begun = {"prompt": "Create b.txt", "state": "active", "commit": None}
+    path = BoxPath(tmp_path, "state.json")
+    (tmp_path / "state.json").write_text(
+        json.dumps({**state({}), "tasks": {"t1": done, "t2": begun}})
+    )
+    assert read_state(path, TASKS).tasks == (
+        TaskView("t1", "merged", "Create a.txt", "c1"),
+        TaskView("t2", "open", "Create b.txt"),
+    )
+    assert read_state(path, WORDS).tasks is None
+    for wrong in ({"t1": {**done, "state": "lost"}}, {"t1": {"state": "in"}}, "none"):
+        (tmp_path / "state.json").write_text(json.dumps({**state({}), "tasks": wrong}))
+        assert read_state(path, TASKS).error is not None

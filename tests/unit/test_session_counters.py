@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import pytest
 from test_contract_session import (
+    API,
     CALLS,
     CONTRACT,
     FAILED,
+    REFUSED,
     at,
     broken,
     call,
@@ -173,3 +175,24 @@ def test_an_error_of_the_model_is_told_as_what_it_is() -> None:
 def test_every_call_has_a_name_of_its_own() -> None:
     assert "logs_whole" in broken(seen(calls=(*CALLS, call("begin", 6.0, "c2"))))
     assert "logs_whole" not in broken(seen(calls=(*CALLS, call("begin", 6.0, "c3"))))
+
+
+def test_a_request_of_what_a_fault_has_damaged_may_be_refused() -> None:
+    assert "requests_readable" in broken(REFUSED)
+    assert "requests_readable" not in broken(replace(REFUSED, damaged=frozenset({"1"})))
+    damaged = replace(at("running"), faults=("DamageFile(file='state')",))
+    assert "requests_readable" not in broken(REFUSED, model=damaged)
+
+
+def test_who_is_paused_begins_nothing() -> None:
+    paused = event("session.pause", 11.0, reason="asked")
+    begun = tuple(call("begin", 11.0, f"n{place}") for place in range(4))
+    before = seen(more=(paused,))
+    busy = seen(more=(paused,), calls=(*CALLS, *begun))
+    assert "pause_holds" in broken(busy, before=before)
+    assert "pause_holds" in broken(seen(more=(paused,), api=API * 5), before=before)
+    ending = seen(more=(paused,), calls=(*CALLS, *begun[:3]))
+    assert "pause_holds" not in broken(ending, before=before), "what was under way ends"
+    assert "pause_holds" not in broken(busy, before=seen()), "it was paused only now"
+    again = seen(more=(paused, event("session.continue"), paused), calls=(*CALLS, *begun))
+    assert "pause_holds" not in broken(again, before=before), "it went on in between"

@@ -173,3 +173,10 @@ def test_bad_work_changes_one_thing_of_an_answer() -> None:
     assert SPOILERS["unreviewed"]([page, reviews[0]]) == [page, reviews[0]]
     assert SPOILERS["undocumented"]([page])[0]["input"]["content"].strip() == ""
     assert SPOILERS["dangerous"]([page]) == [page]
+
+
+def test_nobody_votes_on_what_was_never_opened() -> None:
+    cast = ballot("a", "yes", 0.9)
+    assert "votes_true" in broken(seen(more=(cast,)))
+    assert "votes_true" not in broken(seen(more=(event("vote.open", vote="v"), cast)))
+    assert "votes_true" not in broken(seen(more=(cast,), bad_lines=("events.jsonl: no JSON",)))

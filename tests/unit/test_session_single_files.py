@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from mutiny.box.results import ProcessInfo
 from mutiny.contracts.session import operations as op
-from mutiny.contracts.session.checkpoints import TORN, Point, State, digest_of
+from mutiny.contracts.session.checkpoints import TORN, Point, State, digest_of, opened
 from mutiny.contracts.session.contract import SessionContract
 from mutiny.contracts.session.judge import SessionJudge
 from mutiny.contracts.session.looking import BOOK
@@ -25,7 +27,10 @@ from mutiny.kit.checking import Check
 from mutiny.kit.judging import Moment
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
+from mutiny.system.files import BoxPath
+from mutiny.targets.registry import find_spec
 from mutiny.targets.session.file_observer import FileObserver
+from mutiny.targets.session.spec import SessionSpec
 
 KEY = b"k" * 32
 FORM = Form()
@@ -260,6 +265,30 @@ def test_scenarios_are_said_without_what_a_target_lacks() -> None:
     assert not any(isinstance(one, op.WaitForStatus) for one in wants("cost_overrun"))
 
 
+@pytest.mark.parametrize("agents", [0, 9])
+def test_who_is_not_told_a_number_of_agents_refuses_none(agents: int) -> None:
+    start = op.StartSession(agents=agents)
+    told = CONTRACT.outcomes(SessionModel(), start, Moment())
+    assert [one.success for one in told] == [False]
+    silent = SessionContract(replace(CONTRACT.profile, takes_agents=False))
+    assert [one.success for one in silent.outcomes(SessionModel(), start, Moment())] == [True]
+
+
+def test_a_target_file_tells_whether_a_number_of_agents_can_be_said() -> None:
+    for name, due in (("selfware", False), ("longboat-session", True)):
+        spec = find_spec(name)[0]
+        assert isinstance(spec, SessionSpec)
+        assert spec.profile.takes_agents is due
+
+
+def test_a_scenario_that_lost_what_it_is_about_is_no_second_one() -> None:
+    halves = {"crash_in_a_line", "crash_in_a_file", "crash_in_git"}
+    assert halves <= set(SessionContract().scenarios)
+    left = set(SessionContract(SessionProfile(lacks=("HalfDone",))).scenarios)
+    assert "system_crash" in left
+    assert not halves & left, "they would crash it once more, and pass under another name"
+
+
 class OfTwo(FileObserver):
     """One that knows its sessions."""
 
@@ -289,3 +318,40 @@ def test_processes_of_other_sessions_do_not_drive_this_one(
         for place, one in enumerate(words)
     ]
     assert OfTwo().driving(drivers, "s2") == due
+
+
+class InOnePlace(FileObserver):
+    """One whose files and key lie in one directory."""
+
+    def __init__(self, place: Path, form: Form) -> None:
+        """Of a target that is only a file."""
+        live: Any = SimpleNamespace(
+            spec=SimpleNamespace(key="key", form=form),
+            notes=SimpleNamespace(tasks=TASKS),
+            filled=str,
+            outside=lambda name: BoxPath(place) / name,
+        )
+        super().__init__(live)
+        self._place = BoxPath(place)
+
+    def place(self) -> BoxPath:
+        return self._place
+
+
+def test_a_checkpoint_without_a_field_is_as_its_program_would_have_written_it(
+    tmp_path: Path,
+) -> None:
+    payload = whole(talk=said("begin"))
+    del payload["messages"]
+    (tmp_path / "key").write_bytes(KEY)
+    (tmp_path / "s1.json").write_text(sealed(payload))
+    assert InOnePlace(tmp_path, Form(messages="talk")).damage("s1", "field") == ("0",)
+    found = opened((tmp_path / "s1.json").read_text(), KEY)
+    assert not isinstance(found, str), "its digest fits"
+    assert "talk" not in found[0]
+
+
+def test_who_is_told_to_stop_may_have_come_to_its_end_just_then() -> None:
+    found = CONTRACT.outcomes(at("running"), op.Stop(), Moment(before=seen(1)))
+    served = {word for one in found if one.success for word in one.after.status}
+    assert served == {"interrupted", "complete"}

@@ -16,6 +16,8 @@ from mutiny.contracts.board.contract import BoardContract
 from mutiny.contracts.board.profile import BoardProfile
 from mutiny.contracts.board.scenarios import scenarios_of
 from mutiny.contracts.board.supported import supported as board_says
+from mutiny.contracts.spawns.contract import SpawnsContract
+from mutiny.contracts.spawns.profile import SETTINGS, SpawnsProfile
 from mutiny.contracts.workers import operations as workers
 from mutiny.contracts.workers.contract import WorkersContract
 from mutiny.contracts.workers.profile import Profile
@@ -37,6 +39,7 @@ LIBRARY = sorted(
     if one.name.endswith("yaml")
 )
 Says = Callable[[Any, Operation], bool]
+ALL_SPAWNS = SpawnsProfile(settable=tuple(SETTINGS), keeps_place=True)
 EVERYTHING = Profile(
     notices_damage=True,
     listens=True,
@@ -136,6 +139,32 @@ def test_what_is_about_reviews_is_not_run_where_nothing_is_reviewed(target: str)
     found = set(WorkersContract(spec.make_profile()).scenarios)
     assert not found & {"accept_too_early", "rebase_is_done", "conflict_given_up"}
     assert {"basic_lifecycle", "tmux_crash", "racing_adds"} <= found
+
+
+@pytest.mark.parametrize(
+    ("lacked", "names"),
+    [
+        ("AwaitHuman", {"human_is_called"}),
+        ("Receive", {"readers", "reader_looks_back", "readers_of_two_channels"}),
+        ("Logs", {"logs", "followed_live"}),
+        ("Health", {"hangs", "stalls", "work_is_no_stall", "health_of_the_healthy"}),
+    ],
+)
+def test_what_is_about_a_question_is_not_run_where_it_cannot_be_asked(
+    lacked: str, names: set[str]
+) -> None:
+    whole = set(SpawnsContract(ALL_SPAWNS).scenarios)
+    left = set(SpawnsContract(replace(ALL_SPAWNS, lacks=(lacked,))).scenarios)
+    assert names <= whole - left
+    # Others only look once more behind their end, or have broken something.
+    assert {"one_mention", "two_channels", "logs_of_bytes", "killed_group"} <= left
+
+
+def test_what_is_about_a_setting_is_not_run_where_it_cannot_be_set() -> None:
+    """Without it another one asks the same."""
+    left = set(SpawnsContract(replace(ALL_SPAWNS, settable=())).scenarios)
+    assert not {"pause_before_retry", "no_retries"} & left
+    assert {"second_try", "never_works", "echo"} <= left
 
 
 def test_a_scenario_that_says_something_of_its_own_is_run_without_the_rest() -> None:

@@ -277,6 +277,18 @@ def test_a_good_file_loads_with_its_differences(file: Path) -> None:
             "(did you mean 'workers.daemon_flag_true'?)",
         ),
         (
+            'file = "{home}/state.json"',
+            'file = "{home}/state.json"\ntasks = "tasks"',
+            "tasks =",
+            "state.tasks: needs `task_fates`: what became of a task, in the target's words and ours",
+        ),
+        (
+            'file = "{home}/state.json"',
+            'file = "{home}/state.json"\ntasks = "t"\ntask_fates = { done = "landed" }',
+            "task_fates =",
+            "state.task_fates: unknown fate 'landed'",
+        ),
+        (
             '= "it has no flag"',
             '= " "',
             "daemon_flag_true",

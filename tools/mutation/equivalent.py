@@ -63,5 +63,8 @@ EQUIVALENT: dict[str, str] = {
     "597d13b9": "the digest of the whole checkpoint says the same",
     "cf617251": "it changes what a test lets the model say, not the program",
     "18df18c9": "there is always a checkpoint by then",
+    "0ee1d39d": "a note for the log",
+    "a5c45342": "a call always has a number",
+    "901f799b": "it changes what a test lets the model say, not the program",
     "4d5bef58": "another label of a copy that is kept for a while",
 }

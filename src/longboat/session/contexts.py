@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from longboat.planting import planted
 from longboat.session.values import Json
 
 _REMEMBERED = 20
@@ -57,7 +58,11 @@ def compress(agent: Json) -> None:
     for message in agent["context"]:
         if _is_summary(message):
             continue
-        blocks = [_shortened(block) for block in message["content"]]
+        blocks = [
+            _shortened(block)
+            for block in message["content"]
+            if block["type"] != "tool_use" or not planted("session-calls-forgotten")
+        ]
         short.append({**message, "content": blocks})
     agent["context"] = short
 

@@ -453,4 +453,18 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "few_kept",
         "checkpoint_chain",
     ),
+    _row(
+        "pause-ignored",
+        "A session says that it is paused, and works on.",
+        _FLOW,
+        "paused",
+        "pause_holds",
+    ),
+    _row(
+        "calls-forgotten",
+        "A context that is compressed forgets the calls whose results come next.",
+        _FLOW,
+        "context",
+        "requests_readable",
+    ),
 )

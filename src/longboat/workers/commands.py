@@ -238,7 +238,8 @@ def message(home: Home, config: Config, name: str, text: str) -> Answer:
             inbox = (prompt, *again) if newest else (*again, prompt)
             worker = worker._replace(inbox=inbox)
         if worker.status in ("needs_review", "error", "no_changes"):
-            worker = worker._replace(status="working", error_reason=None, spawn_failures=0)
+            told = worker.error_reason if planted("old-error-told") else None
+            worker = worker._replace(status="working", error_reason=told, spawn_failures=0)
             state = transaction.book.state.with_task_state(worker.task_id, "active")
             transaction.book.state = state
         transaction.put(worker)

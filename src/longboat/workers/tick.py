@@ -195,7 +195,8 @@ def _typed_by_hand(transaction: Transaction, worker: Worker, text: str) -> None:
 def give_task(transaction: Transaction, worker: Worker, text: str) -> Worker:
     """A new task for a worker that has none; it is in the state, not yet in the inbox."""
     task = Task(os_id(), worker.name, text, "active")
-    transaction.book.state = transaction.book.state.with_task(task)
+    if not planted("task-not-accounted"):
+        transaction.book.state = transaction.book.state.with_task(task)
     return worker._replace(task_id=task.id, current_prompt=text)
 
 
@@ -270,7 +271,8 @@ def _look_at_living(
     if inflight is None:
         return worker, False
     waited = now - inflight.since
-    if inflight.stage in (CLEARING, TYPING, TYPED) and waited > config.ack_timeout_secs:
+    unheard = inflight.stage in (CLEARING, TYPING, TYPED) or planted("long-turn-cut-off")
+    if unheard and waited > config.ack_timeout_secs:
         return _end_living(transaction, worker, f"no answer in the stage '{inflight.stage}'"), True
     too_old = planted("live-work-reaped-by-age") and inflight.stage == RECEIVED and waited > 1.0
     if too_old and transaction.git.head(worker.worktree) == inflight.head:

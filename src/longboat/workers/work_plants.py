@@ -31,6 +31,27 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
         f"{_KNOWN}; {_LLMC}",
     ),
     (
+        "task-not-accounted",
+        "A task is given to its worker, and not written into the account of all tasks. Shortest: "
+        "Init Up Add WaitForIdle Start",
+        "lost work",
+        "every piece of work is accounted for",
+    ),
+    (
+        "long-turn-cut-off",
+        "The time in which a prompt has to be acknowledged also ends agents that are at work. "
+        "Shortest: Init Up Add WaitForIdle Start[slow] WaitForNeedsReview",
+        "lost work",
+        "aidevops#18090",
+    ),
+    (
+        "old-error-told",
+        "A worker that goes on still tells of the error that it was in. Shortest: "
+        "Init Up Add WaitForIdle Start[slow] KillAgent (three times) WaitForState(error) Message",
+        "wrong answer",
+        _KNOWN,
+    ),
+    (
         "accept-half-done",
         "The branch is moved first, the user's checkout is looked at afterwards: a refused accept "
         f"has merged. Shortest: {_IN_REVIEW} DirtySource Accept",

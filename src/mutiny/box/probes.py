@@ -23,6 +23,7 @@ from pathlib import Path
 
 from mutiny.box.isolation import Bubblewrap, ControlGroup, own_cgroup
 from mutiny.system.inotify import DirectoryWatch
+from mutiny.system.machine import cores
 
 COMMAND_LIMIT_S = 5.0
 DOCKER_LIMIT_S = 0.04
@@ -276,6 +277,6 @@ def _probe(name: str, attempt: Callable[[], str], what_for: str) -> Probe:
 
 def probe_all() -> tuple[Probe, ...]:
     """Try everything and return the answers in a fixed order."""
-    workers = max(2, os.cpu_count() or 1)
+    workers = max(2, cores())
     with ThreadPoolExecutor(workers, thread_name_prefix="probe") as pool:
         return tuple(pool.map(lambda probe: _probe(*probe), _PROBES))

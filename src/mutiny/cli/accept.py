@@ -18,6 +18,7 @@ from mutiny.cli.options import (
     target_for,
 )
 from mutiny.cli.output import echo
+from mutiny.system.machine import runs_at_once
 
 if TYPE_CHECKING:
     from mutiny.kit.abilities import Drilled
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="So many percent slower than the baseline is a regression.",
 )
-@click.option("--jobs", type=values.JOBS, help="Goals side by side; default: one a core.")
+@click.option("--jobs", type=values.JOBS, help="Goals side by side; default: two a core.")
 @click.option("--seed", type=values.SEED, help="Seed of all choices; printed when not given.")
 @junit_option
 @json_option
@@ -126,7 +127,7 @@ def init_command(file: Path, force: bool, as_json: bool) -> int:
 @command.command("drill")
 @target_for("accept")
 @bench_options
-@click.option("--jobs", type=values.JOBS, help="Drills side by side; default: one a core.")
+@click.option("--jobs", type=values.JOBS, help="Drills side by side; default: two a core.")
 @click.option("--seed", type=values.SEED, help="Seed of all choices; printed when not given.")
 @junit_option
 @json_option
@@ -134,7 +135,6 @@ def drill_command(
     chosen: Chosen, jobs: int | None, seed: int | None, junit: Path | None, as_json: bool
 ) -> int:
     """Kill a run at every named moment, resume it in every way, and show moment against outcome."""
-    import os
 
     from mutiny.cli.envelope import tell
     from mutiny.model.verdict import Verdict, worst
@@ -144,7 +144,7 @@ def drill_command(
         echo(f"{one.drill.moment:<20} {one.drill.way:<22} {one.verdict} {one.rule}".rstrip())
 
     bench, seed = chosen.bench(), choose_seed(seed)
-    slots = jobs or os.cpu_count() or 1
+    slots = jobs or runs_at_once()
     found, directory = run_drills(bench, seed, slots, (lambda _: None) if as_json else show)
     code = worst(Verdict(one.verdict) for one in found).exit_code
     tell_cases("mutiny accept drill", [_drill_case(one, bench.target.name) for one in found], junit)

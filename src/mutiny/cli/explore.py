@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +21,7 @@ from mutiny.cli.options import (
     with_known,
 )
 from mutiny.cli.output import echo
+from mutiny.system.machine import runs_at_once
 
 if TYPE_CHECKING:
     from mutiny.engine.progress import Progress
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 @click.option(
     "--minutes", type=values.MINUTES, help="Stop starting new sequences after so many minutes."
 )
-@click.option("--jobs", type=values.JOBS, help="Sequences side by side; default: one a core.")
+@click.option("--jobs", type=values.JOBS, help="Sequences side by side; default: two a core.")
 @click.option("--keep-going", is_flag=True, help="Do not stop at the first failure.")
 @click.option(
     "--print", "only_print", is_flag=True, help="Show the sequence of the first seed; run nothing."
@@ -103,7 +103,7 @@ def command(
     if seeds == 1 and not as_json and junit is None:
         return _single(bench, first, ops, coverage)
     limit_s = minutes * 60 if minutes else None
-    count = jobs or os.cpu_count() or 1
+    count = jobs or runs_at_once()
     result = _explored(bench, range(first, first + seeds), ops, count, limit_s, keep_going, as_json)
     tell_cases("mutiny explore", result.cases, junit)
     if as_json:

@@ -13,6 +13,7 @@ import click
 
 from mutiny.cli import values
 from mutiny.contracts.catalogue import default_for
+from mutiny.system.machine import cores
 
 if TYPE_CHECKING:
     from mutiny.engine.minimise import Budget
@@ -140,7 +141,7 @@ def trials_at_once() -> int:
     """How many trials of a minimisation run side by side: one a core, and not many, or they would disturb
     one another.
     """
-    return min(os.cpu_count() or 1, 4)
+    return min(cores(), 4)
 
 
 def gathered(name: str, kind: type[Any], options: Sequence[Callable[[F], F]]) -> Callable[[F], F]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +23,7 @@ from mutiny.cli.options import (
 )
 from mutiny.cli.output import echo
 from mutiny.errors import UsageError
+from mutiny.system.machine import runs_at_once
 
 if TYPE_CHECKING:
     from mutiny.model.operation import Operation
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 @click.option(
     "--jobs",
     type=values.JOBS,
-    help="Scenarios side by side; default: one a core, and one where steps are shown or times compared.",
+    help="Scenarios side by side; default: two a core, and one where steps are shown or times compared.",
 )
 @measuring_options
 @known_option
@@ -118,7 +118,7 @@ def command(
         Show(quiet=as_json) if steps or as_json else Brief(bench, count, first_seed),
         fail_fast=fail_fast or until_error,
         rounds=times,
-        jobs=jobs or (1 if steps or measuring.compares_times else os.cpu_count() or 1),
+        jobs=jobs or (1 if steps or measuring.compares_times else runs_at_once()),
         code=measuring.code,
     )
     tell_cases("mutiny run", [*total.cases, *skipped(lacking, bench.target.name)], junit)

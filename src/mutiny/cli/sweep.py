@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,6 +20,7 @@ from mutiny.cli.options import (
     with_known,
 )
 from mutiny.cli.output import echo
+from mutiny.system.machine import runs_at_once
 
 if TYPE_CHECKING:
     from mutiny.engine.progress import Progress
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 @click.option(
     "--until-bug", is_flag=True, help="Stop at the first bug instead of judging all points."
 )
-@click.option("--jobs", type=values.JOBS, help="Points side by side; default: one a core.")
+@click.option("--jobs", type=values.JOBS, help="Points side by side; default: two a core.")
 @known_option
 @junit_option
 @json_option
@@ -109,7 +109,7 @@ def command(
     prefix, operation = split(operations, at)
     words = bench.target.contract().operations
     other = rival(operations, against, words) if against else None
-    count = jobs or os.cpu_count() or 1
+    count = jobs or runs_at_once()
     sweeper = Sweeper(bench, prefix, operation, jobs=count, against=other, until_bug=until_bug)
     title = f"{operation.short()} in {scenario}"
     with series(bench, "sweeps", f"{kind} sweep", title, "points") as progress:

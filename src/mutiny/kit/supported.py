@@ -57,6 +57,8 @@ class Fitted:
     """What is done otherwise, in words."""
     nothing_left: str = ""
     """Why there is nothing left to show; empty when there is."""
+    said: tuple[Operation, ...] = ()
+    """What can be run, with all that was expected of it before anything was left out."""
 
     @property
     def sequence(self) -> tuple[Operation, ...]:
@@ -82,6 +84,7 @@ def can_be_misused(profile: TargetProfile, part: Operation) -> bool:
 def fitted(words: TargetWords, sequence: Sequence[Operation]) -> Fitted:
     """The sequence in the words of a target."""
     made: list[Operation | None] = []
+    said: list[Operation] = []
     changes: list[str] = []
     lost: list[str] = []
     doubtful = False
@@ -96,7 +99,9 @@ def fitted(words: TargetWords, sequence: Sequence[Operation]) -> Fitted:
             quiet = refused or _only_looks(operation) or words.needless(operation)
             doubtful = doubtful or not quiet
         made.append(undemanding(words.settle, one) if doubtful and one is not None else one)
-    return Fitted(tuple(made), tuple(changes), _nothing_left(sequence, made, lost))
+        said += () if one is None else (one,)
+    nothing_left = _nothing_left(sequence, made, lost)
+    return Fitted(tuple(made), tuple(changes), nothing_left, tuple(said))
 
 
 def worth_running(
@@ -114,10 +119,14 @@ def worth_running(
     for name in list(left):
         said = zip(given[name], found[name].operations, strict=True)
         poorer = any(one is None and _subject(asked).type in telling for asked, one in said)
-        others = (sequence for other, sequence in left.items() if other != name)
-        if poorer and any(_is_part(left[name], sequence) for sequence in others):
+        if poorer and any(_asks_all(found[name], found[other]) for other in left if other != name):
             del left[name]
     return left
+
+
+def _asks_all(poorer: Fitted, other: Fitted) -> bool:
+    """Does another sequence ask all that is left of one? What is only waited for otherwise is the same."""
+    return _is_part(poorer.sequence, other.sequence) or _is_part(poorer.said, other.said)
 
 
 def _is_part(sequence: Sequence[Operation], whole: Sequence[Operation]) -> bool:

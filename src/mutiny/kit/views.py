@@ -80,6 +80,8 @@ class AgentView:
     """It has received a prompt whose turn has not ended."""
     left: bool = False
     """It wrote down its own exit."""
+    cut_off: bool = False
+    """It was ended in the middle of a turn, and could still write that down."""
     left_running: tuple[tuple[int, int], ...] = ()
     """What it has started in sessions of their own, and what lives."""
     argv: tuple[str, ...] = ()

@@ -160,7 +160,7 @@ TOOLS: dict[str, Tool] = {
             "seeds": Parameter("integer", "how many; default 1", "--seeds"),
             "ops": Parameter("integer", "operations a sequence; default 30", "--ops"),
             "minutes": Parameter("number", "start nothing new after so many", "--minutes"),
-            "jobs": Parameter("integer", "side by side; default: one a core", "--jobs"),
+            "jobs": Parameter("integer", "side by side; default: two a core", "--jobs"),
             "keep_going": Parameter("boolean", "do not stop at a failure", "--keep-going"),
             "known": _KNOWN,
             "quick": _QUICK,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -25,6 +24,7 @@ from mutiny.modes.experiment import instrumented
 from mutiny.modes.series import progress_of
 from mutiny.report import matrix
 from mutiny.report.junit import Case, read_on
+from mutiny.system.machine import runs_at_once
 from mutiny.targets.kit.requirements import left_out
 
 WITHIN_S = 3.0
@@ -135,7 +135,7 @@ def programme(
     before = _baseline(wish, shipped() / contract)
     directory = RunDirectory.create(bench.root)
     inner = _below(bench, directory)
-    jobs = wish.jobs or os.cpu_count() or 1
+    jobs = wish.jobs or runs_at_once()
     progress = progress_of(
         bench, directory.path, "acceptance", f"{len(picked)} goals", "runs", wish.seed
     )

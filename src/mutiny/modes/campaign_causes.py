@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +12,7 @@ from mutiny import stopping
 from mutiny.engine.campaigns import CauseGroup, Job, Shortened, Standing
 from mutiny.engine.minimise import Budget
 from mutiny.modes.own_command import OwnCommand
+from mutiny.system.machine import cores
 
 LOOK_S = 0.5
 TOLD = ("--target", "--bin", "--plant")
@@ -24,7 +24,7 @@ def shorten(
 ) -> None:
     """Minimise every cause that is not yet, side by side; `tell` hears of each, in this thread."""
     groups = [group for group in standing.ordered_causes() if group.can_be_shorter]
-    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+    with ThreadPoolExecutor(max_workers=cores()) as pool:
         work = [
             pool.submit(_shorten, group, standing.jobs[group.first], folder, budget)
             for group in groups

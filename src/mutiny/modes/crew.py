@@ -5,7 +5,6 @@ Runs wait most of their time, for leases, agents and settling, so there are more
 
 from __future__ import annotations
 
-import os
 import queue
 import threading
 import time
@@ -16,6 +15,7 @@ from typing import Protocol
 
 from mutiny.errors import TechniqueMissing
 from mutiny.modes.own_command import Answer, OwnCommand
+from mutiny.system.machine import cores
 
 SLOTS_A_CORE = 4
 LOOK_S = 0.5
@@ -70,7 +70,7 @@ class LocalCrew:
 
     def __init__(self, folder: Path, home: Path, slots: int | None = None) -> None:
         """`folder`: where commands work; `home`: each attempt's runs go into a folder in it."""
-        self.slots = slots or SLOTS_A_CORE * (os.cpu_count() or 1)
+        self.slots = slots or SLOTS_A_CORE * cores()
         self._folder, self._home = folder, home
         self._over: queue.SimpleQueue[Delivered] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []

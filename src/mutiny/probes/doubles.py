@@ -91,6 +91,7 @@ def agents(records: Iterable[Received], alive: frozenset[Identity]) -> tuple[Age
     started: dict[Identity, Received] = {}
     busy: set[Identity] = set()
     left: set[Identity] = set()
+    cut_off: set[Identity] = set()
     children: dict[Identity, list[Identity]] = {}
     for record in records:
         who = identity(record)
@@ -100,6 +101,7 @@ def agents(records: Iterable[Received], alive: frozenset[Identity]) -> tuple[Age
             busy.add(who)
         elif record.event == "turn_end":
             busy.discard(who)
+            cut_off |= {who} if record.outcome == "cut off" else set()
         elif record.event == "exit":
             left.add(who)
         elif record.event == "child" and record.child and record.child_start:
@@ -111,6 +113,7 @@ def agents(records: Iterable[Received], alive: frozenset[Identity]) -> tuple[Age
             who in alive,
             who in busy,
             who in left,
+            who in cut_off,
             tuple(child for child in children.get(who, ()) if child in alive),
             record.argv,
         )

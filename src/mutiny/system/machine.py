@@ -1,8 +1,21 @@
-"""How busy this machine is."""
+"""How many processors this machine gives us, and how busy they are."""
 
 from __future__ import annotations
 
 import os
+
+RUNS_A_CORE = 2
+"""Runs wait more than they work: with two a core the processors are busy, with more they only queue."""
+
+
+def cores() -> int:
+    """The processors that this process may use, which can be fewer than there are."""
+    return max(1, len(os.sched_getaffinity(0)))
+
+
+def runs_at_once() -> int:
+    """How many runs go side by side where nobody says how many."""
+    return RUNS_A_CORE * cores()
 
 
 def crowding() -> float:
@@ -16,4 +29,4 @@ def crowding() -> float:
         wanting = max(float(fields[0]), float(fields[3].partition("/")[0]))
     except (OSError, ValueError, IndexError):
         wanting = os.getloadavg()[0]
-    return max(1.0, wanting / (os.cpu_count() or 1))
+    return max(1.0, wanting / cores())

@@ -12,6 +12,7 @@ import shutil
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 from mutiny import documents
@@ -118,7 +119,13 @@ def find_spec(name: str) -> tuple[TargetForm, str]:
             f"unknown target {name!r}{nearest(name, list(known))}; "
             f"known: {', '.join(known)}, or a TOML file"
         )
-    return load_target(known[name]), str(known[name])
+    return _installed(known[name]), str(known[name])
+
+
+@cache
+def _installed(path: Path) -> TargetForm:
+    """A file that was installed stays as it is while a process lives, and many ask for the same one."""
+    return load_target(path)
 
 
 def find_program(spec: TargetForm, given: str | None) -> Path:

@@ -178,7 +178,7 @@ def fit(profile: BoardProfile, sequence: Sequence[Operation]) -> Fitted:
         and not (_has_words(profile, part) or _is_on(profile, part.name))
     ]
     if off and not made.nothing_left:
-        return Fitted(made.operations, made.changes, f"the target has no {off[0]}")
+        return replace(made, nothing_left=f"the target has no {off[0]}")
     return made
 
 

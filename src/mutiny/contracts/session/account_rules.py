@@ -111,6 +111,22 @@ def _tokens_at(one: SessionView, number: int) -> int | None:
     return None
 
 
+REFUSED = 400
+"""The API's word for a request that is wrong in itself: trying it again changes nothing."""
+
+
+@BOOK.rule(eventual=False)
+def requests_readable(check: SessionCheck) -> Iterator[Found]:
+    """No request was refused for what it says; damage that a fault did may end up in one."""
+    one = session_of(check)
+    if one is None or check.seen.damaged or any("Damage" in text for text in check.model.faults):
+        return
+    for number, request in enumerate(check.seen.api, 1):
+        if request.get("status") == REFUSED:
+            yield one.name, f"The model's API refused request {number}: {request.get('error')}"
+            return
+
+
 @BOOK.rule(eventual=False)
 def metrics_regular(check: SessionCheck) -> Iterator[Found]:
     """Numbers one after the other, each with all that is measured, and within a life one line for each

@@ -22,7 +22,7 @@ from mutiny.contracts.session.observation import SessionSeen
 from mutiny.contracts.session.profile import SessionProfile
 from mutiny.contracts.session.rules import RULES
 from mutiny.contracts.session.scenarios import scenarios_of
-from mutiny.contracts.session.supported import fit
+from mutiny.contracts.session.supported import TELLING, fit
 from mutiny.kit.answer import Answer, Words, answer_of
 from mutiny.kit.base import ContractBase
 from mutiny.kit.checking import Check, StateRule
@@ -57,7 +57,7 @@ class SessionContract(ContractBase[SessionModel, SessionSeen]):
     @property
     def scenarios(self) -> Mapping[str, tuple[Operation, ...]]:
         """Those that make sense for this target, in its words."""
-        return worth_running(scenarios_of(self.profile), self.fit)
+        return worth_running(scenarios_of(self.profile), self.fit, TELLING)
 
     def first_model(self) -> SessionModel:
         """An empty home, and what its gates promise."""

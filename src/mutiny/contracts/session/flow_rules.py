@@ -33,6 +33,7 @@ MEASURED = 1.1
 """A limit is kept that is exceeded by less: tokens are counted before an answer is known."""
 LARGEST_MB = 0.2
 """More than a session writes at once: a checkpoint, a commit, lines of its logs."""
+_GOING_ON = ("session.continue", "session.recover", "session.restore", "session.start")
 STRAYING = 2.0
 EARLY = 0.5
 """Below this share of a limit nobody is near it: some warn early, and count more than can be seen."""
@@ -179,6 +180,25 @@ def _untrue(model: SessionModel, point: Point, word: str) -> Iterator[str]:
         yield f"{point.failing} tests fail"
     if word in model.criteria and word in point.against:
         yield point.against[word]
+
+
+@BOOK.rule(eventual=False)
+def pause_holds(check: SessionCheck) -> Iterator[Found]:
+    """Between two looks at a paused session each agent may have ended what it was at, and begun nothing."""
+    one, before = session_of(check), check.before.session
+    if one is None or before is None or one.name != before.name:
+        return
+    went_on = list(one.of(*_GOING_ON)) != list(before.of(*_GOING_ON))
+    if before.told != "paused" or went_on:
+        return
+    begun = _begun(one) - _begun(before)
+    asked = len(check.seen.api) - len(check.before.api)
+    if max(begun, asked) > one.agents:
+        yield one.name, f"It is paused, and has begun {max(begun, asked)} calls all the same."
+
+
+def _begun(one: SessionView) -> int:
+    return sum(row.get("state") == "begin" for row in one.calls)
 
 
 # --- limits -----------------------------------------------------------------------------------------------

@@ -71,9 +71,9 @@ def _start(
         return (no(model, "there is no such project", "bad_project", BAD_INPUT),)
     if operation.name and not plain_name(operation.name):
         return (no(model, "that is no name", BAD_INPUT),)
-    if operation.agents < 1:
+    if operation.agents < 1 and profile.takes_agents:
         return (no(model, "somebody has to do it", BAD_INPUT, "too_many_agents"),)
-    if operation.agents > model.knobs.max_agents:
+    if operation.agents > model.knobs.max_agents and profile.takes_agents:
         return (no(model, "so many agents are not allowed", "too_many_agents"),)
     found: list[SessionOutcome] = []
     now = _now(model, moment)
@@ -238,4 +238,9 @@ def _stop(profile: SessionProfile, model: SessionModel, status: str) -> list[Ses
         stopped = ok(model.with_status(after), "it is given up")
         return [stopped, no(model, "nothing runs", "not_running")]
     stopped = ok(replace(model.with_status(after), ended_by_word=True), "it runs")
-    return [stopped, *_unlucky(model)]
+    found = [stopped, *_unlucky(model)]
+    if (
+        profile.stop_is_no_end and status == "running"
+    ):  # who asked cannot tell whether it came to its end before it heard that
+        found.append(ok(model.with_status("complete"), "it came to its end just then"))
+    return found

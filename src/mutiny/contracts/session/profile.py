@@ -27,6 +27,8 @@ class SessionProfile(TargetProfile):
     """What it can be asked to build; the first is the smallest."""
     settable: tuple[str, ...] | None = None
     """Knobs that can be set; None: all."""
+    takes_agents: bool = True
+    """It is told how many agents a session has."""
     can_hurry: bool = True
     """Its clock can be sped up."""
     brief: str = ""

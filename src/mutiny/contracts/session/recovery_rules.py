@@ -432,6 +432,9 @@ def votes_true(check: SessionCheck) -> Iterator[Found]:
                 if int(row.get("rounds") or 0) > check.model.most("vote_rounds"):
                     yield vote, f"Vote {vote} went into round {row.get('rounds')}."
         elif kind == "vote.ballot":
+            if vote not in voters and not one.bad_lines:
+                yield vote, f"Vote {vote} has a ballot, and was never opened."
+                return
             ballots = cast.setdefault(vote, {})
             ballots.setdefault(row.get("agent", len(ballots)), []).append(row)
         elif kind in settled:

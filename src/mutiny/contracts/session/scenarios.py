@@ -40,7 +40,7 @@ from mutiny.contracts.session.operations import (
     WaitForTasks,
 )
 from mutiny.contracts.session.profile import SessionProfile
-from mutiny.kit.operations import ExpectError, Parallel, Reset, Settle
+from mutiny.kit.operations import ExpectError, Parallel, Reset, Settle, Sleep
 from mutiny.kit.recipes import misset, said_wrongly
 from mutiny.model.operation import Operation
 
@@ -156,6 +156,7 @@ FLOW: dict[str, Steps] = {
         WaitForTasks(1),
         ExpectError(Continue()),
         Pause(),
+        Sleep(2.0),
         Status(),
         Metrics(),
         ExpectError(Pause()),

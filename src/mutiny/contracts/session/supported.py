@@ -15,6 +15,8 @@ HARMLESS = (
     *("Status", "Metrics", "Health", "Report", "VerifyCheckpoint", "Configure", "LetRun"),
     *("Checkpoint", "BuildProject"),
 )
+TELLING = ("HalfDone", "KillAgent", "Pause", "Continue", "Restore")
+"""Without them a session can still be crashed and brought back; but some scenarios are about just these."""
 PACE = (
     *("metrics_s", "backoff_s", "model_timeout_s", "tool_timeout_s", "idle_s", "test_time_s"),
     *("backoff_cap_s", "gate_wait_s", "vote_wait_s"),

@@ -25,6 +25,7 @@ ABOUT: dict[str, str] = {
     "many_at_once": "Only so many run at once; the others have their turn.",
     "names_alike": "Agents and channels whose names begin alike are different ones.",
     "two_channels": "An agent may work in two channels at once.",
+    "mentioned_again": "Who has ended is begun again by the next mention, with any provider.",
     "self_mention": "Who mentions itself is not started again.",
     "second_try": "A failed run is tried again.",
     "pause_before_retry": "Before it is tried again the pause passes that was set.",

@@ -62,15 +62,22 @@ def retries(check: SpawnsCheck) -> Accused:
         if max([run.attempt, *(one.attempt for one in tries)]) > most:
             yield run.agent, f"{run} is at attempt {run.attempt}; {most} are allowed."
         left = any(one.posting for one in tries) or seen.root_of(run.message) in seen.ends
-        # Whose time was over before it has written a word has been tried all the same.
-        silent = "timeout" in run.reason and run.attempt >= most
         model = check.model
-        spared = silent or run.id in model.hit or model.missing or model.faults
+        spared = run.id in model.hit or model.missing or model.faults or model.may_stop(run)
         was = check.before.runs.get(run.id)
         new = run.status == "failed" and (was is None or not was.over)
-        if new and not left and not spared and 0 < len(tries) < most:
+        silent = _silently(run, tries, most)
+        if new and not left and not spared and not silent and 0 < len(tries) < most:
             text = f"{run} has failed after {len(tries)} attempts, and was not tried again."
             yield run.agent, text
+
+
+def _silently(run: Run, tries: Sequence[Invocation], most: int) -> bool:
+    """Was there another attempt, which ended before it has noted a word: its time was over, or its process
+    is known and is nobody's who noted something?
+    """
+    other = run.provider is not None and all(one.identity != run.provider for one in tries)
+    return other or ("timeout" in run.reason and run.attempt >= most)
 
 
 def _too_soon(check: SpawnsCheck, run: Run, tries: Sequence[Invocation]) -> Accused:

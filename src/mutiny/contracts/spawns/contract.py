@@ -47,7 +47,7 @@ class SpawnsContract(ContractBase[SpawnsModel, SpawnsSeen]):
     @property
     def scenarios(self) -> Mapping[str, tuple[Operation, ...]]:
         """Those that make sense for this target, in words that it has."""
-        return worth_running(scenarios_of(self.profile), self.fit)
+        return worth_running(scenarios_of(self.profile), self.fit, telling=("Configure",))
 
     def first_model(self) -> SpawnsModel:
         """No home yet."""

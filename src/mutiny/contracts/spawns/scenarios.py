@@ -27,8 +27,10 @@ from mutiny.contracts.spawns.operations import (
     WaitForRun,
 )
 from mutiny.contracts.spawns.profile import SpawnsProfile
+from mutiny.contracts.spawns.supported import supported
 from mutiny.kit.operations import ExpectError, Reset, Settle, Sleep
 from mutiny.kit.recipes import everywhere, said_wrongly
+from mutiny.model.operation import Kind
 
 LOOK_ALIKES = (
     "write to a@prime.org or see x/@prime",
@@ -210,6 +212,13 @@ FLOW: dict[str, Steps] = {
         *END,
         Receive("ops"),
     ),
+    "mentioned_again": (
+        *crew("prime", "auger", "sentinel"),
+        say("@prime @auger @sentinel one"),
+        WaitForQuiet(),
+        say("@prime @auger @sentinel two"),
+        *END,
+    ),
     "self_mention": (*crew(prime=("mention:prime,hailot",)), say("@prime ask yourself"), *END),
     "second_try": (*crew(prime=("exit:1", "reply")), say("@prime try"), *END),
     "pause_before_retry": (
@@ -339,10 +348,9 @@ FLOW: dict[str, Steps] = {
     "logs_of_bytes": (
         *crew(prime=("bytes+reply",)),
         say("@prime print something"),
-        Settle(),
+        *END,
         Logs("prime", "dev"),
         Logs("prime", "dev", follow=True),
-        *END,
     ),
     "sessions": (
         *crew("prime", "hailot", "zealot", "auger", "sentinel"),
@@ -515,5 +523,21 @@ SCENARIOS: dict[str, Steps] = {
 
 
 def scenarios_of(profile: SpawnsProfile) -> dict[str, Steps]:
-    """Those that make sense for a target."""
-    return {name: steps for name, steps in SCENARIOS.items() if name not in profile.skips}
+    """Those that make sense for a target, and whose questions it can be asked."""
+    return {
+        name: steps
+        for name, steps in SCENARIOS.items()
+        if name not in profile.skips and all(supported(profile, one) for one in _questions(steps))
+    }
+
+
+def _questions(steps: Steps) -> Steps:
+    """What a scenario asks before it ends: that is what it is about. Behind its end all of them look once
+    more, and where something was broken, whatever comes after that tells something.
+    """
+    end = max(at for at, one in enumerate(steps) if isinstance(one, Settle))
+    if any(one.kind is Kind.FAULT for one in steps):
+        return ()
+    return tuple(
+        one for one in steps[:end] if isinstance(one, AwaitHuman | Health | Logs | Receive)
+    )

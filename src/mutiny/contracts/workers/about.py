@@ -122,5 +122,6 @@ ABOUT: dict[str, str] = {
     "stopped_often": "Four orderly restarts in the middle of a task cost it nothing.",
     "neighbours": "Somebody else has a session and a branch beside the target.",
     "asks_first": "Nuke and reset without anybody who says yes: nothing happens.",
+    "long_turn": "An agent works for longer than any step before it may take.",
     "clock_set_back": "The clock is set back by an hour.",
 }

@@ -39,8 +39,8 @@ def untrue(
         given = said.get(name)
         if isinstance(given, str) and given != getattr(view, shown):
             yield f"it says {name} {given}, which is {getattr(view, shown)}"
-    if heard.alone and isinstance(operation, _SHOWS_COMMIT):
-        yield from _wrong_commit(operation, named, said.get("commit_sha"), before, seen)
+    if heard.alone and isinstance(operation, _SHOWS_COMMIT) and "commit_sha" in said:
+        yield from _wrong_commit(operation, named, said["commit_sha"], before, seen)
 
 
 def _wrong_daemon(told: object, before: Observation, seen: Observation) -> Iterator[str]:
@@ -59,15 +59,17 @@ def _wrong_commit(
     operation: Operation, worker: str, commit: object, before: Observation, seen: Observation
 ) -> Iterator[str]:
     """The commit that is reviewed is the worker's; the one that was merged is on the default branch."""
+    landed = before.default_head != seen.default_head and seen.commits is not None
+    looked_at = isinstance(operation, op.Review | op.ReviewNext)
+    if not commit and landed and not looked_at:
+        yield "it names no commit, but something was merged"
     if not isinstance(commit, str) or not commit:
         return
     view = seen.workers.get(worker)
     waits = view.commit_sha if view is not None and view.status == "needs_review" else None
-    looked_at = isinstance(operation, op.Review | op.ReviewNext)
     if looked_at and waits and commit != waits:
         yield f"it names commit {commit[:12]}, but {waits[:12]} is to be reviewed"
-    moved = before.default_head != seen.default_head
-    if not looked_at and moved and seen.commits is not None:
-        merged = {one.sha for one in seen.commits if one.on_default}
+    if not looked_at and landed:
+        merged = {one.sha for one in seen.commits or () if one.on_default}
         if commit not in merged:
             yield f"it names commit {commit[:12]}, which is not on the default branch"

@@ -32,6 +32,7 @@ KEPT_BY: dict[str, KeptBy] = {
         ),
         KeptBy.WRITER: (
             *("idle_has_no_prompt", "working_has_prompt", "status_follows_model"),
+            "errors_told",
             *("daemon_flag_true", "worker_kept", "refusal_changes_nothing", "live_agent_kept"),
             *(
                 "nothing_lost",
@@ -40,6 +41,7 @@ KEPT_BY: dict[str, KeptBy] = {
                 "delivered_in_order",
                 "given_up_stays_so",
                 "agent_as_asked",
+                "tasks_accounted",
                 "merged_once",
                 "nothing_invented",
             ),

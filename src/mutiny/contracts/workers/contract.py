@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from mutiny.contracts.workers import operations, outcomes, simplify
+from mutiny.contracts.workers import invariants, operations, outcomes, process_rules, simplify
 from mutiny.contracts.workers.applicability import KEPT_BY, KeptBy, is_kept
-from mutiny.contracts.workers.invariants import INVARIANTS, Check, touched_workers
 from mutiny.contracts.workers.judge import WorkersJudge
 from mutiny.contracts.workers.ledger import audit
 from mutiny.contracts.workers.levels import PROMISED
+from mutiny.contracts.workers.looking import BOOK, Check, touched_workers
 from mutiny.contracts.workers.model import WorkersModel
 from mutiny.contracts.workers.observation import Observation
 from mutiny.contracts.workers.profile import Profile
@@ -34,6 +34,8 @@ from mutiny.model.violation import Violation
 if TYPE_CHECKING:
     from mutiny.kit.exploring import Explored
 
+RULE_MODULES = (invariants, process_rules)
+"""Loaded, so that their rules are in the book."""
 _TRIED_AGAIN = (operations.Add, operations.Nuke, operations.Accept, operations.ResetWorker)
 """Commands that whoever saw them fail gives again; none of them brings a new prompt."""
 
@@ -121,7 +123,7 @@ class WorkersContract(ContractBase[WorkersModel, Observation]):
 
     def state_rules(self, check: Check) -> Iterator[StateRule]:
         """Those whose keeper is there, and the ledger."""
-        for name, (function, eventual) in INVARIANTS.items():
+        for name, (function, eventual) in BOOK.rules.items():
             if name not in self.not_applicable and is_kept(name, check.model, check.seen):
                 yield StateRule(name, function, eventual, _always)
         yield StateRule("ledger", _kept_ledger, certain=_always)

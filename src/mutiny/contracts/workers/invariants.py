@@ -1,59 +1,37 @@
-"""The rules about state, one function each: beliefs and what is seen in, violations out.
-
-A rule whose facts could not be read raises `Unreadable`; the engine turns that into an inconclusive
-step.
+"""The rules about workers, their worktrees and their statuses, one function each: beliefs and what is seen
+in, violations out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from mutiny.contracts.workers import operations as op
-from mutiny.contracts.workers.model import WorkersModel, unwell
-from mutiny.contracts.workers.observation import Observation, WorkerView
+from mutiny.contracts.workers.looking import (
+    AGENTLESS,
+    BOOK,
+    Check,
+    agents_of,
+    is_on,
+    sessions_of,
+    worktree_of,
+)
+from mutiny.contracts.workers.model import unwell
 from mutiny.contracts.workers.profile import LEGAL
-from mutiny.kit import checking, faults
+from mutiny.kit import faults
 from mutiny.kit import operations as common
-from mutiny.kit.checking import Found, RuleBook, Unreadable
+from mutiny.kit.checking import Found, Unreadable
 from mutiny.kit.git_rules import has_commit, stays_clean
 from mutiny.kit.task_rules import dead_end
-from mutiny.kit.views import AgentView, WorktreeView
-from mutiny.model.operation import Kind, Operation, walk
-
-
-@dataclass(frozen=True)
-class Check(checking.Check[WorkersModel, Observation]):
-    """Everything that a rule may look at."""
-
-    touched: frozenset[str] = field(default_factory=frozenset)
-    """Workers whose agents a command or fault may have ended since `before`."""
-    all_touched: bool = False
-    daemon_touched: bool = False
-
-    def settled_workers(self) -> Iterator[WorkerView]:
-        """Workers that no recent fault or start excuses."""
-        for name, view in self.seen.workers.items():
-            belief = self.model.workers.get(name)
-            if belief is not None and belief.disturbed is None:
-                yield view
-
-
-_RULES: RuleBook[Check] = RuleBook("workers")
-INVARIANTS = _RULES.rules
-"""Who has to keep each of them is said in `applicability.py`; while nobody could, it is not asked."""
+from mutiny.model.operation import Kind
 
 _RESTING = ("idle", "needs_review", "no_changes")
-TICKS_A_SECOND = 100
-"""In these Linux tells when a process began."""
-SPARE_DESCRIPTORS = 16
-_AGENTLESS = ("offline", "error")
 
 
-@_RULES.rule(eventual=True)
+@BOOK.rule(eventual=True)
 def state_readable(check: Check) -> Iterator[Found]:
     seen, model = check.seen, check.model
-    if not model.initialised or model.state_damaged or _on(model, faults.Forbid):
+    if not model.initialised or model.state_damaged or is_on(model, faults.Forbid):
         return
     if seen.state_error:
         yield "", f"The state file is unreadable: {seen.state_error}"
@@ -61,34 +39,36 @@ def state_readable(check: Check) -> Iterator[Found]:
         yield "", "The state file is gone."
 
 
-@_RULES.rule(eventual=True)
+@BOOK.rule(eventual=True)
 def worktree_exists(check: Check) -> Iterator[Found]:
     for view in check.settled_workers():
-        if not _worktree(check.seen, view.name).exists:
+        if not worktree_of(check.seen, view.name).exists:
             yield view.name, f"{view.standing} but its worktree {view.worktree} does not exist."
 
 
-@_RULES.rule(eventual=True)
+@BOOK.rule(eventual=True)
 def session_exists(check: Check) -> Iterator[Found]:
-    sessions = _sessions(check.seen)
+    sessions = sessions_of(check.seen)
     for view in check.settled_workers():
         steady = check.model.workers[view.name].will_complete
         # Where nobody shows statuses, the session stays whatever the agent in it does.
-        excused = view.status in _AGENTLESS if check.model.profile.shows_ends else False
+        excused = view.status in AGENTLESS if check.model.profile.shows_ends else False
         if steady and not excused and view.session not in sessions:
             text = f"{view.standing} but its session {view.session!r} does not exist."
             yield view.name, text, {"sessions": sorted(sessions)}
 
 
-@_RULES.rule(eventual=True)
+@BOOK.rule(eventual=True)
 def offline_has_no_agent(check: Check) -> Iterator[Found]:
     for view in check.settled_workers():
-        live = [agent for agent in _agents(check.seen) if agent.worker == view.name and agent.alive]
+        live = [
+            agent for agent in agents_of(check.seen) if agent.worker == view.name and agent.alive
+        ]
         if view.status == "offline" and live:
             yield view.name, f"{view.standing} but its agent (pid {live[0].identity[0]}) runs."
 
 
-@_RULES.rule(eventual=False)
+@BOOK.rule(eventual=False)
 def idle_has_no_prompt(check: Check) -> Iterator[Found]:
     for view in check.seen.workers.values():
         belief = check.model.workers.get(view.name)
@@ -97,19 +77,19 @@ def idle_has_no_prompt(check: Check) -> Iterator[Found]:
             yield view.name, f"{view.standing} but still has the prompt {view.prompt[:60]!r}."
 
 
-@_RULES.rule(eventual=False)
+@BOOK.rule(eventual=False)
 def working_has_prompt(check: Check) -> Iterator[Found]:
     for view in check.seen.workers.values():
         if view.status in ("working", "rejected") and not view.prompt:
             yield view.name, f"{view.standing} but has no prompt."
 
 
-@_RULES.rule(eventual=True)
+@BOOK.rule(eventual=True)
 def review_has_commit(check: Check) -> Iterator[Found]:
     for view in check.seen.workers.values():
         if view.status != "needs_review":
             continue
-        worktree = _worktree(check.seen, view.name)
+        worktree = worktree_of(check.seen, view.name)
         who = f"Worker {view.name!r}"
         if not view.commit_sha:
             text = f"{who} was in needs_review state but commit_sha was {view.commit_sha}."
@@ -124,7 +104,7 @@ def _same(full: str, given: str) -> bool:
     return bool(full) and (full.startswith(given) or given.startswith(full))
 
 
-@_RULES.rule(eventual=True)
+@BOOK.rule(eventual=True)
 def rebased_is_on_top(check: Check) -> Iterator[Found]:
     given, base = check.operation, check.before.default_head
     if not isinstance(given, op.Rebase) or not check.succeeded or base is None:
@@ -132,17 +112,17 @@ def rebased_is_on_top(check: Check) -> Iterator[Found]:
     # Whoever works has it put off, and whoever is in a conflict is not there yet.
     if check.seen.status_of(given.worker) != "needs_review":
         return
-    tree = _worktree(check.seen, given.worker)
+    tree = worktree_of(check.seen, given.worker)
     if check.seen.commits is None:
         raise Unreadable("the commits")
     for message in has_commit(tree.branch, tree.head, base, check.seen.commits):
         yield given.worker, message
 
 
-@_RULES.rule(eventual=True)
+@BOOK.rule(eventual=True)
 def rebasing_is_in_rebase(check: Check) -> Iterator[Found]:
     for view in check.settled_workers():
-        worktree = _worktree(check.seen, view.name)
+        worktree = worktree_of(check.seen, view.name)
         if not worktree.exists:
             continue
         belief = check.model.workers[view.name]
@@ -152,10 +132,10 @@ def rebasing_is_in_rebase(check: Check) -> Iterator[Found]:
             yield view.name, f"{view.standing} but a rebase is half done in its worktree."
 
 
-@_RULES.rule(eventual=True)
+@BOOK.rule(eventual=True)
 def on_branch(check: Check) -> Iterator[Found]:
     for view in check.settled_workers():
-        worktree = _worktree(check.seen, view.name)
+        worktree = worktree_of(check.seen, view.name)
         if not worktree.exists or worktree.rebasing or view.status == "rebasing":
             continue
         if check.model.astray(view.name, check.seen):
@@ -165,10 +145,10 @@ def on_branch(check: Check) -> Iterator[Found]:
             yield view.name, f"Worker {view.name!r} should be on {view.branch} but is on {place}."
 
 
-@_RULES.rule(eventual=True)
+@BOOK.rule(eventual=True)
 def tree_clean(check: Check) -> Iterator[Found]:
     for view in check.settled_workers():
-        worktree = _worktree(check.seen, view.name)
+        worktree = worktree_of(check.seen, view.name)
         if view.status not in ("idle", "needs_review") or not worktree.exists:
             continue
         if worktree.dirty is None:
@@ -178,14 +158,14 @@ def tree_clean(check: Check) -> Iterator[Found]:
             yield view.name, f"{view.standing} but has uncommitted changes: {changed}"
 
 
-@_RULES.rule(eventual=True)
+@BOOK.rule(eventual=True)
 def idle_is_fresh(check: Check) -> Iterator[Found]:
     commits = check.seen.commits
     if commits is None:
         raise Unreadable("the commits of the source repository")
     merged = {commit.sha for commit in commits if commit.on_default}
     for view in check.settled_workers():
-        worktree = _worktree(check.seen, view.name)
+        worktree = worktree_of(check.seen, view.name)
         if view.status != "idle" or view.pending_prompt or not worktree.head:
             continue
         if worktree.head not in merged:
@@ -193,7 +173,7 @@ def idle_is_fresh(check: Check) -> Iterator[Found]:
             yield view.name, f"{text}, which is not on the default branch."
 
 
-@_RULES.rule(eventual=True)
+@BOOK.rule(eventual=True)
 def daemon_flag_true(check: Check) -> Iterator[Found]:
     flag, daemons = check.seen.daemon_flag, check.seen.daemons
     if flag is None or check.model.state_damaged:
@@ -206,18 +186,18 @@ def daemon_flag_true(check: Check) -> Iterator[Found]:
         yield "daemon", f"daemon_running is false but the daemon runs (pid {daemons[0].pid})."
 
 
-@_RULES.rule(eventual=True)
+@BOOK.rule(eventual=True)
 def agent_running(check: Check) -> Iterator[Found]:
-    agents = _agents(check.seen)
+    agents = agents_of(check.seen)
     for view in check.settled_workers():
         belief = check.model.workers[view.name]
-        if view.status in _AGENTLESS or not belief.will_complete:
+        if view.status in AGENTLESS or not belief.will_complete:
             continue
         if not any(agent.worker == view.name and agent.alive for agent in agents):
             yield view.name, f"{view.standing} but no agent runs in its session."
 
 
-@_RULES.rule(eventual=False)
+@BOOK.rule(eventual=False)
 def status_follows_model(check: Check) -> Iterator[Found]:
     if check.model.state_damaged:
         return  # an old copy tells of old statuses until the target has noticed
@@ -230,7 +210,17 @@ def status_follows_model(check: Check) -> Iterator[Found]:
             yield name, text, {"error_reason": view.error_reason}
 
 
-@_RULES.rule(eventual=False)
+@BOOK.rule(eventual=False)
+def errors_told(check: Check) -> Iterator[Found]:
+    for view in check.seen.workers.values() if check.model.profile.tells_errors else ():
+        if view.status == "error" and not view.error_reason:
+            yield view.name, f"{view.standing} and does not say why."
+        if view.status not in AGENTLESS and view.error_reason:
+            text = f"{view.standing} but still tells of an error: {view.error_reason}"
+            yield view.name, text
+
+
+@BOOK.rule(eventual=False)
 def refusal_changes_nothing(check: Check) -> Iterator[Found]:
     asked = isinstance(check.operation, common.ExpectError | common.Wrongly)
     command = asked or check.operation.kind is Kind.COMMAND
@@ -251,7 +241,7 @@ def refusal_changes_nothing(check: Check) -> Iterator[Found]:
         may_work = "working" in belief.statuses or unseen  # between the two looks
         if not resting or may_work or belief.stale_base:
             continue
-        old, new = _worktree(before, view.name), _worktree(seen, view.name)
+        old, new = worktree_of(before, view.name), worktree_of(seen, view.name)
         if old.head != new.head:
             moved = _moved(f"the branch of worker {view.name!r}", old.head, new.head)
             yield view.name, f"{check.operation} was refused, but {moved}"
@@ -261,16 +251,16 @@ def _moved(what: str, old: str | None, new: str | None) -> str:
     return f"{what} moved from {(old or 'nothing')[:12]} to {(new or 'nothing')[:12]}."
 
 
-@_RULES.rule(eventual=True)
+@BOOK.rule(eventual=True)
 def review_means_done(check: Check) -> Iterator[Found]:
     for view in check.settled_workers():
-        busy = [a for a in _agents(check.seen) if a.worker == view.name and a.alive and a.busy]
+        busy = [a for a in agents_of(check.seen) if a.worker == view.name and a.alive and a.busy]
         if view.status == "needs_review" and busy and check.model.workers[view.name].will_complete:
             who = f"Worker {view.name!r} needs review but its agent (pid {busy[0].identity[0]})"
             yield view.name, f"{who} has not ended its turn."
 
 
-@_RULES.rule(eventual=True)
+@BOOK.rule(eventual=True)
 def worker_kept(check: Check) -> Iterator[Found]:
     if check.seen.state_error or not check.seen.state_exists or check.model.state_damaged:
         return  # a state that cannot be read says nothing about who is in it
@@ -279,9 +269,9 @@ def worker_kept(check: Check) -> Iterator[Found]:
             yield name, f"Worker {name!r} has vanished from the state."
 
 
-@_RULES.rule(eventual=True)
+@BOOK.rule(eventual=True)
 def nuked_is_gone(check: Check) -> Iterator[Found]:
-    for agent in _agents(check.seen):
+    for agent in agents_of(check.seen):
         if agent.alive and agent.worker and agent.worker not in check.model.workers:
             who = f"An agent (pid {agent.identity[0]}) runs for {agent.worker!r}"
             yield agent.worker, f"{who}, which is no worker any more, or never was."
@@ -295,7 +285,7 @@ def nuked_is_gone(check: Check) -> Iterator[Found]:
             yield name, f"Worker {name!r} is in the state, but is no worker any more, or never was."
 
 
-@_RULES.rule(eventual=False)
+@BOOK.rule(eventual=False)
 def recovers(check: Check) -> Iterator[Found]:
     limit = check.seen.pace.limit(check.model.profile.limits.recover_s)
     if check.model.daemon_certain is not True or check.model.lasting:
@@ -312,7 +302,7 @@ def recovers(check: Check) -> Iterator[Found]:
         yield name, text
 
 
-@_RULES.rule(eventual=False)
+@BOOK.rule(eventual=False)
 def completes(check: Check) -> Iterator[Found]:
     limit = check.seen.pace.limit(check.model.profile.limits.complete_s)
     if check.model.daemon_certain is not True or check.model.lasting:
@@ -328,13 +318,13 @@ def completes(check: Check) -> Iterator[Found]:
             yield name, text
 
 
-@_RULES.rule(eventual=False)
+@BOOK.rule(eventual=False)
 def state_atomic(check: Check) -> Iterator[Found]:
     if check.seen.state_in_place:
         yield "", "The state file was written in place: a crash now would have left half of it."
 
 
-@_RULES.rule(eventual=False)
+@BOOK.rule(eventual=False)
 def no_crash(check: Check) -> Iterator[Found]:
     """A daemon that goes on after a crash of its own has crashed all the same, unless a fault was on."""
     model = check.model
@@ -343,182 +333,7 @@ def no_crash(check: Check) -> Iterator[Found]:
         yield "daemon", f"The daemon tells of a crash in its log: {check.seen.daemon_crash}"
 
 
-@_RULES.rule(eventual=False)
-def daemon_survives(check: Check) -> Iterator[Found]:
-    if check.before.daemons is None or check.seen.daemons is None:
-        raise Unreadable("the process list")
-    starved = _on(check.model, faults.LowerLimit)
-    touched = check.daemon_touched or check.model.daemon_told
-    if check.seen.daemon_alive or touched or starved:
-        return
-    if check.before.daemon_alive:
-        yield "daemon", "The daemon died by itself."
-    elif isinstance(check.operation, op.Up) and check.succeeded:
-        yield "daemon", "Up succeeded but no daemon runs."
-
-
-@_RULES.rule(eventual=True)
-def no_growth(check: Check) -> Iterator[Found]:
-    """Some come and go, and each worker may need a few: only more than that is growth."""
-    spare = SPARE_DESCRIPTORS + 4 * len(check.model.workers)
-    for daemon in check.seen.daemons or ():
-        first = check.model.opened.get(daemon.identity)
-        if first is None or daemon.descriptors is None:
-            continue
-        if daemon.descriptors > first + spare:
-            counts = f"{daemon.descriptors} descriptors open, and had {first}"
-            yield "daemon", f"The daemon (pid {daemon.pid}) has {counts} when it was first seen."
-
-
-@_RULES.rule(eventual=True)
-def one_daemon(check: Check) -> Iterator[Found]:
-    if check.seen.daemons is None:
-        raise Unreadable("the process list")
-    if len(check.seen.daemons) > 1:
-        pids = ", ".join(str(process.pid) for process in check.seen.daemons)
-        yield "daemon", f"Several daemons run at once: pids {pids}."
-
-
-@_RULES.rule(eventual=True)
-def one_agent(check: Check) -> Iterator[Found]:
-    live: dict[str, list[int]] = {}
-    for agent in _agents(check.seen):
-        if agent.alive:
-            live.setdefault(agent.worker, []).append(agent.identity[0])
-    for worker, pids in live.items():
-        if len(pids) > 1:
-            shown = ", ".join(map(str, pids))
-            yield worker, f"Worker {worker!r} has {len(pids)} agents at once: pids {shown}."
-
-
-@_RULES.rule(eventual=True)
-def no_orphan_session(check: Check) -> Iterator[Found]:
-    if check.model.state_damaged or check.seen.state_error:
-        return
-    known = {view.session for view in check.seen.workers.values()}
-    for session in sorted(_sessions(check.seen) - known):
-        yield session, f"Session {session!r} belongs to no worker."
-
-
-@_RULES.rule(eventual=True)
-def nothing_outlives(check: Check) -> Iterator[Found]:
-    """Somebody must be there to end it: the daemon, or a command that has just ended the agent."""
-    ends = isinstance(check.operation, op.Down | op.Nuke | op.ResetWorker) and check.succeeded
-    if not check.model.profile.ends_children or not (ends or check.seen.daemon_alive):
-        return
-    for agent in _agents(check.seen):
-        if agent.left_running and not agent.alive:
-            pids = ", ".join(str(pid) for pid, _ in agent.left_running)
-            who = f"The agent of worker {agent.worker!r} (pid {agent.identity[0]}) is dead"
-            yield agent.worker, f"{who}, but what it has started lives on: pid {pids}."
-
-
-_SPARES_OTHERS = (op.KillDaemon, op.KillAgent, op.KillTmuxSession, op.CorruptState, op.MoveSource)
-
-
-@_RULES.rule(eventual=False)
-def others_left_alone(check: Check) -> Iterator[Found]:
-    """Faults of ours that may end a session of anybody excuse its end."""
-    parts = (part for part in walk(check.operation) if not isinstance(part, _SPARES_OTHERS))
-    if check.model.lasting or any(part.kind is Kind.FAULT for part in parts):
-        return
-    for what, intact in check.seen.neighbours.items():
-        if not intact and check.before.neighbours.get(what):
-            yield "", f"The {what}, which is somebody else's, is gone or was changed."
-
-
-QUICK_S = 5.0
-"""An agent that lived shorter than this died at once."""
-
-
-@_RULES.rule(eventual=False)
-def backs_off(check: Check) -> Iterator[Found]:
-    """Only starts that nobody asked for count: those of one step that is neither a command nor a fault, of
-    agents that died before they were told anything.
-    """
-    profile = check.model.profile
-    if check.operation.kind not in (Kind.WAIT, Kind.CONTROL):
-        return
-    known = {agent.identity for agent in _agents(check.before)}
-    known |= {receipt.agent for receipt in check.seen.receipts or ()}  # those died of what they did
-    starts: dict[str, list[int]] = {}
-    for agent in _agents(check.seen):
-        if agent.identity not in known and not agent.alive:
-            starts.setdefault(agent.worker, []).append(agent.identity[1])
-    for worker, ticks in starts.items():
-        if 0 < profile.most_restarts < len(ticks):
-            yield (
-                worker,
-                f"The agent of worker {worker!r} was started {len(ticks)} times by itself.",
-            )
-        for first, second, third in zip(ticks, ticks[1:], ticks[2:], strict=False):
-            quick = (second - first) / TICKS_A_SECOND < QUICK_S
-            pause_s = (third - second) / TICKS_A_SECOND
-            if quick and pause_s < profile.restart_pause_s - 2 / TICKS_A_SECOND:
-                text = f"The agent of worker {worker!r} died at once twice, and was started again"
-                yield worker, f"{text} {pause_s:.2f}s after the last start."
-
-
-@_RULES.rule(eventual=False)
-def agent_as_asked(check: Check) -> Iterator[Found]:
-    if not check.model.profile.passes_model:
-        return
-    for agent in _agents(check.seen):
-        belief = check.model.workers.get(agent.worker)
-        if belief is None or not belief.model or not agent.alive or not agent.argv:
-            continue
-        if not any(belief.model in word for word in agent.argv):
-            words = " ".join(agent.argv)
-            text = f"Worker {agent.worker!r} was added with the model {belief.model}"
-            yield agent.worker, f"{text}, but its agent was started as {words!r}."
-
-
-@_RULES.rule(eventual=False)
-def live_agent_kept(check: Check) -> Iterator[Found]:
-    if check.all_touched:
-        return
-    now = {agent.identity: agent for agent in _agents(check.seen)}
-    for agent in _agents(check.before):
-        belief = check.model.workers.get(agent.worker)
-        if not agent.alive or agent.worker in check.touched or belief is None:
-            continue
-        if belief.disturbed is not None or not belief.will_complete or belief.hits:
-            continue
-        status = check.before.status_of(
-            agent.worker
-        )  # None: a fault's own state, which tells nothing
-        waiting = status is None or status in ("working", "rejected", "rebasing")
-        if waiting and not agent.busy:
-            continue  # whether its prompt arrived may be unknown; then replacing it is the safe way
-        if _lost_its_session(check.before, agent):
-            continue  # it was already on its way out
-        later = now.get(agent.identity)
-        if later is None or not later.alive:
-            was = f"The agent of worker {agent.worker!r} (pid {agent.identity[0]}) was alive before"
-            text = f"{was} {check.operation} and is gone, though nothing named that worker."
-            yield agent.worker, text, {"busy": agent.busy}
-
-
-def _lost_its_session(seen: Observation, agent: AgentView) -> bool:
-    """A death takes its time: an agent whose session is gone may still be seen for a moment."""
-    view = seen.workers.get(agent.worker)
-    return view is not None and seen.sessions is not None and view.session not in seen.sessions
-
-
-@_RULES.rule(eventual=True)
-def down_ends_all(check: Check) -> Iterator[Found]:
-    if not isinstance(check.operation, op.Down) or not check.succeeded:
-        return
-    if check.seen.daemons is None:
-        raise Unreadable("the process list")
-    if check.seen.daemon_alive:
-        yield "daemon", "Down succeeded but the daemon runs."
-    for agent in _agents(check.seen):
-        if agent.alive:
-            yield agent.worker, f"Down succeeded but the agent of worker {agent.worker!r} runs."
-
-
-@_RULES.rule(eventual=False)
+@BOOK.rule(eventual=False)
 def source_untouched(check: Check) -> Iterator[Found]:
     if not check.model.source_dirty:
         return
@@ -529,7 +344,7 @@ def source_untouched(check: Check) -> Iterator[Found]:
         yield "source", f"The user's {what} in the source repository was destroyed."
 
 
-@_RULES.rule(eventual=False)
+@BOOK.rule(eventual=False)
 def way_out(check: Check) -> Iterator[Found]:
     serves = {name: check.model.profile.serves(name) for name in LEGAL}
     for view in check.settled_workers():
@@ -540,7 +355,7 @@ def way_out(check: Check) -> Iterator[Found]:
             yield view.name, message
 
 
-@_RULES.rule(eventual=True)
+@BOOK.rule(eventual=True)
 def checkout_clean(check: Check) -> Iterator[Found]:
     if check.model.source_dirty or check.model.lasting or check.seen.default_head is None:
         return
@@ -548,51 +363,3 @@ def checkout_clean(check: Check) -> Iterator[Found]:
         raise Unreadable("the changes in the user's checkout")
     for message in stays_clean(check.seen.source_dirty, check.operation):
         yield "source", message
-
-
-def _on(model: WorkersModel, kind: type[common.LibraryFault]) -> bool:
-    """Is a lasting fault of this kind on?"""
-    return any(isinstance(fault, kind) for fault in model.lasting)
-
-
-def _worktree(seen: Observation, worker: str) -> WorktreeView:
-    if worker not in seen.worktrees:
-        raise Unreadable(f"the worktree of worker {worker!r}")
-    return seen.worktrees[worker]
-
-
-def _sessions(seen: Observation) -> frozenset[str]:
-    if seen.sessions is None:
-        raise Unreadable("the list of tmux sessions")
-    return seen.sessions
-
-
-def _agents(seen: Observation) -> tuple[AgentView, ...]:
-    if seen.agents is None:
-        raise Unreadable("the list of agents")
-    return seen.agents
-
-
-ENDS_ALL_AGENTS = (op.Down, op.KillTmuxServer, common.Reset, op.Init)
-ENDS_ONE_AGENT = (op.Nuke, op.ResetWorker, op.KillAgent, op.KillTmuxSession, op.Add)
-
-
-def touched_workers(
-    operation: Operation, *, up_restarts: bool
-) -> tuple[frozenset[str], bool, bool]:
-    """Workers whose agents an operation may end, whether that is all of them, and whether the
-    daemon is meant.
-    """
-    names: set[str] = set()
-    everyone = daemon = False
-    for part in walk(operation):
-        everyone |= isinstance(part, ENDS_ALL_AGENTS) or (up_restarts and isinstance(part, op.Up))
-        daemon |= isinstance(part, op.Down | op.KillDaemon | common.Reset)
-        if isinstance(part, common.SweepPoint | common.KillDuring):
-            everyone |= part.ends_world
-            daemon |= part.ends_world or isinstance(part.operation, op.Up)
-        daemon |= isinstance(part, faults.LowerLimit) and part.may_kill
-        name = common.worker_of(part)
-        if name and isinstance(part, ENDS_ONE_AGENT):
-            names.add(name)
-    return frozenset(names), everyone, daemon

@@ -13,8 +13,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 from mutiny.contracts.workers import operations as op
-from mutiny.contracts.workers.invariants import Check
+from mutiny.contracts.workers.looking import Check
 from mutiny.contracts.workers.model import Work, WorkerBelief
+from mutiny.contracts.workers.observation import TASK_FATES
 from mutiny.kit import checking
 from mutiny.kit import operations as common
 from mutiny.kit.checking import Found, RuleBook, Unreadable
@@ -111,6 +112,27 @@ def given_up_stays_so(check: Check) -> Iterator[Found]:
                     token,
                     f"{token} of worker {work.worker!r} was given up, and {who} was told it.",
                 )
+
+
+@LEDGER.rule(eventual=True)
+def tasks_accounted(check: Check) -> Iterator[Found]:
+    kept = check.seen.tasks
+    merged = {one.sha for one in _commits(check) if one.on_default}
+    for work in check.model.work.values() if kept is not None else ():
+        if work.kind != "task" or work.fate not in TASK_FATES:
+            continue
+        who = f"{work.token} of worker {work.worker!r}"
+        mine = [one for one in kept or () if work.token in one.text]
+        if not mine:
+            yield work.token, f"{who} is {work.fate}, but in no account of the target."
+        elif mine[-1].fate != work.fate:
+            yield (
+                work.token,
+                f"{who} is {work.fate}, but the target's account says {mine[-1].fate}.",
+            )
+        elif mine[-1].fate == "merged" and mine[-1].commit and mine[-1].commit not in merged:
+            text = f"{who} is merged, but the commit in the target's account is not on the branch."
+            yield work.token, text, {"commit": mine[-1].commit}
 
 
 @LEDGER.rule(eventual=False)

@@ -69,6 +69,20 @@ class WorkerView:
         return told
 
 
+TASK_FATES = ("open", "merged", "discarded")
+"""What can have become of a task in a target's own account."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskView:
+    """One task as the target's own account tells it, in the contract's words."""
+
+    name: str
+    fate: str
+    text: str = ""
+    commit: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Observation:
     """Everything that was looked at, at one moment."""
@@ -82,6 +96,8 @@ class Observation:
     """The state file is still what a fault made of it: it tells nothing about the target."""
     daemon_flag: bool | None = None
     workers: Mapping[str, WorkerView] = field(default_factory=dict)
+    tasks: tuple[TaskView, ...] | None = None
+    """The target's own account of all tasks; None when it keeps none."""
     sessions: frozenset[str] | None = None
     daemons: tuple[ProcessView, ...] | None = None
     agents: tuple[AgentView, ...] | None = None

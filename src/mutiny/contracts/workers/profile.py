@@ -107,6 +107,8 @@ class Profile(TargetProfile):
     """What a terminal would obey is left out of the texts that an agent is told, or refused."""
     notices_typing: bool = False
     """What a person types into the terminal of an agent that rests is work like any other."""
+    tells_errors: bool = False
+    """A worker in error says why, and forgets it when it goes on."""
     passes_model: bool = False
     """Every agent of a worker is started with the model that the worker was added with."""
     restart_pause_s: float = 0.0

@@ -1,8 +1,8 @@
 """The promises of the workers contract: thirteen about the state, stated so that a correct system keeps
 them, and what real failures add.
 
-Ids are stable API. `invariants.py` has one function for each rule that is about state; rules about
-answers to commands are judged in `judge.py`.
+Ids are stable API. `invariants.py` and `process_rules.py` have one function for each rule that is about
+state; rules about answers to commands are judged in `judge.py`.
 """
 
 from __future__ import annotations
@@ -60,6 +60,8 @@ _OWN = (
     # Answers to commands.
     ("refusal_changes_nothing", _LOST,
      "A command that is refused leaves workers, branches and the source as they were."),
+    ("errors_told", _ANSWER,
+     "A worker in error says why, and one that goes on does not tell of an old error."),
     ("review_means_done", _LOST, "A worker needs review only when its agent has ended the turn."),
     ("health_is_honest", _RECOVERY, "The health check says healthy only when nothing is wrong."),
     ("longest_wait_first", _ANSWER,
@@ -99,6 +101,8 @@ _OWN = (
     ("delivered_in_order", _RACE, "What was said to a worker first is delivered to it first."),
     ("given_up_stays_so", _LOST,
      "Work that was given up by nuke or reset is told to no agent that comes later."),
+    ("tasks_accounted", _LOST,
+     "Where the target keeps account of all tasks, that account says what became of each."),
     ("merged_once", _RACE, "Work is merged at most once."),
     ("nothing_invented", _LOST, "Nothing is merged that was not accepted."),
     ("only_work_lands", _GIT,

@@ -334,6 +334,10 @@ SHORT_SCENARIOS: dict[str, Sequence_] = {
         *(*_READY, *unconfirmed(Nuke("alpha")), AssertState("alpha", "needs_review")),
         *(*unconfirmed(ResetWorker("alpha")), AssertState("alpha", "needs_review"), *_MERGED),
     ),
+    "long_turn": (
+        *(*_IDLE, Behave("alpha", ("slow:7000", "obey")), Start("alpha", "Create test.txt")),
+        *_MERGED,
+    ),
     "clock_set_back": (
         *(*_READY, SkewClock(offset_s=-3600, lasting=True), Status(), Review("alpha"), Heal()),
         *(Settle(), *_MERGED),

@@ -116,8 +116,9 @@ class Agent:
             if name == "late-commit":
                 detail = self._commit_late(work, milliseconds)
         except (Interrupted, HungUp) as stop:
-            self.log.write("turn_end", outcome="interrupted")
-            if isinstance(stop, HungUp):
+            ended = isinstance(stop, HungUp)
+            self.log.write("turn_end", outcome="cut off" if ended else "interrupted")
+            if ended:
                 raise
             return Turn("interrupted", "Interrupted by user")
         self.log.write("turn_end", outcome=turn.outcome, **({"detail": detail} if detail else {}))

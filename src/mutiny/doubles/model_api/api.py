@@ -29,6 +29,7 @@ from typing import Any, TypeVar
 
 from mutiny.doubles.model_api import answers as model_answers
 from mutiny.doubles.model_api.answers import SHAPES, Answer, Shape
+from mutiny.doubles.model_api.conversations import check_conversation
 from mutiny.doubles.model_api.requests import BadRequest, Request, RequestParser
 from mutiny.doubles.model_api.script import Script, ScriptError, Step, read_script
 
@@ -277,7 +278,7 @@ class _Connection(asyncio.Protocol):
             stream = bool(asked.get("stream"))
             options = asked.get("stream_options") or {}
             if shape == "messages":
-                _check_results(asked)
+                check_conversation(asked)
             api.reload_if_changed()
         except ScriptError as error:
             self._plain(500, model_answers.error_body(500, f"bad script: {error}", shape))
@@ -470,16 +471,6 @@ def _head(status: int, length: int, extra: str = "") -> bytes:
 async def _for_ever() -> None:
     """Until the client gives up: then the task is cancelled."""
     await asyncio.Event().wait()
-
-
-def _check_results(asked: dict[str, Any]) -> None:
-    """What a tool gave back names the call that it answers: the real one refuses it otherwise."""
-    for place, message in enumerate(asked.get("messages") or ()):
-        blocks = message.get("content")
-        for number, block in enumerate(blocks if isinstance(blocks, list) else ()):
-            if block.get("type") == "tool_result" and not block.get("tool_use_id"):
-                where = f"messages.{place}.content.{number}.tool_result.tool_use_id"
-                raise ValueError(f"{where}: Field required")
 
 
 def _last_text(asked: Any) -> str:

@@ -10,12 +10,12 @@ from mutiny.foreign import parse
 from mutiny.system.files import BoxPath
 
 ALIEN = "mutiny was here"
-NEEDED = ("file_system_state", "messages")
-"""Fields without which nobody can go on."""
+NEEDED = "file_system_state"
+"""A field without which nobody can go on."""
 
 
-def checkpoint(path: BoxPath, part: str) -> None:
-    """A checkpoint that reads as one, and is none; or only half of it."""
+def checkpoint(path: BoxPath, part: str, *, needed: str = NEEDED, key: bytes | None = None) -> None:
+    """A checkpoint that reads as one, and is none; or only half of it. With a key, digests are HMACs."""
     data = path.read_bytes()
     if part in ("newest", "all"):
         path.overwrite(data[: len(data) // 2])
@@ -25,7 +25,7 @@ def checkpoint(path: BoxPath, part: str) -> None:
         first = str(envelope["sha256"])
         envelope["sha256"] = ("1" if first[0] == "0" else "0") + first[1:]
     elif part == "field":
-        _shorten(envelope)
+        _shorten(envelope, needed, key)
     else:
         _alter(envelope["payload"])
     path.overwrite(json.dumps(envelope).encode() + b"\n")
@@ -40,15 +40,14 @@ def _alter(payload: dict[str, Any]) -> None:
     payload[texts[0]] += f" {ALIEN}"
 
 
-def _shorten(envelope: dict[str, Any]) -> None:
+def _shorten(envelope: dict[str, Any], needed: str, key: bytes | None) -> None:
     """What another version of the program may have written: whole, and without a field that is needed."""
     payload = envelope["payload"]
-    field = next((name for name in NEEDED if name in payload), None)
-    if field is None:
+    if needed not in payload:
         _alter(payload)
         return
-    del payload[field]
-    envelope["sha256"] = digest_of(payload)
+    del payload[needed]
+    envelope["sha256"] = digest_of(payload, key)
 
 
 def last_line(path: BoxPath) -> None:

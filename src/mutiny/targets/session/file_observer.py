@@ -87,7 +87,7 @@ class FileObserver(Observer):
         paths = self._paths(name)
         chosen = paths if part == "all" else paths[-1:]
         for path in chosen:
-            damage.checkpoint(path, part)
+            damage.checkpoint(path, part, needed=self._form().messages, key=self._key())
         return tuple(str(len(paths) - len(chosen) + place) for place in range(len(chosen)))
 
     def _session(self, name: str) -> SessionView:
@@ -139,19 +139,23 @@ class FileObserver(Observer):
         )
 
     def _one(self, name: str, number: int, path: BoxPath, newest: bool) -> Kept:
-        live = self._live
-        key_path = live.outside(live.filled(live.spec.key)) if live.spec.key else None
         deltas = self.place() / f"{name}.delta.jsonl"
-        key = None if key_path is None else _bytes(key_path)
-        tasks = live.notes.tasks
+        key, tasks = self._key(), self._live.notes.tasks
         stamp = (path.name, stamp_of(path), stamp_of(deltas) if newest else None, key, tuple(tasks))
         known = self._read.get((name, number))
         if known is None or known[0] != stamp:
             text = text_of(deltas) if newest else ""
-            form = live.spec.form or Form()
-            known = (stamp, kept_of(number, text_of(path), text, key, form, tasks))
+            known = (stamp, kept_of(number, text_of(path), text, key, self._form(), tasks))
             self._read[name, number] = known
         return known[1]
+
+    def _form(self) -> Form:
+        return self._live.spec.form or Form()
+
+    def _key(self) -> bytes | None:
+        """What digests are made with; None: they are plain ones."""
+        live = self._live
+        return _bytes(live.outside(live.filled(live.spec.key))) if live.spec.key else None
 
 
 def _chained(points: list[Point]) -> tuple[Point, ...]:

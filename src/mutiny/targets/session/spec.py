@@ -79,9 +79,11 @@ class SessionSpec(TargetFile):
         yield from unknown_names("knobs", "knob", self.knobs, NAMES)
 
     def make_profile(self) -> SessionProfile:
-        """With the knobs that the rest of the file names."""
+        """With the knobs that the rest of the file names, and what a session is told when it begins."""
         made: SessionProfile = super().make_profile()
-        return replace(made, settable=tuple(self.knobs))
+        start = self.commands.get("start_session")
+        told = start is None or start.says("agents")
+        return replace(made, settable=tuple(self.knobs), takes_agents=told)
 
     def make_contract(self, agents: str) -> SessionContract:
         """The contract with this target's profile and words."""

@@ -160,7 +160,7 @@ class Observer:
 
     def told_of(self, data: object, path: str) -> dict[str, object] | str:
         """The workers that an answer lists, or what is wrong with that list."""
-        words = replace(self._words, workers=path, daemon_flag="")
+        words = replace(self._words, workers=path, daemon_flag="", tasks=None)
         reading = interpret(Raw(exists=True, data=data), words, self._completed)
         if reading.error is not None:
             return reading.error
@@ -250,6 +250,7 @@ class Observer:
             state_as_left=as_left,
             daemon_flag=reading.daemon_flag,
             workers=reading.workers,
+            tasks=reading.tasks,
             sessions=None
             if panes is None
             else frozenset(

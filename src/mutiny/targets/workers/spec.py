@@ -15,6 +15,7 @@ from typing import ClassVar
 
 from mutiny.contracts.workers.contract import WorkersContract
 from mutiny.contracts.workers.levels import LEVELS, at_level
+from mutiny.contracts.workers.observation import TASK_FATES
 from mutiny.contracts.workers.operations import OPERATIONS, STATUSES
 from mutiny.contracts.workers.outcomes import REJECTIONS
 from mutiny.contracts.workers.profile import LEGAL, Profile
@@ -34,7 +35,7 @@ from mutiny.targets.kit.files import (
 from mutiny.targets.kit.marks import Inside, Pattern
 from mutiny.targets.kit.state import StateSource
 from mutiny.targets.workers.proposal import HINTS
-from mutiny.targets.workers.state_file import StateWords
+from mutiny.targets.workers.state_file import StateWords, TaskWords
 
 WHOLE = "."
 """The list of a file that is nothing but the list."""
@@ -88,6 +89,15 @@ class StateFields:
     error_reason: str = "error_reason"
 
 
+@dataclass(frozen=True)
+class TaskFields:
+    """Names of a task's fields in the target's own account."""
+
+    text: str = "prompt"
+    fate: str = "state"
+    commit: str = "commit"
+
+
 @dataclass(frozen=True, kw_only=True)
 class StateSpec(StateSource):
     """Where the target keeps its state and how to read it."""
@@ -100,6 +110,11 @@ class StateSpec(StateSource):
     Records that it does not fit are no workers.
     """
     fields: StateFields = field(default_factory=StateFields)
+    tasks: str = ""
+    """The target's own account of all tasks, in the same file: a list, or a table by their names."""
+    task_fields: TaskFields = field(default_factory=TaskFields)
+    task_fates: Mapping[str, str] = field(default_factory=dict)
+    """What became of a task in the target's words -> `open`, `merged` or `discarded`."""
 
     @property
     def words(self) -> StateWords:
@@ -107,7 +122,15 @@ class StateSpec(StateSource):
         path = self.list or (self.workers if self.source == "file" else "")
         path = "" if path == WHOLE else path
         names = {name: str(key) for name, key in asdict(self.fields).items()}
-        return StateWords(path, self.daemon_flag, names, {}, self.key or "name", self.rules)
+        key = self.key or "name"
+        return StateWords(path, self.daemon_flag, names, {}, key, self.rules, self._task_words)
+
+    @property
+    def _task_words(self) -> TaskWords | None:
+        if not self.tasks or self.source != "file":  # other sources show one list, that of workers
+            return None
+        of = self.task_fields
+        return TaskWords(self.tasks, of.text, of.fate, of.commit, self.task_fates)
 
 
 @dataclass(frozen=True)
@@ -235,6 +258,10 @@ class TargetSpec(TargetFile):
             if name not in LEGAL:
                 yield f"{where}: unknown command{nearest(name, list(LEGAL))}"
             yield from unknown_names(where, "status", statuses, (*STATUSES, "*"))
+        fates = self.state.task_fates
+        yield from unknown_names("state.task_fates", "fate", fates.values(), TASK_FATES)
+        if self.state.tasks and not fates:
+            yield "state.tasks: needs `task_fates`: what became of a task, in the target's words and ours"
         if profile.dirty_source not in ("refuse", "either"):
             yield "profile.dirty_source: is neither 'refuse' nor 'either'"
 

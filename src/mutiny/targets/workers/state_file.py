@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mutiny.contracts.workers.observation import WorkerView
+from mutiny.contracts.workers.observation import TaskView, WorkerView
 from mutiny.contracts.workers.operations import STATUSES
 from mutiny.probes.records import Raw, Row, StatusRule, at, rows_of, status_of
 from mutiny.probes.sources import json_file
@@ -22,6 +22,19 @@ class StateReading:
     daemon_flag: bool | None = None
     workers: Mapping[str, WorkerView] = field(default_factory=dict)
     text: str = ""
+    tasks: tuple[TaskView, ...] | None = None
+
+
+@dataclass(frozen=True)
+class TaskWords:
+    """Where and how the target keeps account of tasks."""
+
+    path: str
+    text: str
+    fate: str
+    commit: str
+    fates: Mapping[str, str]
+    """The target's words for what became of a task -> ours."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +48,7 @@ class StateWords:
     key: str = "name"
     """The field that names a worker in a list of them."""
     rules: tuple[StatusRule, ...] = ()
+    tasks: TaskWords | None = None
 
 
 def read_state(path: BoxPath, words: StateWords) -> StateReading:
@@ -53,7 +67,8 @@ def interpret(
     try:
         rows = completed(rows_of(raw.data, words.workers, words.key))
         workers = {name: _worker(name, row, words) for name, row in rows.items()}
-        return StateReading(True, None, _flag(raw.data, words), workers, raw.text)
+        tasks = None if words.tasks is None else _tasks(raw.data, words.tasks)
+        return StateReading(True, None, _flag(raw.data, words), workers, raw.text, tasks)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         text = f"field missing or of the wrong kind: {error}"
         return StateReading(exists=True, error=text, text=raw.text)
@@ -64,6 +79,16 @@ def _flag(data: Any, words: StateWords) -> bool | None:
     if flag is not None and not isinstance(flag, bool):
         raise TypeError(f"{words.daemon_flag} is {flag!r}, neither true nor false")
     return flag
+
+
+def _tasks(data: Any, words: TaskWords) -> tuple[TaskView, ...]:
+    def view(name: str, row: Row) -> TaskView:
+        fate = words.fates.get(str(row[words.fate]))
+        if fate is None:
+            raise KeyError(f"task {name!r} is {row[words.fate]!r}, which task_fates does not name")
+        return TaskView(name, fate, str(row[words.text]), str(row.get(words.commit) or ""))
+
+    return tuple(view(name, row) for name, row in rows_of(data, words.path, "id").items())
 
 
 def _worker(name: str, row: Row, words: StateWords) -> WorkerView:
