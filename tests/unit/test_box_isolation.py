@@ -171,14 +171,20 @@ def test_a_survivor_with_the_tag_is_reported(monkeypatch: pytest.MonkeyPatch) ->
     box_id = f"unit-{os.getpid()}"
     with (
         subprocess.Popen(
-            ["cat"], env={"MUTINY_BOX": box_id}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+            ["cat"],
+            env={"MUTINY_BOX": box_id},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,
         ) as stray,
         subprocess.Popen(["sleep", "60"]) as agent,
     ):
         handle = os.pidfd_open(agent.pid)
         try:
-            # `Popen` is done a moment before the kernel shows the environment of the new program: one that answers shows it.
-            assert stray.stdin is not None and stray.stdout is not None
+            # `Popen` is done a moment before the kernel shows the environment of the new program;
+            # one that answers has it.
+            assert stray.stdin is not None
+            assert stray.stdout is not None
             stray.stdin.write(b"x")
             assert stray.stdout.read(1) == b"x"
             with pytest.raises(SurvivorsLeft, match=rf"still alive: pids \[{stray.pid}\]"):
