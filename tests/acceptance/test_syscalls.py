@@ -11,6 +11,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -479,6 +480,26 @@ def test_programs_of_any_language(tmp_path: Path, language: str) -> None:
         else:
             assert (done, verdict(place)) == (None, "n=0")
             assert difference(calls, seen[: index + 1]) is None
+
+
+def test_a_crash_before_the_start_has_returned_still_ends_everything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fast program reaches its crash point while the thread that started it has not gone on yet."""
+    place = old_state(tmp_path / "place")
+
+    class LateToReturn(subprocess.Popen[bytes]):
+        def __init__(self, *arguments: Any, **more: Any) -> None:
+            super().__init__(*arguments, **more)
+            assert wait_for(lambda: supervisor.world_dead)
+
+    with Supervisor(CrashAt(0), roots=[place]) as supervisor:
+        monkeypatch.setattr("mutiny.syscalls.supervisor.subprocess.Popen", LateToReturn)
+        done = supervisor.run(python(payload.ATOMIC, place), cwd=place, timeout_s=LIMIT_S)
+        assert done is None
+        again = supervisor.run(["true"], timeout_s=LIMIT_S)
+        assert again is None, "nothing begins in a world that has ended"
+    assert verdict(place) == "n=0"
 
 
 def test_ways_around_the_engine_are_closed_or_told(tmp_path: Path) -> None:

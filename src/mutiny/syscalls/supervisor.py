@@ -87,6 +87,8 @@ class Supervisor:
         self._listeners = Listeners()
         self._lock = threading.Lock()
         self._own: dict[str, subprocess.Popen[bytes]] = {}
+        self._starting = threading.Lock()
+        """Held while a process of our own is born: whoever kills them all knows it, or it never begins."""
         self._calls: list[Call] = []
         self._fired: list[Call] = []
         self._not_started: dict[str, str] = {}
@@ -248,16 +250,19 @@ class Supervisor:
         ):
             given.write(stdin)
             given.seek(0)
-            process = subprocess.Popen(
-                wrapped,
-                cwd=cwd,
-                env={**(os.environ if env is None else env), effects.TAG: tag},
-                stdin=given,
-                stdout=output,
-                stderr=errors,
-                start_new_session=True,
-            )
-            self._own[tag] = process
+            with self._starting:
+                if self._world_dead:
+                    return None
+                process = subprocess.Popen(
+                    wrapped,
+                    cwd=cwd,
+                    env={**(os.environ if env is None else env), effects.TAG: tag},
+                    stdin=given,
+                    stdout=output,
+                    stderr=errors,
+                    start_new_session=True,
+                )
+                self._own[tag] = process
             timed_out = False
             try:
                 process.wait(timeout_s)
@@ -268,6 +273,8 @@ class Supervisor:
             duration_s = time.monotonic() - started
             texts = [_text_of(file) for file in (output, errors)]
         self._raise_failure()
+        if self._world_dead and timed_out:
+            raise MutinyError(f"was to be killed, and still lived after {timeout_s:g} s: {argv[0]}")
         if self._world_dead:
             return None
         code = process.returncode
@@ -286,7 +293,9 @@ class Supervisor:
         return self._checked(result, tag)
 
     def _kill_own(self) -> None:
-        for tag, process in self._own.items():
+        with self._starting:
+            own = tuple(self._own.items())
+        for tag, process in own:
             effects.kill_tree(process.pid if process.returncode is None else None, tag)
 
     def _checked(self, result: CommandResult, tag: str) -> CommandResult:
