@@ -178,6 +178,11 @@ LEDGER_CASES: tuple[Case, ...] = (
                     "merged", TaskView("t1", "merged", f"Create a.txt ({TOKEN})", MERGED.sha)
                 ),
                 _accounted("open", TaskView("t1", "open", f"Create a.txt ({TOKEN})")),
+                _accounted(
+                    "merged",
+                    TaskView("t1", "merged", f"Create a.txt ({TOKEN})", MERGED.sha),
+                    TaskView("t10", "open", f"Create j.txt ({TOKEN}0)"),
+                ),
                 _accounted("unknown"),
                 _accounted("merged", kind="message"),
             ),

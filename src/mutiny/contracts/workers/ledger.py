@@ -122,7 +122,8 @@ def tasks_accounted(check: Check) -> Iterator[Found]:
         if work.kind != "task" or work.fate not in TASK_FATES:
             continue
         who = f"{work.token} of worker {work.worker!r}"
-        mine = [one for one in kept or () if work.token in one.text]
+        exactly = re.compile(rf"{re.escape(work.token)}(?!\d)")  # the first is no part of the tenth
+        mine = [one for one in kept or () if exactly.search(one.text)]
         if not mine:
             yield work.token, f"{who} is {work.fate}, but in no account of the target."
         elif mine[-1].fate != work.fate:
