@@ -289,7 +289,9 @@ class Interleave(Operation):
 class KillDuring(Operation):
     """A command, and after so many milliseconds everything dies; with `whole=False` only the command.
 
-    A command that ends earlier is followed by the kill at once.
+    A command that ends earlier is followed by the kill of everything at once. A command alone is killed
+    while it runs: a moment later than the target's commands usually take is counted from their beginning
+    again.
     """
 
     operation: Operation

@@ -43,6 +43,12 @@ class Pace:
         """What a target's lag means at this pace."""
         return given_s * min(max(1.0, self.crowding), MOST_LAG)
 
+    def within(self, given_s: float) -> float:
+        """A moment while a command still runs: one that comes later than commands usually take is counted
+        from their beginning again, so that a machine twice as fast is not left alone.
+        """
+        return given_s % self.command_s if 0 < self.command_s <= given_s else given_s
+
     def answer(self, given_s: float) -> float:
         """A command's time limit at this pace: where all commands are slow, one more is no news."""
         return max(self.lag(given_s), min(COMMANDS * self.command_s, BOUND * given_s))

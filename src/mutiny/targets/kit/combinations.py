@@ -24,6 +24,7 @@ from mutiny.kit.views import ProcessView
 from mutiny.model.operation import Kind, Operation, walk
 from mutiny.model.result import OperationResult
 from mutiny.system.files import BoxPath
+from mutiny.targets.kit.pacing import Pacing
 
 if TYPE_CHECKING:
     from mutiny.targets.kit.fault_runner import FaultRunner
@@ -34,6 +35,7 @@ class Combinations(ABC):
     """A live target whose commands can be combined, injured and swept."""
 
     box: Box
+    pacing: Pacing
     _planned: tuple[Operation, ...] = ()
 
     @cached_property
@@ -203,9 +205,10 @@ class Combinations(ABC):
         if isinstance(ready, OperationResult):
             return ready
         command, tokens = ready
-        answer, text = fault_runner.kill_during(
-            self.box, command, operation.after_ms / 1000, whole=operation.whole
-        )
+        after_s = operation.after_ms / 1000
+        if not operation.whole:  # what has already ended cannot be killed; a world can
+            after_s = self.pacing.now().within(after_s)
+        answer, text = fault_runner.kill_during(self.box, command, after_s, whole=operation.whole)
         if not self.box.alive:
             self.reopen()
         fired = operation.whole or answer.signal is not None
