@@ -289,7 +289,9 @@ def _around(profile: BoardProfile) -> Iterator[Around]:
         yield Around(op.KillServer, lambda _s, o: op.KillServer(o), fits=_changes)
         return
     yield from hazards.broken(profile.sure_calls)
-    yield Around(faults.FillDisk, lambda _s, o: faults.FillDisk(during=o), certain=True)
+    yield Around(
+        faults.FillDisk, lambda _s, o: faults.FillDisk(during=o), certain=True, fits=_needs_room
+    )
     yield Around(op.HoldBoardLock, lambda _s, o: op.HoldBoardLock(0.3, o), fits=_changes)
     yield from hazards.clock()
     yield Around(faults.Forbid, lambda _s, o: faults.Forbid(during=o), fits=_changes)
@@ -297,6 +299,12 @@ def _around(profile: BoardProfile) -> Iterator[Around]:
 
 def _changes(_scene: Scene, command: Operation) -> bool:
     return not isinstance(command, LIFE) and not command.looks
+
+
+def _needs_room(scene: Scene, command: Operation) -> bool:
+    """Who restores what is the case already writes nothing."""
+    model = _model(scene)
+    return not isinstance(command, op.Restore) or model.checkpoints.get(command.name) != model.tasks
 
 
 def _background() -> tuple[Move, ...]:
