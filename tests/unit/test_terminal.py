@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from builders import CONTRACT, ok, outcome, refused, step
+from mutiny.cli.output import echo_rows
 from mutiny.contracts.workers import operations as op
 from mutiny.engine.journal import Step
 from mutiny.engine.loop import Event
@@ -15,6 +16,7 @@ from mutiny.engine.replay import Replay
 from mutiny.kit import operations as common
 from mutiny.model.verdict import Verdict
 from mutiny.model.violation import Violation
+from mutiny.report.screen import wrapped
 from mutiny.report.terminal import Terminal
 
 
@@ -151,3 +153,36 @@ def test_what_could_not_be_tested_does_not_look_like_an_error(tmp_path: Path) ->
 
 def test_a_run_that_passed_has_no_block(tmp_path: Path) -> None:
     assert failure(tmp_path, step(op.Up())) == []
+
+
+def test_on_a_terminal_no_word_is_broken_and_a_pipe_gets_the_line_as_it_is() -> None:
+    text = "Actual: " + "word " * 40 + "/a/path/that/stays/whole" * 5
+    lines = wrapped(text, Screen(), hanging=4)
+    assert " ".join(" ".join(lines).split()) == text
+    assert max(map(len, lines[:-1])) <= 80
+    assert lines[1].startswith("    word")
+    assert lines[-1].strip() == "/a/path/that/stays/whole" * 5, "who copies it gets all of it"
+    assert wrapped(text, io.StringIO()) == [text]
+
+
+def test_what_broke_is_told_in_whole_words(tmp_path: Path) -> None:
+    found = Violation("workers.nothing_lost", "a promise " * 30)
+    screen = Screen()
+    bad = step(op.Status(), Verdict.BUG, 3, found)
+    Terminal(screen).failure(outcome(tmp_path, bad), CONTRACT, None)
+    told = [line for line in screen.getvalue().splitlines() if "promise" in line]
+    assert len(told) > 3
+    assert max(map(len, told)) <= 80
+
+
+def test_the_last_column_of_a_table_goes_on_below_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [("short", "yes", "about " * 20), ("rather-long", "no", "nothing")]
+    screen, pipe = Screen(), io.StringIO()
+    for stream in (screen, pipe):
+        monkeypatch.setattr("sys.stdout", stream)
+        echo_rows(rows, indent=2)
+    lines = screen.getvalue().splitlines()
+    assert lines[0].startswith("  short        yes  about")
+    assert lines[1].startswith(" " * 20 + "about")
+    assert lines[-1] == "  rather-long  no   nothing"
+    assert len(pipe.getvalue().splitlines()) == len(rows)

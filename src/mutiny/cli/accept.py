@@ -17,7 +17,7 @@ from mutiny.cli.options import (
     junit_option,
     target_for,
 )
-from mutiny.cli.output import echo
+from mutiny.cli.output import echo, echo_wrapped
 from mutiny.system.machine import runs_at_once
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def command(chosen: Chosen, junit: Path | None, as_json: bool, **wished: Any) ->
 
     def show(goal: Goal, tried: Tried) -> None:
         told = f"{tried.rule} {tried.message}".strip()
-        echo(f"{goal.id:<8} {tried.verdict:<13} {tried.seconds:6.1f}s  {told}".rstrip())
+        echo_wrapped(f"{goal.id:<8} {tried.verdict:<13} {tried.seconds:6.1f}s  {told}".rstrip(), 32)
 
     bench = chosen.bench()
     wish = Wish(**{**wished, "seed": choose_seed(wished["seed"])})
@@ -91,9 +91,9 @@ def command(chosen: Chosen, junit: Path | None, as_json: bool, **wished: Any) ->
         return code
     for row in done.rows:
         if row.skipped:
-            echo(f"{row.goal.id:<8} {row.status}: {row.skipped}")
+            echo_wrapped(f"{row.goal.id:<8} {row.status}: {row.skipped}", 9)
     for gate in done.gates:
-        echo(f"{'passed' if gate.passed else 'FAILED'}  {gate.name}: {gate.text}")
+        echo_wrapped(f"{'passed' if gate.passed else 'FAILED'}  {gate.name}: {gate.text}", 8)
     echo(f"matrix: {done.directory}/matrix.md, matrix.html, gates.json")
     return code
 

@@ -18,7 +18,7 @@ from mutiny.cli.options import (
     minimise_options,
     runs_option,
 )
-from mutiny.cli.output import echo
+from mutiny.cli.output import echo, echo_wrapped
 from mutiny.errors import MutinyError
 
 if TYPE_CHECKING:
@@ -254,7 +254,7 @@ def _say_news(line: ProgressLine, standing: Standing, done: Finished | None) -> 
         group = standing.causes[cause.same]
         if group.first == done.key and group.count == 1:
             line.done()
-            echo(f"new cause after {group.at_s:.0f} s, {done.key}: {cause.text}")
+            echo_wrapped(f"new cause after {group.at_s:.0f} s, {done.key}: {cause.text}")
 
 
 def _write(
@@ -300,7 +300,9 @@ def _print(standing: Standing, directory: RunDirectory, page: Path, gone: str | 
         echo(line)
     for group in standing.ordered_causes():
         times = "once" if group.count == 1 else f"{group.count} times"
-        echo(f"{times}, first {group.first} after {group.at_s:.0f} s: {group.shortest.text}")
+        echo_wrapped(
+            f"{times}, first {group.first} after {group.at_s:.0f} s: {group.shortest.text}"
+        )
         if group.shortest.replay:
             length = (
                 f"{group.shortest.operations} operations: " if group.shortest.operations else ""
@@ -308,7 +310,7 @@ def _print(standing: Standing, directory: RunDirectory, page: Path, gone: str | 
             echo(f"    {length}{group.shortest.replay}")
     for one in standing.finished.values():
         if not one.causes and one.verdict != "success":
-            echo(f"{one.key}: {one.verdict}: {one.reason}")
+            echo_wrapped(f"{one.key}: {one.verdict}: {one.reason}")
     shown = ", ".join(f"{n} {name}" for name, n in sorted(standing.counts.items())) or "none"
     done, total = len(standing.finished), len(standing.jobs)
     rate = done / standing.elapsed_s * 60 if standing.elapsed_s else 0.0

@@ -173,7 +173,7 @@ def run(
         if not as_json:
             told = kept.outcome.rule or ""
             took = f"{kept.outcome.duration_s:5.1f}s"
-            echo(f"{kept.before.name:<44} {took}  {kept.word} {told}".rstrip())
+            echo_wrapped(f"{kept.before.name:<44} {took}  {kept.word} {told}".rstrip())
 
     found = run_corpus(
         corpus, lambda one: (benches[one.name], ready[one.name][1]), times, _today(), show

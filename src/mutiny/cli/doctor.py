@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mutiny.cli.options import json_option
-from mutiny.cli.output import echo
+from mutiny.cli.output import echo, echo_rows
 
 if TYPE_CHECKING:
     from mutiny.faults.base import Availability
@@ -50,13 +50,15 @@ def command(as_json: bool) -> int:
         tell("doctor", 0 if able else 3, document)
         return 0 if able else 3
     for probe in probes:
-        mark = "yes" if probe.available else "no "
-        echo(f"{mark}  {probe.name:<26} {probe.duration_ms:6.1f} ms  {probe.detail}")
-        if not probe.available:
-            echo(f"     {'':<26} needed for: {probe.what_for}")
+        needed = "" if probe.available else f"; needed for: {probe.what_for}"
+        echo_rows([(_mark(probe.available), f"{probe.name:<17}", f"{probe.detail}{needed}")])
     echo(f"box: {boxed or 'none of the techniques works here'}")
     _show_faults(faults)
     return 0 if able else 3
+
+
+def _mark(available: bool) -> str:
+    return "yes" if available else "no "
 
 
 def _show_faults(faults: Sequence[Availability]) -> None:
@@ -66,10 +68,8 @@ def _show_faults(faults: Sequence[Availability]) -> None:
     for family, items in by_family(faults).items():
         echo(f"\nfaults: {family}")
         for item in items:
-            mark = "yes" if item.available else "no "
             name = item.fault.partition(": ")[2]
-            echo(f"{mark}  {name:<26} {item.technique}")
-            if item.reason is not None:
-                echo(f"     {'':<26} {item.reason}")
+            reason = "" if item.reason is None else f": {item.reason}"
+            echo_rows([(_mark(item.available), f"{name:<23}", f"{item.technique}{reason}")])
     able = sum(item.available for item in faults)
     echo(f"\n{able} of {len(faults)} faults available ({able / len(faults):.0%})")

@@ -19,7 +19,7 @@ from mutiny.cli.options import (
     junit_option,
     minimise_options,
 )
-from mutiny.cli.output import echo
+from mutiny.cli.output import echo, echo_rows, echo_wrapped
 
 if TYPE_CHECKING:
     from mutiny.experiments.experiment import Experiment
@@ -102,7 +102,7 @@ def run_command(
         if len(ran) > 1:
             _table(reports)
         for which, why in left_out.items():
-            echo(f"Left out, nothing to show: {which}: {why}")
+            echo_wrapped(f"Left out, nothing to show: {which}: {why}")
     return code
 
 
@@ -157,16 +157,16 @@ def _print(report: ExperimentReport) -> None:
     echo("")
     echo(f"{VERDICT_WORDS[report.verdict]}: {report.name}")
     if report.reason:
-        echo(f"  {report.reason}")
+        echo_wrapped(f"  {report.reason}")
     if report.changes:
-        echo(f"  Adapted to the target: {'; '.join(report.changes)}")
+        echo_wrapped(f"  Adapted to the target: {'; '.join(report.changes)}")
     for number, finding in enumerate(report.findings, 1):
-        echo(f"  Finding {number} ({finding.severity}, {finding.rule}): {finding.title}")
-        echo(f"    Symptom:        {finding.symptom}")
-        echo(f"    Root cause:     {finding.root_cause}")
-        echo(f"    Impact:         {finding.impact}")
-        echo(f"    Recommendation: {finding.recommendation}")
-        echo(f"    Test case:      {finding.test_case}")
+        echo_wrapped(f"  Finding {number} ({finding.severity}, {finding.rule}): {finding.title}")
+        echo_wrapped(f"    Symptom:        {finding.symptom}", 20)
+        echo_wrapped(f"    Root cause:     {finding.root_cause}", 20)
+        echo_wrapped(f"    Impact:         {finding.impact}", 20)
+        echo_wrapped(f"    Recommendation: {finding.recommendation}", 20)
+        echo_wrapped(f"    Test case:      {finding.test_case}", 20)
     if report.replay:
         echo(f"  Replay: {report.replay}")
     echo("")
@@ -284,10 +284,10 @@ def list_command(sentences: bool, steps: bool, contract: str | None, as_json: bo
 
         tell("experiment list", 0, {"experiments": rows})
         return 0
-    for row in rows:
-        targets = ", ".join(row["targets"])  # type: ignore[arg-type]
-        echo(f"{row['name']:<28} {row['title']}")
-        echo(f"{'':<28} {targets}; blast radius: {row['blast_radius']}")
+    echo_rows(
+        (str(row["name"]), f"{row['title']} ({row['blast_radius']}; {', '.join(row['targets'])})")  # type: ignore[arg-type]
+        for row in rows
+    )
     return 0
 
 
@@ -319,7 +319,7 @@ def _list_language(contract: str | None, *, sentences: bool, as_json: bool) -> i
                 for text, meaning in entries.items():
                     echo(f"  {text}\n      {meaning}")
             else:
-                echo("  " + " ".join(entries))
+                echo_wrapped("  " + " ".join(entries), 2)
     return 0
 
 

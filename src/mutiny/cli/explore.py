@@ -20,7 +20,7 @@ from mutiny.cli.options import (
     target_options,
     with_known,
 )
-from mutiny.cli.output import echo
+from mutiny.cli.output import echo, echo_wrapped
 from mutiny.system.machine import runs_at_once
 
 if TYPE_CHECKING:
@@ -96,7 +96,10 @@ def command(
     bench = with_known(chosen.bench(budget=shrinking.budget()), known)
     own = bench.target.spec.contract
     if contract is not None and own != contract:
-        raise UsageError(f"target {chosen.target!r} implements {own!r}, not {contract!r}")
+        raise UsageError(
+            f"target {chosen.target!r} implements {own!r}, not {contract!r}; "
+            "`mutiny target list` tells the contract of each target"
+        )
     first = choose_seed(seed)
     if only_print:
         return _print(bench, first, ops, as_json=as_json)
@@ -165,17 +168,20 @@ def _keep(result: Exploration, seeds: int, progress: Progress) -> None:
 def _tell(result: Exploration, first: int, coverage: bool) -> None:
     """What many seeds gave together."""
     from mutiny.cli.show import told
-    from mutiny.modes.explore import coverage_table
+    from mutiny.modes.explore import FAULTS_COLUMN, coverage_table
 
     for number, outcome in result.failures:
         if outcome.rule is None:  # the others are named by their causes
-            echo(f"seed {number}: {outcome.verdict.value}: {outcome.reason}")
+            echo_wrapped(f"seed {number}: {outcome.verdict.value}: {outcome.reason}")
     for text in told(result.causes, result.known):
-        echo(text)
+        echo_wrapped(text)
     if coverage:
-        echo("\n".join(coverage_table(result.coverage)))
+        for line in coverage_table(result.coverage):
+            echo_wrapped(line, FAULTS_COLUMN)
     counts = ", ".join(f"{count} {name}" for name, count in sorted(result.verdicts.items()))
-    echo(f"{result.sequences} runs from seed {first}, {result.operations} operations: {counts}")
+    echo_wrapped(
+        f"{result.sequences} runs from seed {first}, {result.operations} operations: {counts}"
+    )
 
 
 def _print(bench: Bench, seed: int, ops: int, *, as_json: bool) -> int:
@@ -196,7 +202,7 @@ def _single(bench: Bench, seed: int, ops: int, coverage: bool) -> int:
     """One seed is shown step by step, like a scenario."""
     from mutiny.cli.show import Show
     from mutiny.modes.bench import Assignment
-    from mutiny.modes.explore import cells, coverage_table
+    from mutiny.modes.explore import FAULTS_COLUMN, cells, coverage_table
     from mutiny.modes.scenarios import run_one
 
     sequence = bench.target.contract().generate(seed, ops)
@@ -211,5 +217,5 @@ def _single(bench: Bench, seed: int, ops: int, coverage: bool) -> int:
         from collections import Counter
 
         for line in coverage_table(Counter(cells(outcome.steps))):
-            show.line(line)
+            show.prose(line, FAULTS_COLUMN)
     return outcome.verdict.exit_code

@@ -85,14 +85,16 @@ def add(run: Path, reason: str, link: str, days: int, path: Path, as_json: bool)
         echo(f"{path}: {same.rule} is there already, until {same.expires}; nothing was written")
     else:
         echo(f"{path}: {entry.rule}, until {entry.expires}")
+        if not path.name.endswith(".known.toml"):  # the others are found beside their target file
+            echo(f"Runs go on behind it with --known {path}")
     return 0
 
 
 @command.command("list")
-@click.argument("path", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("path", type=click.Path(dir_okay=False, path_type=Path), default=Path("known.toml"))
 @json_option
 def listed(path: Path, as_json: bool) -> int:
-    """Show a file of known findings; one that has expired is an error."""
+    """Show a file of known findings (default: known.toml); one that has expired is an error."""
     from mutiny.cli.envelope import tell
     from mutiny.contracts.catalogue import all_rules
     from mutiny.engine.known import load_known

@@ -59,7 +59,8 @@ Exit codes:
 Begin with:
   mutiny run --all-scenarios                    everything on longboat, one line each
   mutiny scenarios                              what can be run
-  mutiny run --plant doctor-lies                find a planted bug, up to its report
+  mutiny run --scenario honest_doctor --plant doctor-lies
+                                                find a planted bug, up to its report
   mutiny explore --contract workers --seed 7    random, model-guided, with faults
 """
 
@@ -166,9 +167,12 @@ def _mistake(error: click.ClickException, words: list[str]) -> str:
 def _say(line: str) -> None:
     """One line to whoever still listens."""
     from mutiny.report.escape import unobeyed
+    from mutiny.report.screen import wrapped
 
     with contextlib.suppress(OSError, ValueError, AttributeError):
-        sys.stderr.write(f"{unobeyed(line)}\n")
+        for part in unobeyed(line).splitlines():
+            for shown in wrapped(part, sys.stderr):
+                sys.stderr.write(f"{shown}\n")
         sys.stderr.flush()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable, Sequence
 
 
 class Documents:
@@ -24,18 +25,23 @@ def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
 
 def echo_wrapped(text: str, hanging: int = 4) -> None:
     """Print prose; on a terminal no word is broken, and what goes on stands further to the right."""
-    if not sys.stdout.isatty():
-        echo(text)
-        return
-    import textwrap
+    from mutiny.report.screen import wrapped
 
-    from mutiny.report.screen import columns_of
-
-    width = max(columns_of(sys.stdout), hanging + 20)
-    shape = textwrap.TextWrapper(width, break_long_words=False, break_on_hyphens=False)
-    shape.subsequent_indent = " " * hanging
-    for line in shape.wrap(text):
+    for line in wrapped(text, sys.stdout, hanging):
         echo(line)
+
+
+def echo_rows(rows: Iterable[Sequence[str]], *, indent: int = 0) -> None:
+    """Print a table: each column but the last as wide as its widest cell. On a terminal the last one goes
+    on below itself; a file or a pipe gets one line a row.
+    """
+    table = [tuple(row) for row in rows]
+    heads = [row[:-1] for row in table]
+    widths = [max(map(len, column)) for column in zip(*heads, strict=True)]
+    start = indent + sum(widths) + 2 * len(widths)
+    for row in table:
+        head = "".join(f"{cell:<{width}}  " for cell, width in zip(row, widths, strict=False))
+        echo_wrapped(f"{'':<{indent}}{head}{row[-1]}".rstrip(), start)
 
 
 def echo_json(value: object) -> None:

@@ -18,7 +18,7 @@ from mutiny.cli.options import (
     target_for,
     with_known,
 )
-from mutiny.cli.output import echo
+from mutiny.cli.output import echo, echo_wrapped
 
 if TYPE_CHECKING:
     from mutiny.modes.race import Race, Tried
@@ -147,7 +147,7 @@ def _cases(race: Race) -> list[Case]:
 def _show(part: Tried) -> None:
     echo(f"  {part.kind:<7} {part.what:<42} {_outcome(part)}")
     if part.verdict.stops_run:
-        echo(f"          {part.rule or ''} {part.message}".rstrip())
+        echo_wrapped(f"          {part.rule or ''} {part.message}".rstrip(), 10)
 
 
 def _print(race: Race) -> None:
@@ -155,11 +155,11 @@ def _print(race: Race) -> None:
     from mutiny.engine.known import known_told
 
     for part, why in race.not_applicable.items():
-        echo(f"  Not tried ({part}): {why}.")
+        echo_wrapped(f"  Not tried ({part}): {why}.")
     from mutiny.model.verdict import first_of_worst
 
     for line in known_told(race.known):
-        echo(line)
+        echo_wrapped(line)
     new = [part for part in race.parts if not part.known]
     bad = first_of_worst(new, lambda part: part.verdict)
     if bad is not None and bad.directory:

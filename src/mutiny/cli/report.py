@@ -40,8 +40,11 @@ def command(run: Path, as_page: bool, site: Path | None, root: Path, as_json: bo
 
 def _text(run: Path, *, as_json: bool) -> int:
     from mutiny import documents
+    from mutiny.errors import UsageError
 
     summary = run / "summary.json"
+    if not run.is_dir():
+        raise UsageError(f"{run}: there is no such run; `mutiny run` makes one below chaos_runs")
     data = documents.read_json(summary, "summary")
     code = _exit_code(data, summary)
     report = run / "error_report.md"

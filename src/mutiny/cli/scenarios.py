@@ -6,7 +6,7 @@ import click
 
 from mutiny.cli import values
 from mutiny.cli.options import json_option
-from mutiny.cli.output import echo
+from mutiny.cli.output import echo, echo_rows
 
 
 @click.command("scenarios")
@@ -40,8 +40,7 @@ def command(contract: str | None, target: str | None, as_json: bool) -> int:
         return 0
     for contract_name, scenarios in found.items():
         echo(f"{contract_name}: {len(scenarios)} scenarios")
-        for name, about in scenarios.items():
-            echo(f"  {name:<29} {about}")
+        echo_rows(scenarios.items(), indent=2)
     return 0
 
 

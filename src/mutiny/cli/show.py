@@ -37,6 +37,10 @@ class Show:
         if self.terminal is not None:
             self.terminal.line(text)
 
+    def prose(self, text: str, hanging: int = 4) -> None:
+        if self.terminal is not None:
+            self.terminal.prose(text, hanging)
+
     def header(self, bench: Bench, title: str, seed: int, kind: str) -> None:
         if self.terminal is not None:
             self.terminal.header(_named(bench), title, seed, kind=kind)
@@ -57,7 +61,7 @@ class Show:
             for record in records:
                 self.line(row(record))
             for text in told(causes, known):
-                self.line(text)
+                self.prose(text)
             self.line(passed_text(records))
 
     def minimising(self, bench: Bench) -> ProgressLine:
@@ -126,7 +130,7 @@ class Brief:
         took = time.monotonic() - self._began
         self._terminal.line("")
         for text in told(causes, known):
-            self._terminal.line(text)
+            self._terminal.prose(text)
         self._terminal.line(f"{passed_text(records)}, {span(took)} in all")
 
     @contextmanager

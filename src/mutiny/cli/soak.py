@@ -18,7 +18,7 @@ from mutiny.cli.options import (
     junit_option,
     target_for,
 )
-from mutiny.cli.output import echo
+from mutiny.cli.output import echo, echo_wrapped
 from mutiny.errors import UsageError
 from mutiny.kit.soaking import SCHEDULES
 
@@ -187,12 +187,12 @@ def _cases(done: Soaked, target: str) -> list[Case]:
 
 def _print(done: Soaked) -> None:
     for one in done.criteria:
-        echo(f"{one.criterion.rank:<7}{one.word:<9}{one.criterion.text}")
+        echo_wrapped(f"{one.criterion.rank:<7}{one.word:<9}{one.criterion.text}", 16)
     for step in done.broken:
         for text in [found.message for found in step.violations] or list(step.inconclusive):
-            echo(f"Broken: {step.operation.short()}: {text}")
+            echo_wrapped(f"Broken: {step.operation.short()}: {text}")
     for text in done.account.recommendations:
-        echo(f"Advice: {text}")
+        echo_wrapped(f"Advice: {text}")
     word = "PASSED" if done.verdict.exit_code == 0 else done.verdict.value.upper()
     echo(f"{word} in {done.outcome.duration_s:.0f} s; {len(done.lines)} lines of metrics")
     echo(f"Report: {done.outcome.directory.path}/final_report.html")

@@ -19,7 +19,7 @@ from mutiny.cli.options import (
     target_options,
     with_known,
 )
-from mutiny.cli.output import echo
+from mutiny.cli.output import echo, echo_wrapped
 from mutiny.system.machine import runs_at_once
 
 if TYPE_CHECKING:
@@ -202,22 +202,22 @@ def _print(sweep: Sweep) -> None:
     for point in sweep.points:
         said = f"{point.known}: {point.message}" if point.known else point.message
         what = f"{_word(point):<13} {point.rule or ''} {said}".rstrip()
-        echo(f"{point.index:4d}  {point.label:<{min(width, 80)}.80} {what}")
+        echo_wrapped(f"{point.index:4d}  {point.label:<{min(width, 80)}.80} {what}", 6)
     counts = Counter(map(_word, sweep.points))
     shown = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
     rate = len(sweep.points) / sweep.judge_s if sweep.judge_s else 0.0
     noun = "schedules" if sweep.kind == "preempt" else "points"
     calls = "" if sweep.kind == "preempt" else f"{len(sweep.calls)} calls, "
-    echo(
+    echo_wrapped(
         f"{sweep.kind} sweep of {sweep.at} on {sweep.target}: {calls}"
         f"{len(sweep.points)} {noun}: {shown} ({rate:.1f} {noun}/s)"
         + (f"; {sweep.left_out} more were not tried" if sweep.left_out else "")
     )
     for line in known_told(sweep.known):
-        echo(line)
+        echo_wrapped(line)
     for cause, points in sweep.by_cause().items():
         many = "1 point" if len(points) == 1 else f"{len(points)} points"
-        echo(f"{many}, first {points[0].index}: {cause.text}")
+        echo_wrapped(f"{many}, first {points[0].index}: {cause.text}")
         replay = sweep.replay_of(cause)
         if replay["replay"]:
             echo(f"    {replay['operations']} operations: {replay['replay']}")

@@ -9,7 +9,7 @@ import click
 
 from mutiny.cli import values
 from mutiny.cli.options import json_option
-from mutiny.cli.output import echo, echo_wrapped
+from mutiny.cli.output import echo, echo_rows, echo_wrapped
 
 if TYPE_CHECKING:
     from mutiny.kit.descriptor import TargetForm
@@ -50,8 +50,12 @@ def list_targets(as_json: bool) -> int:
         tell("target list", 0, {"targets": rows})
         return 0
     for row in rows:
-        echo(f"{row['name']:<12} {row['contract']:<9} {row['about']}")
-        echo(f"{'':<12} {'':<9} program: {row['program'] or 'not found; say where with --bin'}")
+        row["here"] = "not found" if row["program"] is None else Path(str(row["program"])).name
+    echo_rows([str(row[word]) for word in ("name", "contract", "here", "about")] for row in rows)
+    echo("")
+    echo_wrapped(
+        "The third column is the program; where it is not found, --bin PATH says where it is.", 0
+    )
     return 0
 
 

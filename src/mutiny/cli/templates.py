@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mutiny.cli.output import echo
+from mutiny.cli.output import echo_wrapped
 
 
 def refuse_existing(file: Path, *, force: bool) -> None:
@@ -32,5 +32,5 @@ def write_template(
 
         tell(verb, 0, {"file": str(file)})
     else:
-        echo(f"wrote {file}; fill it in, then: {then}")
+        echo_wrapped(f"wrote {file}; fill it in, then: {then}", 0)
     return 0

@@ -146,6 +146,10 @@ def explore(
     return result
 
 
+FAULTS_COLUMN = 56
+"""Where the last column of the table of coverage begins."""
+
+
 def coverage_table(coverage: Counter[Cell]) -> Iterator[str]:
     """Operations by status: how often each was tried, and under how many faults."""
     by_pair: dict[tuple[str, str], Counter[str]] = {}
@@ -153,10 +157,9 @@ def coverage_table(coverage: Counter[Cell]) -> Iterator[str]:
     for (status, operation, fault, outcome), count in coverage.items():
         by_pair.setdefault((operation, status), Counter())[outcome] += count
         faults.setdefault((operation, status), set()).add(fault)
-    yield f"{'operation':<20} {'status':<14} {'ok':>6} {'refused':>8} {'other':>6}  faults before it"
+    yield f"{'operation':<18} {'status':<14} {'ok':>4} {'refused':>8} {'other':>6}  faults before it"
     for (operation, status), outcomes in sorted(by_pair.items()):
         good, refused = outcomes["success"], outcomes["expected"]
         other = sum(outcomes.values()) - good - refused
         before = ", ".join(sorted(faults[(operation, status)] - {"none", operation})) or "-"
-        shown = before if len(before) <= 70 else before[:67] + "..."
-        yield f"{operation:<20} {status:<14} {good:>6} {refused:>8} {other:>6}  {shown}"
+        yield f"{operation:<18} {status:<14} {good:>4} {refused:>8} {other:>6}  {before}"

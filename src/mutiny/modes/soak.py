@@ -20,7 +20,7 @@ from mutiny.engine.journal import Step, read_lines
 from mutiny.engine.loop import Engine, Event, Outcome
 from mutiny.engine.rundir import RunDirectory, storing
 from mutiny.engine.soaking import Soaked
-from mutiny.errors import UsageError
+from mutiny.errors import UsageError, nearest
 from mutiny.kit.beliefs import Beliefs
 from mutiny.kit.operations import Reset
 from mutiny.kit.soaking import SoakAsk, Soaks, judged
@@ -116,7 +116,10 @@ def reached(plan: Sequence[Operation], done: Sequence[Mapping[str, Any]]) -> int
 
 def _require(ask: SoakAsk, soaks: Soaks) -> None:
     if ask.project not in soaks.projects:
-        raise UsageError(f"unknown project {ask.project!r}; known: {', '.join(soaks.projects)}")
+        hint = nearest(ask.project, list(soaks.projects))
+        raise UsageError(
+            f"unknown project {ask.project!r}{hint}; known: {', '.join(soaks.projects)}"
+        )
 
 
 def _assignment(ask: SoakAsk, soaks: Soaks) -> Assignment:

@@ -61,7 +61,8 @@ def split(operations: Sequence[Operation], at: str) -> tuple[tuple[Operation, ..
             if left == 0:
                 return tuple(operations[:index]), operation
     known = dict.fromkeys(operation.type for operation in operations)
-    raise UsageError(f"the scenario has no operation {at!r}; it has {', '.join(known)}")
+    hint = nearest(name, list(known))
+    raise UsageError(f"the scenario has no operation {at!r}{hint}; it has {', '.join(known)}")
 
 
 def rival(

@@ -7,12 +7,15 @@ begin one row lower and leave junk behind.
 from __future__ import annotations
 
 import os
+import textwrap
 import unicodedata
 from typing import TextIO
 
 USUAL_COLUMNS = 80
 FEWEST_COLUMNS = 10
 """A screen that says it has fewer is not believed."""
+LEAST_PROSE = 30
+"""So many columns are left for text that goes on below itself, however far to the right it began."""
 START = "\r"
 CLEAR = "\r\x1b[K"
 
@@ -60,6 +63,18 @@ def fit(text: str, columns: int, more: str = "…") -> str:
             break
         kept.append(character)
     return "".join(kept) + more
+
+
+def wrapped(text: str, stream: TextIO, hanging: int = 4) -> list[str]:
+    """The lines of a text as a terminal should show it: no word is broken, and every line but the first
+    begins `hanging` columns to the right. A file or a pipe gets the text as it is.
+    """
+    columns = columns_of(stream)
+    if not stream.isatty() or cells(text) <= columns:
+        return [text]
+    shape = textwrap.TextWrapper(columns, break_long_words=False, break_on_hyphens=False)
+    shape.subsequent_indent = " " * max(min(hanging, columns - LEAST_PROSE), 0)
+    return shape.wrap(text)
 
 
 def _cells(character: str) -> int:

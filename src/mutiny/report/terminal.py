@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from mutiny.model.verdict import Verdict
 from mutiny.report.escape import plain, unobeyed
-from mutiny.report.screen import CLEAR, START, columns_of, fit, is_live
+from mutiny.report.screen import CLEAR, START, columns_of, fit, is_live, wrapped
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -140,7 +140,7 @@ class Terminal:
         self._say(f"Error Type: {error_type(step, contract.rules)}")
         if outcome.rule:
             self._say(f"Rule: {outcome.rule}")
-        self._say(f"Operation: {step.operation}")
+        self.prose(f"Operation: {step.operation}")
         if step.result.exit_code is not None and step.result.argv:
             self._say(f"Exit Code: {step.result.exit_code}")
         if step.result.stderr.strip():
@@ -150,15 +150,15 @@ class Terminal:
         self._say("")
         if step.violations:
             rule = contract.rules.get(step.violations[0].rule)
-            self._say(f"Expected: {rule.promise if rule else step.expected}")
-            self._say(f"Actual: {step.violations[0].message}")
+            self.prose(f"Expected: {rule.promise if rule else step.expected}")
+            self.prose(f"Actual: {step.violations[0].message}")
         for doubt in step.inconclusive:
-            self._say(f"Not tested: {doubt}")
+            self.prose(f"Not tested: {doubt}")
         self._say("")
         self._say(f"Full report: {_shown(outcome.directory.report_path)}")
         if replay is not None:
             self._say(f"{replay.title.capitalize()}: {_shown(outcome.directory.replay_path)}")
-            self._say(f"  {replay.of(len(outcome.steps))}")
+            self.prose(f"  {replay.of(len(outcome.steps))}", 2)
         self._say("")
         self._say(f"State preserved at: {_relative(outcome.directory.box_path)}/")
 
@@ -169,17 +169,22 @@ class Terminal:
         self._say("")
         self._say(INCONCLUSIVE)
         for reason in outcome.untested:
-            self._say(f"Not tested: {reason}")
+            self.prose(f"Not tested: {reason}")
 
     def excused(self, contract: AnyContract) -> None:
         """Rules that the verdict says nothing about, whatever it is."""
         rules = [rule.partition(".")[2] for rule in contract.not_applicable]
         if rules:
-            self._say(f"Not promised by the target, not checked: {', '.join(rules)}")
+            self.prose(f"Not promised by the target, not checked: {', '.join(rules)}")
 
     def line(self, text: str = "") -> None:
         """Any other line."""
         self._say(text)
+
+    def prose(self, text: str, hanging: int = 4) -> None:
+        """A line that may be long: on a terminal no word of it is broken."""
+        for line in wrapped(unobeyed(text), self._out, hanging):
+            self._say(line)
 
     def _say(self, text: str, ours: str = "", more: str = "") -> None:
         """One line; only what is ours may have colours."""

@@ -26,6 +26,12 @@ def _parts_of(plant: Plant) -> tuple[str, ...]:
     return (plant.part,) if plant.part else tuple(plant.boards) or ("sessions",)
 
 
+def targets_of(plant: Plant) -> tuple[str, ...]:
+    """The targets that ship with Mutiny and can have a plant."""
+    parts = _parts_of(plant)
+    return tuple(target for target, part in _PARTS.items() if part in parts)
+
+
 def check_plants(spec: TargetForm, plant: str) -> None:
     """Refuse a plant that longboat does not have, or one for a target whose file says `{plant}` nowhere."""
     target = spec.name
@@ -42,6 +48,6 @@ def check_plants(spec: TargetForm, plant: str) -> None:
             raise UsageError(
                 f"unknown plant {name!r}{nearest(name, list(PLANTS))}; see `mutiny plants`"
             )
-        fitting = [one for one, part in _PARTS.items() if part in _parts_of(PLANTS[name])]
+        fitting = targets_of(PLANTS[name])
         if target in _PARTS and target not in fitting:
             raise UsageError(f"plant {name!r} belongs to {', '.join(fitting)}, not to {target!r}")

@@ -115,6 +115,8 @@ def find_spec(name: str) -> tuple[TargetForm, str]:
     if name not in known:
         known = shipped()
     if name not in known:
+        if Path(name).is_dir():
+            raise UsageError(f"{name} is a directory, not a target; a target's file ends in .toml")
         raise UsageError(
             f"unknown target {name!r}{nearest(name, list(known))}; "
             f"known: {', '.join(known)}, or a TOML file"
@@ -134,6 +136,8 @@ def find_program(spec: TargetForm, given: str | None) -> Path:
         path = Path(given)
         if not path.exists():
             raise TargetMissing(f"target {spec.name}: the program {given} does not exist")
+        if path.is_dir():
+            raise TargetMissing(f"target {spec.name}: {given} is a directory, not a program")
         return path.absolute()
     beside = Path(sys.executable).parent / spec.program
     if beside.exists():

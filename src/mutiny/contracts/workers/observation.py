@@ -31,6 +31,9 @@ class WorkersState(TypedDict):
 
     workers: dict[str, WorkerState]
     daemon_running: bool
+    """Whether its process lives."""
+    state_says_daemon_running: NotRequired[bool]
+    """What the state file says, where it says otherwise."""
     sessions: NotRequired[list[str]]
     state_error: NotRequired[str]
     state_as_left: NotRequired[Literal[True]]
@@ -176,6 +179,8 @@ class Observation:
             "workers": {name: view.as_json() for name, view in sorted(self.workers.items())},
             "daemon_running": self.daemon_alive,
         }
+        if self.daemon_flag not in (None, self.daemon_alive):
+            record["state_says_daemon_running"] = self.daemon_flag
         if self.sessions is not None:
             record["sessions"] = sorted(self.sessions)
         if self.state_error:
