@@ -17,6 +17,7 @@ from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
 from mutiny.model.violation import Violation
+from mutiny.report.changes import changes
 from mutiny.report.investigation import Hint, suggestions
 from mutiny.report.story import disturbances
 
@@ -301,3 +302,37 @@ def test_no_fault_is_claimed_only_where_nothing_fired_and_every_hint_has_evidenc
         assert "The last fault" not in told
     assert all(hint.evidence.strip() and hint.text.strip() for hint in found)
     assert len(found) == len({hint.text for hint in found}) <= 6
+
+
+def test_a_field_that_tells_of_no_error_is_no_trouble(tmp_path: Path) -> None:
+    quiet = '{"event": "effect", "exit_code": 0, "error": "", "failed": 0, "warnings": [], "fatal":null}'
+    assert "tells of trouble" not in texts(suggest(tmp_path, failing(), log=quiet))
+    loud = '{"event": "effect", "error": "no space left"}'
+    assert "tells of trouble" in texts(suggest(tmp_path, failing(), log=f"{quiet}\n{loud}"))
+
+
+def test_what_changed_in_an_entry_of_a_list_is_about_whom_the_entry_names(tmp_path: Path) -> None:
+    run = {"id": 1, "agent": "prime", "status": "pending"}
+    about = Violation("workers.review_has_commit", "It has no run.", "prime")
+    bad = step(
+        op.Accept("alpha"),
+        Verdict.BUG,
+        9,
+        about,
+        pre_state={"runs": [run]},
+        post_state={"runs": [{**run, "status": "completed"}, {**run, "id": 2, "agent": "other"}]},
+    )
+    told = texts(suggest(tmp_path, bad))
+    assert '`runs.1.status`: "pending" -> "completed"' in told
+    assert "runs.2" not in told
+
+
+def test_of_a_long_list_what_came_and_went_is_told() -> None:
+    before = [[number, "a message", "of somebody"] for number in range(9)]
+    after = [*before[1:], [9, "a message", "of nobody"]]
+    assert [str(one) for one in changes({"m": before}, {"m": after})] == [
+        '`m`: [0, "a message", "of somebody"] -> (not there)',
+        '`m`: (not there) -> [9, "a message", "of nobody"]',
+    ]
+    assert [str(one) for one in changes({"m": ["a"]}, {"m": []})] == ['`m`: ["a"] -> []']
+    assert [one.path for one in changes({"m": before}, {"m": before[::-1]})] == [("m",)]

@@ -22,7 +22,10 @@ from mutiny.report.story import Turn, disturbances, missed, turns_of
 MOST = 6
 MOST_CHANGES = 3
 _TROUBLE = re.compile(
-    r"\b(error|panic\w*|traceback|exception|fail\w*|fatal|warn\w*)\b", re.IGNORECASE
+    r"\b(error|panic\w*|traceback|exception|fail\w*|fatal|warn\w*)\b"
+    # A field that says that there was none: `"error": ""`, `failed=0`.
+    r"(?!\"?\s*[:=]\s*(?:\"\"|null\b|none\b|false\b|0\b|\[\]|\{\}))",
+    re.IGNORECASE,
 )
 _WRITTEN = re.compile(r" (?:p?write(?:v|64)?|ftruncate|truncate) (\S+)$")
 _LATE = ("completes", "recovers", "serves_legal", "answers_in_time")
@@ -281,7 +284,7 @@ def _sessions(panes: Mapping[str, str], failed: Step) -> Iterator[Hint]:
 def _log_lines(log: str) -> Iterator[Hint]:
     lines = [line.strip() for line in log.splitlines()[-200:] if _TROUBLE.search(line)]
     if lines:
-        yield Hint("The daemon's log tells of trouble.", lines[-1][:200])
+        yield Hint("The target's log tells of trouble.", lines[-1][:200])
 
 
 def _doubts(step: Step) -> Iterator[Hint]:

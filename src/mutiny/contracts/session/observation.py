@@ -210,6 +210,7 @@ class SessionSeen(SeenBase):
             "phase": one.phase,
             "elapsed_s": round(one.elapsed_s, 1),
             "done": sorted(one.done),
+            "told_done": sorted(one.told_done),
             "checkpoints": [point.number for point in one.points if point.valid],
             "not_valid": {str(p.number): p.why for p in one.points if not p.valid},
             "last_valid": None if state is None else [state.number, state.deltas],

@@ -129,7 +129,7 @@ class SessionLive(DaemonlessTarget):
 
     def evidence(self) -> Evidence:
         """What is kept of the target when something went wrong."""
-        logs = self._session_files("supervisor.log")
+        logs = [*self._session_files("supervisor.log"), *self._session_files("events.jsonl")]
         return self.told("\n".join(one.read_said() for one in logs), self.kept(self.spec.logs))
 
     def _session_files(self, name: str) -> list[BoxPath]:
