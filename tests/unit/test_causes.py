@@ -70,6 +70,13 @@ def test_the_commonest_comes_first_with_its_shortest_run() -> None:
     assert causes.told()[0] == "2 times, first seed 2: workers.no_crash at Accept: it crashed"
 
 
+def test_a_cause_is_told_in_the_words_of_its_shortest_run() -> None:
+    causes = Causes()
+    causes.add("seed 1", failed(op.Accept("a"), "MT-1 is in 2 commits", steps=9))
+    causes.add("seed 2", failed(op.Accept("a"), "MT-7 is in 3 commits", steps=4))
+    assert causes.told()[0].endswith("workers.no_crash at Accept: MT-7 is in 3 commits")
+
+
 def test_a_run_that_broke_no_rule_has_no_cause() -> None:
     causes, passed = Causes(), Outcome(Verdict.INCONCLUSIVE, (), RunDirectory(Path("run")))
     causes.add("seed 1", passed)

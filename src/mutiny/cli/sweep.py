@@ -217,7 +217,7 @@ def _print(sweep: Sweep) -> None:
         echo_wrapped(line)
     for cause, points in sweep.by_cause().items():
         many = "1 point" if len(points) == 1 else f"{len(points)} points"
-        echo_wrapped(f"{many}, first {points[0].index}: {cause.text}")
+        echo_wrapped(f"{many}, first {points[0].index}: {cause.saying(points[0].message)}")
         replay = sweep.replay_of(cause)
         if replay["replay"]:
             echo(f"    {replay['operations']} operations: {replay['replay']}")

@@ -26,9 +26,12 @@ class Cause:
 
     @property
     def text(self) -> str:
-        """In one line."""
-        said = "; ".join(sorted(self.failure.said))
-        return f"{self.failure.rule} at {self.operation}: {said}"
+        """In one line: what all have in common leaves names and numbers out."""
+        return self.saying("; ".join(sorted(self.failure.said)))
+
+    def saying(self, message: str) -> str:
+        """The same in the words of one run."""
+        return f"{self.failure.rule} at {self.operation}: {message}".removesuffix(": ")
 
 
 @dataclass
@@ -46,6 +49,14 @@ class Group:
         self.count += 1
         if self.shortest is None or _length(outcome) < _length(self.shortest):
             self.shortest = outcome
+
+    @property
+    def text(self) -> str:
+        """In one line, in the words of the shortest run."""
+        step = self.shortest.failed_step if self.shortest is not None else None
+        violations = step.violations if step is not None else ()
+        rule = self.cause.failure.rule
+        return self.cause.saying(next((one.message for one in violations if one.rule == rule), ""))
 
     def as_json(self) -> dict[str, object]:
         """For programs."""
@@ -121,6 +132,6 @@ class Causes:
         for group in self.ordered():
             shown = group.as_json()
             times = "once" if group.count == 1 else f"{group.count} times"
-            lines.append(f"{times}, first {group.first}: {group.cause.text}")
+            lines.append(f"{times}, first {group.first}: {group.text}")
             lines.append(f"    {shown['operations']} operations: {shown['replay']}")
         return lines

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 PALETTE = tuple(f"var(--c{place})" for place in range(6))
-LEFT, RIGHT, TOP, BOTTOM = 64, 118, 14, 40
+LEFT, TOP, BOTTOM = 64, 14, 40
+BESIDE, LETTER = 14, 7
+"""Room for the names of the lines: beside them, and for each letter."""
 SMALL_RIGHT = 16
 """Where no line has a name."""
 NEAR = 13
@@ -88,7 +90,8 @@ def chart(
     series: Sequence[Series], across: Axis, up: Axis, *, width: int = 640, height: int = 320
 ) -> dict[str, Any]:
     """Where everything lies, for `chart.svg`; each point has its figures."""
-    right = width - (RIGHT if any(line.name for line in series) else SMALL_RIGHT)
+    longest = max((len(line.name) for line in series), default=0)
+    right = width - (min(BESIDE + LETTER * longest, width // 3) if longest else SMALL_RIGHT)
     bottom = height - BOTTOM
 
     def x(value: float) -> float:

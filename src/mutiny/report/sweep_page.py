@@ -77,7 +77,7 @@ def render(sweep: Sweep, place: Path | None = None) -> str:
         causes=[
             {
                 "count": len(points),
-                "text": cause.text,
+                "text": cause.saying(points[0].message),
                 "first": points[0].index,
                 "links": _links(sweep.shown.get(cause), place),
             }
