@@ -183,6 +183,12 @@ NUMBERS = (
     ("README.md", r"(\d+) scenarios on longboat", len(scenarios_about("workers"))),
     ("README.md", r"(\d+) scenarios pass in", len(scenarios_about("workers"))),
     ("README.md", r"in YAML, (\d+) ready ones", len(library())),
+    (
+        "README.md",
+        r"(\d+) findings in par",
+        len(set(re.findall(r"^\| (\d+) \|", page_text(ROOT / "docs/findings/par.md"), re.M))),
+    ),
+    ("README.md", r"in (\d+) real programs", len(list((ROOT / "docs" / "findings").glob("*.md")))),
     ("CHANGELOG.md", r"(\d+) plants: every rule is the first", PLANTED - ON_BOARDS - ON_BATCHES),
     ("CHANGELOG.md", r"(\d+) plants on boards", ON_BOARDS),
     ("CHANGELOG.md", r"(\d+) rules, and a history checker", len(rules_of("board"))),
