@@ -22,7 +22,7 @@ DEEPEST = 64
 
 
 def read_bytes(path: Path, what: str, *, largest: int = LARGEST_BYTES) -> bytes:
-    """The content of a regular file; never waits for whoever might write into it."""
+    """The content of a regular file; a pipe or a device is refused: reading it could wait for ever."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
         with open(handle, "rb") as file:

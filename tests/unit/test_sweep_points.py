@@ -133,12 +133,12 @@ def test_a_daemon_that_could_not_be_killed_proves_nothing() -> None:
 
 
 def test_the_ways_back_from_a_dead_daemon() -> None:
-    up, down = CONTRACT.bereft(START, 3)
+    up, down = CONTRACT.daemon_deaths(START, 3)
     assert up[0] == down[0] == op.KillDaemon(START, 3)
     assert isinstance(up[1], op.Up)
     assert [type(one) for one in down[1:3]] == [op.Down, op.Up]
     without = replace(CONTRACT.profile, lacks=(*CONTRACT.profile.lacks, "KillDaemon"))
-    assert type(CONTRACT)(without).bereft(START, 3) == ()
+    assert type(CONTRACT)(without).daemon_deaths(START, 3) == ()
 
 
 def test_points_beside_syncs_renames_and_the_end_come_first() -> None:

@@ -1,6 +1,6 @@
 """A container engine of its own for one box: started, killed and brought back by Mutiny, and gone with it.
 
-Insight: an engine serves paths and processes of the machine that it runs on, so it is given walls of its
+An engine serves paths and processes of the machine that it runs on, so it is given walls of its
 own that show it the box at the same place, and of the rest only what can be read. Its data, sockets and
 mounts lie in those walls: whatever happens to it, the kernel takes all of that away with them. It has to
 be as mighty as root inside of them, which a program that asks it for a privileged container is, too: it

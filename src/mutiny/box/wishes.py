@@ -1,4 +1,4 @@
-"""What a box may be asked to be."""
+"""The options with which a box can be made."""
 
 from __future__ import annotations
 

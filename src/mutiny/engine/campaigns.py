@@ -82,7 +82,7 @@ class Finished:
     verdict: str
     seconds: float
     at_s: float
-    """When, in the campaign's own time: while nobody carries it out that stands still."""
+    """When, in the campaign's own time, which stands still while no process carries it out."""
     where: str = ""
     reason: str = ""
     directory: str = ""
@@ -95,7 +95,7 @@ class Finished:
 
 @dataclass(frozen=True)
 class Lost:
-    """An attempt of which nobody knows how it ended."""
+    """An attempt whose end was not recorded."""
 
     id: str
     key: str
@@ -125,7 +125,7 @@ class CauseGroup:
 
     @property
     def can_be_shorter(self) -> bool:
-        """Has nobody tried yet, although there is something to try?"""
+        """Has it not been tried yet, although it can be?"""
         return not self.minimised and bool(self.shortest.replay)
 
     def as_json(self) -> dict[str, object]:

@@ -98,7 +98,7 @@ class Causes:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def is_new(self, outcome: Outcome) -> bool:
-        """Has nobody met this cause before? Whoever asks first is told so, and nobody after him."""
+        """Is this cause new? True for the first caller that asks about it, and false from then on."""
         cause = cause_of(outcome)
         with self._lock:
             if cause is None or cause in self._met:

@@ -57,7 +57,7 @@ class Outcome:
     evidence: Evidence = field(default_factory=Evidence)
     duration_s: float = 0.0
     before_last: Any = None
-    """Beliefs and observation before the last step, for whoever goes on from there."""
+    """Beliefs and observation before the last step, for a caller that continues from there."""
     rollback: tuple[Step, ...] = ()
     """What was run at the end in any case, behind the step that failed."""
     untested: tuple[str, ...] = ()
@@ -535,7 +535,7 @@ def _left_alone(operation: Operation, result: OperationResult) -> bool:
 
 
 def _told(error: BaseException) -> str:
-    """An error in one line; one that nobody foresaw with its place."""
+    """An error in one line; an unforeseen one with the place where it was raised."""
     said = f"{type(error).__name__}: {error}"
     foreseen = (MutinyError, OSError, ValueError, LookupError, stopping.Stopped)
     return said if isinstance(error, foreseen) else f"{said}, in {_place_of(error)}"

@@ -89,7 +89,7 @@ def read_record(folder: BoxPath) -> Record | None:
 
 
 def document(path: BoxPath) -> dict[str, Any] | None:
-    """A JSON object that somebody may be about to write, or to take away; None: there is none."""
+    """A JSON object in a file that another process may be writing or removing; None: there is none."""
     try:
         value = shallow(json.loads(path.read_bytes(LARGEST_DOCUMENT)))
     except (OSError, ValueError, RecursionError):

@@ -72,7 +72,7 @@ class Replay:
     without_plant: Tries | None = None
     """The same without the plant, where there is one."""
     minimised: Minimised | None = None
-    """How far minimising came, a word of `MINIMISED`; None: nobody says."""
+    """How far minimising came, a word of `MINIMISED`; None: the file does not say."""
     passes: Mapping[str, Pass] = field(default_factory=dict)
     """What each pass of minimising took and won, by name."""
 

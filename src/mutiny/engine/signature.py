@@ -39,7 +39,7 @@ class Failure:
     """The user's own words, where they were found untrue."""
     said: frozenset[str] = frozenset()
     asserted: bool = False
-    """It was somebody's assertion that failed: no model says that it had to be true."""
+    """An assertion of the scenario failed: no model says that it had to be true."""
 
     def covers(self, other: Failure | None) -> bool:
         """Is the other one the same, or a part of it?"""

@@ -36,7 +36,7 @@ class Point:
 
     @property
     def is_news(self) -> bool:
-        """Was a promise broken of which nobody knew?"""
+        """Was a promise broken that is no known finding?"""
         return self.verdict.is_bug and not self.known
 
 

@@ -116,7 +116,7 @@ class Comparison:
     """All operations against the baseline."""
 
     machine: Ratio | None
-    """By how much Mutiny's own work got slower: that is the machine; None: nobody can tell."""
+    """By how much Mutiny's own work got slower: the machine's share; None: too few samples."""
     rows: tuple[Compared, ...]
 
     @property

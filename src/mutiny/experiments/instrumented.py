@@ -1,7 +1,7 @@
-"""A target that is witnessed: its contract and its live side, each with a little more.
+"""A target on which experiments can run: wrappers around its contract and its live side.
 
-Both are wrappers around any contract and any live target. They carry out and judge the operations that
-experiments add, and leave everything else to whoever knows it. Nothing runs beside the one loop.
+They carry out and judge the operations that experiments add, and leave everything else to the contract and
+the live target inside. Nothing runs beside the one loop.
 """
 
 from __future__ import annotations

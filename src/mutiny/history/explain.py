@@ -28,7 +28,7 @@ NEAR = 64
 STARTS_MAX = 200
 """With more possible situations than this the operations before it are looked at as well."""
 SHOWN = 12
-"""More lines than this nobody reads."""
+"""An explanation has at most so many lines."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 HELD = ("claimed", "in_progress")
 TERMINAL = ("done", "failed", "cancelled")
 UNTOLD = "untold"
-"""A refusal in words of which nobody told the class."""
+"""A refusal whose words the target file assigns to no class."""
 OUTSIDE = frozenset(
     {"rate_limited", "breaker_open", "unreadable", "busy", "no_space", "bad_input"}
     | {"not_initialised", "cycle", "dependency_missing", UNTOLD}
@@ -64,7 +64,7 @@ class TaskAction(NamedTuple):
     again: bool = False
     """An owner may begin what it has begun."""
     guarded: bool = False
-    """What somebody holds cannot be cancelled."""
+    """A claimed task cannot be cancelled."""
 
 
 def with_silent(tasks: Iterable[Task]) -> frozenset[Task]:

@@ -65,7 +65,7 @@ class Words:
     """Only `rejections` tell its classes of refusals: it answers in texts."""
 
     def unheard(self, classes: frozenset[str]) -> frozenset[str]:
-        """Those of some classes of refusals of which nobody told how they sound."""
+        """Those of some classes of refusals for which the target file gives no words."""
         return classes - self.rejections.keys() if self.texts else frozenset()
 
 

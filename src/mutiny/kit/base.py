@@ -157,8 +157,10 @@ class ContractBase(Generic[Model, Seen]):
         """What follows a sweep's point: the target comes back by its own means, and settles."""
         return (broken,)
 
-    def bereft(self, operation: Operation, changes: int) -> tuple[tuple[Operation, ...], ...]:
-        """The process that works for a command dies in the middle; unless told, there is none."""
+    def daemon_deaths(
+        self, operation: Operation, changes: int
+    ) -> tuple[tuple[Operation, ...], ...]:
+        """The daemon dies in the middle of a command; unless a contract says how, it has no daemon."""
         return ()
 
     def fit(self, sequence: Sequence[Operation]) -> Fitted:

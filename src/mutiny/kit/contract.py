@@ -229,9 +229,11 @@ class Contract(Protocol[Model, Seen]):
         `damaged`: the disk lied about a write, so that a repair may be needed.
         """
 
-    def bereft(self, operation: Operation, changes: int) -> tuple[tuple[Operation, ...], ...]:
-        """The command, in the middle of which the process that works for it dies, and ways to come back
-        from that; nothing when no process outlives the command.
+    def daemon_deaths(
+        self, operation: Operation, changes: int
+    ) -> tuple[tuple[Operation, ...], ...]:
+        """The command with the death of the daemon in the middle of it, and ways to recover from that;
+        nothing when the target has no daemon.
         """
 
     def fit(self, sequence: Sequence[Operation]) -> Fitted:

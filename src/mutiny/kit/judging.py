@@ -36,7 +36,7 @@ _NO_WORDS = "the target's file has no words for {} in [rejections]"
 
 
 def without_words(classes: Collection[str]) -> str:
-    """That a refusal was right whose words nobody has told."""
+    """The note that a refusal was right although the target file does not give its words."""
     return _NO_WORDS.format(" or ".join(sorted(classes)))
 
 

@@ -1,4 +1,4 @@
-"""What a contract may say differently about judging, with what is true of most.
+"""The questions that the judge asks a contract, with the answers that are true of most contracts.
 
 `Judge` in `mutiny.kit.judging` asks these questions; a contract's own judge replaces the answers that are
 not true of it.
@@ -145,7 +145,7 @@ class Questions(Generic[Model, Seen]):
     def unclear(
         self, model: Model, operation: Operation, answer: Answer, moment: Moment[Seen]
     ) -> Judged[Model] | None:
-        """The verdict where nobody can say which outcomes are right; None: everybody can."""
+        """The verdict where the right outcomes are not known; None: they are known."""
         return None
 
     def taken(self, model: Model) -> Collection[str]:
@@ -227,7 +227,7 @@ class Questions(Generic[Model, Seen]):
     def after_wrong_answer(
         self, model: Model, operation: Operation, moment: Moment[Seen]
     ) -> tuple[Model, ...]:
-        """What may be the case after a crash, or an answer that nobody can explain."""
+        """What may be the case after a crash, or after an answer that fits no outcome."""
         return self.unknown(model, operation, moment)
 
     def failed(

@@ -131,7 +131,7 @@ def mentioned(sequence: Sequence[Operation], argument: str) -> list[str]:
 
 
 def fewer(word: str, argument: str, sequence: Sequence[Operation]) -> Forms:
-    """One less who takes part: nobody plays the part, or another one does."""
+    """One participant less: its operations are left out, or another participant does them."""
     names = mentioned(sequence, argument)
     for gone in reversed(names):
         kept = without(sequence, argument, gone)

@@ -20,12 +20,12 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
 }
 Facts = Mapping[str, float | None]
-"""Figures of a finished soak by name; None: nobody could tell."""
+"""Figures of a finished soak by name; None: it could not be measured."""
 
 
 @dataclass(frozen=True)
 class SoakAsk:
-    """What somebody wants to see."""
+    """One criterion of a soak."""
 
     project: str
     hours: float
@@ -63,7 +63,7 @@ class Criterion:
     value: float
 
     def holds(self, facts: Facts) -> bool | None:
-        """Is it so? None: nobody could tell."""
+        """Does it hold? None: it could not be measured."""
         found = facts.get(self.fact)
         return None if found is None else _COMPARE[self.compare](found, self.value)
 
@@ -132,5 +132,5 @@ def judged(criteria: Sequence[Criterion], facts: Facts) -> tuple[Judged, ...]:
 
 
 def passed(found: Sequence[Judged]) -> bool:
-    """Does everything hold that must? What nobody could tell does not."""
+    """Do all must criteria hold? One that could not be measured does not."""
     return all(one.holds is True for one in found if one.criterion.rank == "must")

@@ -199,7 +199,7 @@ def undemanding(settle: Operation | None, operation: Operation) -> Operation | N
 
 
 def unasked(sequence: Sequence[Operation], made: Sequence[Operation | None]) -> str:
-    """Why nobody looks any more at what the last fault has done; empty when somebody does."""
+    """Why no operation after the last fault would show its effect; empty when one does."""
     left = [one for one in made if one is not None]
     if left and _ends(left[-1]) and not _ends(sequence[-1]):
         return f"nothing can be asked of the target after {left[-1].short()}"
@@ -207,7 +207,7 @@ def unasked(sequence: Sequence[Operation], made: Sequence[Operation | None]) -> 
 
 
 def _ends(operation: Operation) -> bool:
-    """Is it a fault after which somebody has to look?"""
+    """Is it a fault whose effect a later operation has to show?"""
     return operation.kind is Kind.FAULT and getattr(operation, "during", None) is None
 
 

@@ -21,7 +21,7 @@ def wrong_numbers(
 
 
 def more_attempts(task: str, before: int | None, now: int | None) -> Iterator[str]:
-    """An attempt that nobody has failed at."""
+    """An attempt that is counted although no work on it has failed."""
     if before is not None and now is not None and now > before:
         yield f"task {task} has used {now} attempts instead of {before}, though nothing has failed."
 

@@ -77,7 +77,7 @@ class ModelWalk:
         )
 
     def _broken_off(self, operation: Operation) -> None:
-        """A command of which nobody knows how far it came."""
+        """A command that was broken off: it may have done everything, a part, or nothing."""
         self.models = distinct(
             after
             for model in self.models

@@ -101,8 +101,10 @@ class WrappedContract(Generic[Model, Seen]):
     ) -> tuple[Operation, ...]:
         return self._inner.recovery(broken, world_ended=world_ended, damaged=damaged)
 
-    def bereft(self, operation: Operation, changes: int) -> tuple[tuple[Operation, ...], ...]:
-        return self._inner.bereft(operation, changes)
+    def daemon_deaths(
+        self, operation: Operation, changes: int
+    ) -> tuple[tuple[Operation, ...], ...]:
+        return self._inner.daemon_deaths(operation, changes)
 
     def fit(self, sequence: Sequence[Operation]) -> Fitted:
         """As the contract says."""

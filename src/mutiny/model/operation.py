@@ -49,7 +49,7 @@ class Operation:
 
     @property
     def asks(self) -> bool:
-        """Must somebody other than Mutiny answer: the target, or a foreign program?"""
+        """Is it answered by the target or a foreign program, not by Mutiny itself?"""
         return self.kind is Kind.COMMAND
 
     @property

@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 BOUND = 4
-"""Nobody is waited for longer than so many limits, whatever moves."""
+"""A wait ends after so many times its limit, even while there is progress."""
 COMMANDS = 10
 """No limit is shorter than so many of the target's usual commands."""
 MOST_CROWDING = 4.0

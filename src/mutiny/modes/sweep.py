@@ -294,8 +294,8 @@ class Sweeper:
 
     def _deaths(self, sweep: Sweep, limit: int | None, watch: Watch) -> None:
         """Whoever works for the command dies after each change that the two make to files."""
-        bereft = self._bench.target.contract().bereft
-        whole = bereft(self.at, MOST_CHANGES)
+        daemon_deaths = self._bench.target.contract().daemon_deaths
+        whole = daemon_deaths(self.at, MOST_CHANGES)
         if not whole:
             raise UsageError(
                 f"{self._bench.target.name} has no process that works on after {self.at.type}, "
@@ -313,7 +313,7 @@ class Sweeper:
         deaths = [
             (index, ending)
             for index in range(len(changes))
-            for ending in bereft(self.at, index + 1)
+            for ending in daemon_deaths(self.at, index + 1)
         ]
         chosen = [deaths[place] for place in _spread(len(deaths), limit or len(deaths))]
         sweep.left_out = len(deaths) - len(chosen)

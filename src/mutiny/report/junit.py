@@ -38,7 +38,7 @@ class Case:
 
     @property
     def failed(self) -> bool:
-        """Was something broken that nobody knew of?"""
+        """Was a promise broken that is no known finding?"""
         broken = self.verdict.stops_run and self.verdict is not Verdict.INCONCLUSIVE
         return broken and not self.known
 
@@ -63,7 +63,7 @@ def read_on(directory: RunDirectory) -> str:
 
 
 def skipped(reasons: Mapping[str, str], group: str) -> list[Case]:
-    """What could not be tried, by name, with its reason: cases that nobody counts as passed."""
+    """What could not be tried, by name, with its reason: skipped cases, never passed ones."""
     return [
         Case(name, group, Verdict.INCONCLUSIVE, 0.0, reason) for name, reason in reasons.items()
     ]

@@ -41,7 +41,7 @@ FILES = {
 }
 """What of a run is worth a look, by the words of its link."""
 _BARE = {"lead": "", "reason": "", "assets": "", "home": "", "script": "", "trail": ""}
-"""What a page has that stands alone: no assets beside it, nobody who serves it, no script."""
+"""The frame of a page that stands alone: no assets beside it, no server, no script."""
 _BADGES = {"success": "success", "inconclusive": "unsure", "": "quietly"}
 
 

@@ -48,7 +48,7 @@ LOOK_INTERVAL_S = 0.002
 QUIET_LIMIT_S = 0.3
 """A command whose processes all sleep for so long, in no lock, is waiting for something."""
 DEADLOCK_S = 2.0
-"""Everybody sleeps in a lock for so long: nobody outside holds it for a moment only."""
+"""All commands asleep in a lock for so long are a deadlock, not a lock that is held for a moment."""
 
 
 class Status(Enum):

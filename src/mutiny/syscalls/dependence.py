@@ -23,7 +23,7 @@ class Touch(Enum):
     READ = "read"
     WRITE = "write"
     NAME = "name"
-    """It changes a name in a directory: matters to whoever lists it, not to other names."""
+    """It changes a name in a directory: that matters to whatever lists it, not to other names."""
 
 
 _CHANGES_NAMES = frozenset(

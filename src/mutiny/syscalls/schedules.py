@@ -26,7 +26,7 @@ Ending = Literal["done", "deadlock", "stuck", "diverged"]
 PREEMPTION_BOUND = 2
 RUN_LIMIT_S = 60.0
 SPIN_STEPS, SPIN_VARIETY = 30, 4
-"""So many looks in a row at so few things: a command that polls, and waits for somebody else."""
+"""So many reads in a row of so few files mean that a command polls, and waits for another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Outcome:
 
     @property
     def equivalence(self) -> str:
-        """Equal for schedules that nobody can tell apart by the order of conflicting operations."""
+        """Equal for schedules that have all conflicting operations in the same order."""
         return dependence.class_of([(step.command, step.call) for step in self.steps])
 
     @property

@@ -136,7 +136,7 @@ def _make(path: str, entry: Entry) -> None:
 
 
 def _stale_socket(path: str) -> None:
-    """A socket file that nobody listens on: what a crash leaves."""
+    """A socket file without a listener, as a crash leaves it."""
     parent, _, name = path.rpartition("/")
     directory = os.open(parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

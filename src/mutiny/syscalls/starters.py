@@ -153,5 +153,5 @@ class InBox:
         return self._ends
 
     def kill(self) -> None:
-        """Kill the whole box: it is the only way that leaves nobody."""
+        """Kill the whole box, so that no process of the commands is left."""
         self._box.kill()

@@ -88,7 +88,7 @@ class Supervisor:
         self._lock = threading.Lock()
         self._own: dict[str, subprocess.Popen[bytes]] = {}
         self._starting = threading.Lock()
-        """Held while a process of our own is born: whoever kills them all knows it, or it never begins."""
+        """Held while a process is started: a kill of all processes reaches it, or it is not started."""
         self._calls: list[Call] = []
         self._fired: list[Call] = []
         self._not_started: dict[str, str] = {}

@@ -186,7 +186,7 @@ class Architecture:
     no_follow: int
     """``O_NOFOLLOW``, one of the few flags of open that differ."""
     forbidden_bit: int | None
-    """A bit of the call number that means a second table (x32), which nobody here serves."""
+    """The bit of a call number that selects the x32 table, which is not supported here."""
 
     def number(self, kind: Kind) -> int | None:
         """The number of a call, None when this architecture does not have it."""

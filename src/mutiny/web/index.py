@@ -54,7 +54,7 @@ class Index:
         self._alone = threading.Lock()
 
     def refresh(self, *, now: bool = False) -> None:
-        """Look for what changed, unless somebody has just looked."""
+        """Look for what changed, unless that was done a moment ago."""
         with self._alone:
             if not now and time.monotonic() - self._looked < FRESH_S:
                 return

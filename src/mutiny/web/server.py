@@ -22,7 +22,7 @@ PATIENCE_S = 2
 
 
 class _Quiet(uvicorn.Server):
-    """Signals are ours: uvicorn would hand them on when it is over, as if nobody had obeyed."""
+    """Signals are handled here: uvicorn would raise them again after it has ended."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -47,7 +47,7 @@ class Server:
         return f"http://{LOOPBACK}:{self._port}/?token={self._token}"
 
     def run(self, announce: Callable[[], None]) -> None:
-        """Serve until somebody asks for the end, which is obeyed from the moment it is announced."""
+        """Serve until a signal asks for the end; it is obeyed from the moment the address is announced."""
         with self._socket:
             asyncio.run(self._serve(announce))
 

@@ -1,4 +1,4 @@
-"""The batch contract, described."""
+"""What Mutiny knows of the batch contract before it loads it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The board contract, described."""
+"""What Mutiny knows of the board contract before it loads it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The contract of a box with nothing in it, described."""
+"""What Mutiny knows of the contract of a box with nothing in it before it loads it."""
 
 from __future__ import annotations
 

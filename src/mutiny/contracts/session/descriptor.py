@@ -1,4 +1,4 @@
-"""The session contract, described."""
+"""What Mutiny knows of the session contract before it loads it."""
 
 from __future__ import annotations
 

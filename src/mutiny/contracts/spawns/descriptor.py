@@ -1,4 +1,4 @@
-"""The spawns contract, described."""
+"""What Mutiny knows of the spawns contract before it loads it."""
 
 from __future__ import annotations
 

@@ -185,7 +185,9 @@ class WorkersContract(ContractBase[WorkersModel, Observation]):
             whole = (operations.Up(), *recovering) if world_ended else recovering
         return tuple(one for one in whole if supported(self.profile, one))
 
-    def bereft(self, operation: Operation, changes: int) -> tuple[tuple[Operation, ...], ...]:
+    def daemon_deaths(
+        self, operation: Operation, changes: int
+    ) -> tuple[tuple[Operation, ...], ...]:
         """The daemon dies; then it is started again, or what it has left running is stopped first."""
         dies, down = operations.KillDaemon(operation, changes), operations.Down()
         if not all(supported(self.profile, one) for one in (dies, down, operations.Up())):

@@ -1,4 +1,4 @@
-"""The workers contract, described."""
+"""What Mutiny knows of the workers contract before it loads it."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ _NAMES = ("worker", "task", "node", "name")
 LONG_TEXT = 1000
 """Longer texts go through a file."""
 LOOKS_REST = 2.0
-"""After a look by a command nobody looks for so many times what commands take."""
+"""After a look that needs a command, the next one waits for so many times what commands take."""
 MOST_LOOKS = 8
 """So often a claim looks for a task, when others are always faster."""
 LONG_ARGUMENT = 100_000
@@ -520,7 +520,7 @@ class BoardLive(LiveTarget):
         return (self.outside(self.state_directory()),)
 
     def bystanders(self, operation: Operation) -> tuple[ProcessView, ...]:
-        """Nobody: a server is stopped while its commands are swept."""
+        """No process: a server is stopped while its commands are swept."""
         return ()
 
     def processes_of(self, role: str, worker: str | None) -> tuple[ProcessView, ...]:

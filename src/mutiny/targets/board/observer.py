@@ -141,7 +141,7 @@ class BoardObserver:
         return self._parsed(raw.data, state.list or ("" if state.source != "file" else state.tasks))
 
     def _patiently(self) -> Raw:
-        """What the source shows; one that says that somebody else is at work is asked again."""
+        """What the source shows; one that answers that it is busy is asked again."""
         live, spec = self._live, self._spec
         deadline = time.monotonic() + live.limit(BUSY_S)
         while True:

@@ -21,7 +21,7 @@ from mutiny.targets.kit.combinations import unable
 WORDS = ("claim", "start", "complete", "fail", "heartbeat", "list")
 STOP_LIMIT_S = 10.0
 LONGEST_LEASE_S = 8.0
-"""Nobody lives by a longer one: a worker says more often that it lives, and a deaf one works shorter."""
+"""Workers send four heartbeats in a lease; a longer lease than this counts as this one."""
 
 
 class SpawnedWorkers:

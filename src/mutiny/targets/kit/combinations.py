@@ -97,7 +97,7 @@ class Combinations(ABC):
         """The file with the target's settings, and what is told of them."""
 
     def place(self, word: str) -> str:
-        """A directory or file by its word; ValueError when nobody knows it."""
+        """A directory or file by its word; ValueError when the target file does not know the word."""
         return _known(self.places(), word, "place")
 
     def party(self, word: str) -> tuple[str, int | None]:

@@ -1,4 +1,4 @@
-"""What a text of a target file is, as its type says it: the loader checks every one by that."""
+"""Types for the texts of a target file: each says how the loader checks the text."""
 
 from __future__ import annotations
 

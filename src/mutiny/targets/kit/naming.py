@@ -52,7 +52,7 @@ class Names:
         self._keep()
 
     def ask(self, ours: str) -> None:
-        """The program is asked for somebody new; how it will call them nobody knows yet."""
+        """A new name was asked for; the one that the program gives it is not known yet."""
         self._own.pop(ours, None)
         self._untold = (*(one for one in self._untold if one != ours), ours)
         self._keep()
