@@ -317,7 +317,8 @@ def _list_language(contract: str | None, *, sentences: bool, as_json: bool) -> i
             echo(f"{name}: {title}")
             if isinstance(entries, dict):
                 for text, meaning in entries.items():
-                    echo(f"  {text}\n      {meaning}")
+                    echo(f"  {text}")
+                    echo_wrapped(f"      {meaning}", 6)
             else:
                 echo_wrapped("  " + " ".join(entries), 2)
     return 0
