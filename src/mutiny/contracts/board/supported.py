@@ -142,7 +142,7 @@ def _instead(operation: Operation) -> Operation | None:
 
 
 def _alike(operation: Operation) -> Operation | None:
-    """The same task for a board that cannot be told what is urgent; None: it was no more urgent than others."""
+    """The same task for a board that cannot be told what is urgent; None: it is not."""
     usual = op.AddTask("a").priority
     if isinstance(operation, op.AddTask) and operation.priority != usual:
         return replace(operation, priority=usual)
