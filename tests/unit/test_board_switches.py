@@ -122,6 +122,20 @@ def added(profile: BoardProfile) -> list[Operation]:
     return [one for seed in range(12) for item in contract.generate(seed, 25) for one in walk(item)]
 
 
+def _only_usual(profile: BoardProfile, name: str) -> bool:
+    """Does exploration say nothing special of new tasks?"""
+    usual = getattr(op.AddTask("a"), name)
+    tasks = [one for one in added(profile) if isinstance(one, op.AddTask)]
+    return bool(tasks) and all(getattr(one, name) == usual for one in tasks)
+
+
+def _alike_at_last(profile: BoardProfile) -> bool:
+    """An urgent task is added like any other, and who gets it is no longer demanded."""
+    fitted = fit(profile, (op.AddTask("a"), op.AddTask("b", priority=1), op.Claim("w"), IS_CLAIMED))
+    return fitted.sequence == (op.AddTask("a"), op.AddTask("b"), op.Claim("w"))
+
+
+IS_CLAIMED = op.AssertStatus("b", "claimed")
 FITTING = {f"{letter}{number}" for letter in "tw" for number in range(200)}
 
 
@@ -170,6 +184,16 @@ EXCUSED = {"board.add_kept": "why", "board.status_is_honest": "why"}
 
 MARKED = ok(task="a", isError=True)
 
+
+def _given_again(profile: BoardProfile) -> bool:
+    """Is a worker that claims anything given what it has already, and nobody else?"""
+    model = replace(board(held(), replace(A, id="b", order=2)), profile=profile)
+    mine, others = (
+        {one.task for one in outcomes(model, op.Claim(who), WHEN)} for who in ("w1", "w2")
+    )
+    return mine == {"a", "b"} and others == {"b"}
+
+
 SWITCHES: dict[str, dict[str, tuple[object, Allowed]]] = {
     "cancels_failed": {
         "step": (True, lambda one: not broken(one, FAILED, *CANCELLED_NOW)),
@@ -185,6 +209,7 @@ SWITCHES: dict[str, dict[str, tuple[object, Allowed]]] = {
         "exploration": (True, lambda one: "all tasks are settled" not in explored(one)),
     },
     "owner_reclaims": {
+        "nameless": (True, lambda one: _given_again(replace(one, names_tasks=False))),
         "step": (True, lambda one: not broken(replace(one, fences=False), held(), *AGAIN)),
         "history": (True, lambda one: ordered(one, ADD, CLAIM, CLAIM)),
         "start": (True, lambda one: not broken(replace(one, fences=False), BEGUN, *BEGIN_AGAIN)),
@@ -287,6 +312,16 @@ SWITCHES: dict[str, dict[str, tuple[object, Allowed]]] = {
         "words": (False, lambda one: not supported(one, BEHIND_A)),
         "batches": (False, lambda one: not supported(one, op.AddBatch(("b", "c:b")))),
         "exploration": (False, lambda one: not any(_waits(part) for part in added(one))),
+    },
+    "says_priorities": {
+        "words": (False, lambda one: not supported(one, op.AddTask("a", priority=1))),
+        "other words": (False, _alike_at_last),
+        "scenarios": (False, lambda one: "priority" not in BoardContract(one).scenarios),
+        "exploration": (False, lambda one: _only_usual(one, "priority")),
+    },
+    "says_attempts": {
+        "words": (False, lambda one: not supported(one, op.AddTask("a", max_attempts=1))),
+        "exploration": (False, lambda one: _only_usual(one, "max_attempts")),
     },
     "adds_dependencies": {
         "words": (False, lambda one: not supported(one, KillDuring(BEHIND_A, 5.0))),

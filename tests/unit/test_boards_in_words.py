@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -31,7 +32,7 @@ from mutiny.errors import FormatError
 from mutiny.history.board import BoardModel as HistoryModel
 from mutiny.history.checker import Limits, Verdict, check
 from mutiny.history.events import Entry
-from mutiny.kit.answer import Answer, Words, answer_of
+from mutiny.kit.answer import Answer, Words, answer_of, text_answer
 from mutiny.kit.beliefs import ANYTIME
 from mutiny.model.result import OperationResult
 from mutiny.probes.records import field_of
@@ -338,3 +339,61 @@ def test_what_such_a_file_may_not_say(tmp_path: Path, right: str, wrong: str, pr
     with pytest.raises(FormatError) as told:
         BoardSpec.load(path)
     assert problem in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("looks", "living", "seen"),
+    [
+        (["", "", "{}"], frozenset({"w"}), {"a"}),
+        ([""], frozenset({"w"}), set()),  # what is missing for good is missing
+        ([""], frozenset[str](), set()),  # nobody is at work who could be writing
+    ],
+    ids=["in passing", "for good", "nobody writes"],
+)
+def test_a_file_that_is_written_just_now_is_looked_at_again(
+    looks: list[str],
+    living: frozenset[str],
+    seen: set[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("mutiny.targets.board.observer.BUSY_PAUSE_S", 0.001)
+    file = tmp_path / "tasks.jsonl"
+    path = tmp_path / "w.toml"
+    path.write_text(
+        FILE.replace('glob = "{home}/w/*.md"', 'file = "{home}/w/tasks.jsonl"\nlist = "."')
+    )
+    spec = BoardSpec.load(path)
+    record = json.dumps({spec.state.fields.id: "a", "status": "available"})
+
+    class Live:
+        def ask(self, name: str) -> OperationResult:
+            return OperationResult(1)
+
+        def look_by(self, argv: Sequence[str]) -> OperationResult:
+            return OperationResult(1)
+
+        def filled(self, text: str) -> str:
+            return text
+
+        def limit(self, given_s: float) -> float:
+            return 60.0 if len(looks) > 1 else 0.01
+
+        def outside(self, inside: str) -> BoxPath:
+            look = looks.pop(0) if len(looks) > 1 else looks[0]
+            file.write_text(record if look else "")
+            return BoxPath(tmp_path, "tasks.jsonl")
+
+    observer = BoardObserver(spec, Live())
+    observer._known = frozenset({"a"})
+    found = observer.observe(servers=None, living=living, serving=True)
+    assert set(found.tasks or ()) == seen
+
+
+def test_a_refusal_is_told_by_the_line_that_says_what_failed() -> None:
+    said = "Preparing worktree\nfatal: cannot lock ref\nremove the file"
+    for words in (Words(texts=True), Words()):
+        assert answer_of(OperationResult(1, stderr=said), words).message == "fatal: cannot lock ref"
+    assert text_answer(OperationResult(1, stderr=said), {}).message == "fatal: cannot lock ref"
+    assert text_answer(OperationResult(1, stderr="no such task\nerror"), {}).message == "error"
+    assert text_answer(OperationResult(1, stderr="no such task\nerrors"), {}).message != "errors"

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from builders import ok, refused
 from mutiny.contracts.workers import operations as op
+from mutiny.engine.rundir import RunDirectory
 from mutiny.kit.judging import classes_in, without_words
 from mutiny.kit.operations import ExpectError
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
-from mutiny.modes.checkup import Covered, Tried, coverage_of, sequence_of
+from mutiny.modes.checkup import Checkup, Covered, Tried, coverage_of, sequence_of
 from mutiny.targets.kit.advice import Advice, about_command, last_line
 from mutiny.targets.registry import find_spec, own
 from mutiny.targets.workers.spec import TargetSpec
@@ -45,6 +49,26 @@ def test_answers_that_the_file_knows_need_no_change(operation: Operation) -> Non
     known = refused("Worker 'probe' already exists")
     assert not list(about_command(SPEC, operation, known))
     assert not list(about_command(SPEC, operation, ok()))
+
+
+def test_a_crash_is_no_refusal_that_the_file_lacks() -> None:
+    crash = 'Traceback (most recent call last):\n  File "/x/y.py", line 8, in <module>\nKeyError: 1'
+    crashed = OperationResult(1, stderr=crash)
+    assert not list(about_command(SPEC, ADD, crashed))
+    assert not list(about_command(SPEC, ADD, crashed, ["already_exists"]))
+
+
+@pytest.mark.parametrize(
+    ("rule", "told"),
+    [("board.no_crash", "Nobody is excused"), ("board.fails_clearly", "say so: [profile.not_app")],
+)
+def test_nobody_is_told_to_excuse_what_nobody_is_excused_from(
+    rule: str, told: str, tmp_path: Path
+) -> None:
+    spec = find_spec("claimd")[0]
+    checkup = Checkup(SimpleNamespace(name="x", spec=spec), RunDirectory(tmp_path))
+    outcome: Any = SimpleNamespace(verdict=Verdict.BUG, failed_step=None, rule=rule, reason="r")
+    assert told in checkup._told(outcome)
 
 
 def test_a_refusal_that_exits_like_a_success_is_told_once_with_its_class() -> None:

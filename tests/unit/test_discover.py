@@ -328,6 +328,18 @@ def test_a_file_to_fill_in_is_written_for_every_contract(name: str, tmp_path: Pa
         ("usage: fleet add [-h] <name> [<model>]", ("add",), 1, False),
         ("Usage: par workspace [OPTIONS] COMMAND [ARGS]...", ("workspace",), 0, True),
         ("Usage: par ls [OPTIONS]", ("ls",), 0, False),
+        (
+            "usage: mine add [-h] [--tag TAG] name\n\npositional arguments:\n  name  Its name",
+            ("add",),
+            1,
+            False,
+        ),
+        (
+            "usage: mine rm [-h] id [id ...]\n\npositional arguments:\n  id  Which",
+            ("rm",),
+            1,
+            False,
+        ),
     ],
 )
 def test_arguments_that_have_to_be_given(
@@ -401,7 +413,7 @@ SEEN = Found(
     {("start",): Usage(("label",)), ("send",): Usage(("target", "text"))},
     {"add": ("start", "{worker}"), "start": ("send", "{worker}", "{prompt}")},
     {"add": Tried(("start", "probe-one"), True, "ok")},
-    {"already_exists": ("Error: 'probe-one' exists", "probe-one")},
+    {"already_exists": (("Error: 'probe-one' exists", "probe-one"),)},
     Look(sessions=frozenset({"par-x-probe-one"}), branches=frozenset({"probe-one"})),
     Source("file", "{home}/s.json", Place("sessions", "", {"session_name": "par-x-probe-one"})),
 )
@@ -611,15 +623,16 @@ def test_what_failed_is_said_in_other_words() -> None:
 def test_a_task_is_claimed_and_claimed_again() -> None:
     claim: dict[tuple[str, ...], Usage] = {("claim",): Usage(("id", "who"))}
     found = Found("bd", "", claim, {"claim": ("claim", "{task}", "{worker}")})
-    refusals: dict[str, tuple[str, str]] = {}
+    refusals: dict[str, tuple[tuple[str, str], ...]] = {}
     program = Program()
     discovery = trying(program)
     source = Source("file", "x", Place("", "title", dict(program.record)))
-    followed, repeated = discovery._followed(found, BOARD_HINTS, source, refusals)
-    assert (followed["claim"]["status"], followed["claim"]["by"]) == ("taken", "probe-one")
-    assert repeated == {"claim": frozenset()}
-    assert refusals["task_not_available"] == ("no: mu-7", "mu-7")
+    now = discovery._followed(found, BOARD_HINTS, source, refusals)
+    assert (now.followed["claim"]["status"], now.followed["claim"]["by"]) == ("taken", "probe-one")
+    assert now.repeated == {"claim": frozenset()}
+    assert refusals["task_not_available"] == (("no: mu-7", "mu-7"),)
     long = "b0cfc8ab-c393-48da"
+    assert pattern_of("mu-7 is not of probe-two", "mu-7") == r".* is not of .*"
     said = "Task b0cfc8ab is held by 'probe-one'"
     assert pattern_of(said, long) == r"Task .* is held by '.*'"
 
@@ -645,7 +658,7 @@ def test_what_is_refused_before_the_board_was_made_has_its_own_words(told: str) 
     discovery._untouched = Fresh
     refusals = discovery._early(found, BOARD_HINTS).refusals
     own = told != "no: mu-9"  # what is said afterwards, too, is about the task
-    assert refusals == ({"not_initialised": (told, "mu-9")} if own else {})
+    assert refusals == ({"not_initialised": ((told, "mu-9"),)} if own else {})
     assert not discovery._early(replace(found, tried={}), BOARD_HINTS).refusals
 
 
@@ -671,3 +684,77 @@ def test_a_program_that_asks_for_ever_new_variables_is_not_asked_for_ever() -> N
     tried = discovery._say(("add", "{worker}"), {"worker": "alpha"})
     assert not tried.succeeded
     assert given == [("add", "alpha")] * MOST_ASKED
+
+
+NEXT = """\
+Usage: qu next [OPTIONS]
+
+Return owned task or claim the most urgent one
+
+Options:
+      --session <SESSION>
+          Force an owner session
+      --json  Print JSON
+"""
+
+
+def test_a_claim_that_finds_its_task_itself_is_told_from_a_look() -> None:
+    commands: dict[tuple[str, ...], Usage] = {("next",): usage_in(NEXT, ("next",))}
+    assert spoken(BOARD_HINTS, commands)["claim"] == ("next", "--session", "{worker}", "--json")
+    only_looks = NEXT.replace("Return owned task or claim", "Show").replace("an owner", "a")
+    assert "claim" not in spoken(BOARD_HINTS, {("next",): usage_in(only_looks, ("next",))})
+
+
+def test_an_id_is_read_from_its_own_key_although_another_one_has_the_same_value(
+    tmp_path: Path,
+) -> None:
+    source = Source("file", "{home}/s.json", Place("tasks", "title", {"id": "1", "title": "x"}))
+    said = '{"revision": 1, "id": 1, "title": "x"}'
+    commands = {"add": ("add", "{description}"), "claim": ("next",), "complete": ("done", "{task}")}
+    found = Found(
+        "qu", "", {}, {**commands, "list": ("list",)}, {"add": Tried(("add",), True, "", said)},
+        source=source, answers={"claim": said},
+    )  # fmt: skip
+    path = tmp_path / "mine.toml"
+    path.write_text(proposed(BoardSpec, found, "mine.toml"))
+    spec = BoardSpec.load(path)
+    for verb in ("add", "claim"):
+        named = re.search(spec.commands[verb].answer, '{"revision": 1, "id": 31}')
+        assert named is not None
+        assert named["task"] == "31"
+    assert not spec.profile.names_tasks
+
+
+def test_one_refusal_may_stand_for_several_reasons() -> None:
+    said = {
+        ("done", "mu-7", "probe-two"): ["no owner"],
+        ("done", "mu-7", "probe-one"): ["", "is over"],
+        ("fail", "mu-7"): ["is over"],
+    }
+
+    class Done(Program):
+        def run(self, *words: str) -> Any:
+            told = said[words].pop(0)
+            self.record |= {} if told else {"status": "done"}
+            return SimpleNamespace(exit_code=int(bool(told)), stderr=told, stdout="")
+
+    program = Done()
+    source = Source("file", "x", Place("", "title", dict(program.record)))
+    verbs = {"complete": ("done", "{task}", "{worker}"), "fail": ("fail", "{task}")}
+    refusals: dict[str, tuple[tuple[str, str], ...]] = {}
+    trying(program)._followed(Found("bd", "", {}, verbs), BOARD_HINTS, source, refusals)
+    assert refusals == {
+        "not_owner": (("no owner", "mu-7"),),
+        "wrong_status": (("is over", "mu-7"), ("is over", "mu-7")),
+    }
+
+
+def test_a_crash_is_no_refusal() -> None:
+    said = 'Traceback (most recent call last):\n  File "/x/y.py", line 8, in <module>\nKeyError: 1'
+    refusals: dict[str, tuple[tuple[str, str], ...]] = {}
+    Discovery._refused(refusals, "unknown_task", Tried(("done",), False, said), "mu-7")
+    assert refusals == {}
+
+
+def test_a_refusal_of_one_word_is_the_whole_line() -> None:
+    assert pattern_of("null", "mu-7") == "(?m)^null$"

@@ -88,6 +88,19 @@ def test_a_scenario_about_what_a_target_lacks_is_none_of_its(name: str) -> None:
     assert name not in find_spec("par")[0].make_contract("double").scenarios
 
 
+def test_a_name_that_is_none_of_its_own_is_not_said() -> None:
+    profile = WorkersContract(Profile(names="[a-z]+", keeps_discarded=True))
+    assert "foreign_name" not in profile.scenarios
+    assert "foreign_name" in WorkersContract(Profile()).scenarios
+    assert not supported(Profile(names="[a-z]+"), op.Add("n\u00e4me"))
+    assert supported(Profile(names="[a-z]+"), ExpectError(op.Add("n\u00e4me")))
+
+
+def test_who_may_throw_work_away_is_not_said_to_have_kept_it() -> None:
+    assert "nuke_finished_work" not in WorkersContract(Profile()).scenarios
+    assert "nuke_finished_work" in WorkersContract(Profile(keeps_discarded=True)).scenarios
+
+
 def test_a_session_that_vanishes_is_missed_though_no_status_is_shown() -> None:
     assert "workers.session_exists" in broken(sessions(), GONE)
     hit = sessions(belief(disturbed="KillTmuxSession"))

@@ -60,6 +60,8 @@ def test_records_lie_at_a_path_as_a_table_or_a_list() -> None:
     assert rows_of({"a": {"b": ROWS}}, "a.b", "name") == EXPECTED
     assert rows_of({"a": [{"w": EXPECTED}]}, "a.0.w", "") == EXPECTED
     assert at({"a": 1}, "") == {"a": 1}
+    assert rows_of(ROWS, ".", "name") == rows_of(ROWS, "", "name")
+    assert rows_of([], ".", "name") == {}
     for wrong in ({"a": 5}, {"a": [5]}, {"a": [{"name": None}]}, {}):
         with pytest.raises((KeyError, TypeError)):
             rows_of(wrong, "a", "name")
@@ -136,6 +138,23 @@ def test_a_database_is_read_while_somebody_writes_it(tmp_path: Path, wal: bool) 
     assert sorted(path.name for path in tmp_path.iterdir()) == before, "looking leaves no trace"
     connection.commit()
     assert len(read(tmp_path, state).data) == 3
+
+
+def test_what_is_in_a_database_but_was_never_committed_is_not_there(tmp_path: Path) -> None:
+    connection = made(tmp_path / "board.db")
+    connection.execute("pragma cache_size = 1")  # so that pages are written before the commit
+    connection.execute("begin immediate")
+    connection.execute("update workers set status = 'lost'")
+    connection.executemany("insert into workers values (?, 'idle')", [("y" * 3000,)] * 200)
+    left = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert b"lost" in left["board.db"], "a crash now would leave this"
+    crashed = tmp_path / "crashed"
+    crashed.mkdir()
+    for name, data in left.items():
+        (crashed / name).write_bytes(data)
+    raw = sqlite_rows(BoxPath(crashed, "board.db"), "select * from workers")
+    assert rows_of(raw.data, "", "name") == EXPECTED
+    assert {path.name: path.read_bytes() for path in crashed.iterdir()} == left, "nor taken back"
 
 
 def test_a_query_can_only_look(tmp_path: Path) -> None:

@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 Listener = Callable[["Event"], None]
 
 
+_UNTOLD = "it went well, and whether that was right could not be told"
+_UNDONE = "the step did not do what it should"
+
+
 @dataclass(frozen=True)
 class Event:
     """Something a sink may show: an operation begins, or a step is done."""
@@ -444,7 +448,7 @@ class Engine(Generic[Model, Seen]):
                 result.harness_error
                 or result.stderr.strip()
                 or answered.expected
-                or "the step did not do what it should"
+                or (_UNTOLD if result.succeeded else _UNDONE)
             )
             doubts = (why, *doubts)
         settled = _Settled(

@@ -74,7 +74,8 @@ def text_answer(result: OperationResult, rejections: Mapping[str, Sequence[str]]
     text = result.stderr or result.stdout
     if result.exit_code == 0:
         return Answer(True, "", _whole_json(result.stdout), first_line(text))
-    return Answer(False, "|".join(sorted(matched_classes(text, rejections))), {}, first_line(text))
+    classes = "|".join(sorted(matched_classes(text, rejections)))
+    return Answer(False, classes, {}, failing_line(text))
 
 
 def answer_of(result: OperationResult, words: Words) -> Answer:
@@ -86,8 +87,9 @@ def answer_of(result: OperationResult, words: Words) -> Answer:
     said = told if isinstance(told, Mapping) else None if foreign else _json(result.stdout)
     message = (result.stderr or result.stdout).strip()
     if said is None:
-        error = "" if result.succeeded else _class_of(message, words)
-        return Answer(result.succeeded, error, {}, first_line(message))
+        if result.succeeded:
+            return Answer(True, "", {}, first_line(message))
+        return Answer(False, _class_of(message, words), {}, failing_line(message))
     said = {words.names.get(str(key), str(key)): value for key, value in said.items()}
     ok = said.get("ok", True) is not False and result.exit_code == 0
     error = "" if ok else _word(said, message, words)
@@ -151,6 +153,13 @@ def _json(text: str) -> Mapping[str, object] | None:
 def first_line(text: str) -> str:
     """The first line that says something."""
     return next((line.strip() for line in text.splitlines() if line.strip()), "")
+
+
+def failing_line(text: str) -> str:
+    """The first line that begins as an error does; what stands above it only told of the way."""
+    lines = (line.strip() for line in text.splitlines())
+    failed = (line for line in lines if re.match(r"(?i)\W*(?:fatal|error|panic)\b", line))
+    return next(failed, first_line(text))
 
 
 def says(said: object, name: str) -> bool:

@@ -95,6 +95,11 @@ def _fits(name: str, names: str) -> bool:
     return re.fullmatch(names, name) is not None
 
 
+def names_fit(names: str, *said: str) -> bool:
+    """Are these names as a target says that its names look? One that says nothing has to answer for any."""
+    return not names or all(_fits(one, names) for one in said)
+
+
 def _plain_text(text: str) -> bool:
     printable = text.isascii() and text.isprintable() and len(text) <= _LONGEST_TEXT
     return printable and bool(text.strip()) and not text.startswith("-")

@@ -15,6 +15,8 @@ from mutiny.system.files import UnsafeFile
 
 Row = Mapping[str, Any]
 MOST_RECORDS = 20_000
+WHOLE = "."
+"""The path of records that lie in no list or table with a name."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +77,11 @@ def _embedded(text: str) -> Any:
 
 
 def at(data: Any, path: str) -> Any:
-    """The value at a dotted path; the whole for an empty one. KeyError, TypeError: it is not there."""
-    for key in path.split(".") if path else ():
+    """The value at a dotted path; the whole for an empty one, and for a dot.
+
+    KeyError, TypeError: it is not there.
+    """
+    for key in path.split(".") if path not in ("", WHOLE) else ():
         data = data[int(key)] if isinstance(data, list) else data[key]
     return data
 

@@ -37,6 +37,10 @@ ROW_COST = 300
 """What a row of a database takes, besides its texts."""
 TORN_READS = 20
 TORN_PAUSE_S = 0.01
+LOGS = ("-wal", "-journal")
+"""What belongs to a database: changes that are not in it yet, and what takes back those that are in it and
+were never committed.
+"""
 WAL_HEADER = 32
 """A log that is begun anew has another one."""
 _READING = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION)
@@ -143,11 +147,10 @@ def sqlite_tables(path: BoxPath, queries: Mapping[str, str], *, whole: bool = Tr
         copy = Path(place, "copy.db")
         for _ in range(TORN_READS):
             before = _stamp(path)
-            for suffix in ("", "-wal"):
-                beside = path.parent / f"{path.name}{suffix}"
+            for suffix in ("", *LOGS):
                 there = copy.with_name(f"copy.db{suffix}")
                 there.unlink(missing_ok=True)
-                found = beside.read_bytes() if suffix == "" else _log_of(path)
+                found = path.read_bytes() if suffix == "" else _log_of(path, suffix)
                 if found is not None:
                     there.write_bytes(found)
             if _stamp(path) == before:
@@ -163,13 +166,14 @@ def _stamp(path: BoxPath) -> object:
     copied one after the other do not belong together.
     """
     known = path.stat()
-    return (known.st_size, known.st_mtime_ns, (_log_of(path) or b"")[:WAL_HEADER])
+    logs = ((_log_of(path, suffix) or b"")[:WAL_HEADER] for suffix in LOGS)
+    return (known.st_size, known.st_mtime_ns, *logs)
 
 
-def _log_of(path: BoxPath) -> bytes | None:
-    """The log beside a database; whoever closes the database last takes it away at any moment."""
+def _log_of(path: BoxPath, suffix: str) -> bytes | None:
+    """A log beside a database; whoever closes the database last takes it away at any moment."""
     try:
-        return (path.parent / f"{path.name}-wal").read_bytes()
+        return (path.parent / f"{path.name}{suffix}").read_bytes()
     except FileNotFoundError:
         return None
 

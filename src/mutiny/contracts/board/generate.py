@@ -169,9 +169,9 @@ def _tasks_come(profile: BoardProfile) -> tuple[Move, ...]:
     twice = Each(_fresh_one, _some_known if profile.names_new_tasks else lambda _scene: ())
     adding: Arguments = {
         "task": twice,
-        "priority": drawn(1, 5, 5, 9),
+        "priority": drawn(1, 5, 5, 9) if profile.says_priorities else drawn(5),
         "depends": Some(depends),
-        "max_attempts": drawn(*[None] * 6, 1),
+        "max_attempts": drawn(*[None] * 6, 1) if profile.says_attempts else drawn(None),
         "size": drawn(0, 0, 0, 5000),
     }
     batch = Move(op.AddBatch, {"tasks": Some(batches)}, lambda s, _o: 1.2 if _room(s) else 0.1)

@@ -320,6 +320,10 @@ def _take_best(model: BoardModel, operation: op.Claim, when: Span) -> Iterable[B
             sure = sure or task
     if sure is None:
         yield no(model, "no task is available", "nothing_to_claim")
+    if model.profile.owner_reclaims and not model.profile.names_tasks:
+        mine = (task for task in model.tasks.values() if task.held)
+        own = (task for task in mine if task.owner == operation.worker)
+        yield from (ok(model, "it is its owner's already", task.id) for task in own)
     if not model.profile.claims_exclude:  # somebody else may have taken what the worker was shown
         held = (task for task in model.tasks.values() if task.held)
         yield from (_taken(model, operation.worker, task, when) for task in held)

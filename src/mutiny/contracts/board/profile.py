@@ -86,6 +86,10 @@ class BoardProfile(TargetProfile):
     """Who adds a task says its id. False: the board gives it one, so that nobody can add a task twice."""
     says_dependencies: bool = True
     """A new task can be told what it waits for. False: its file has no words for that."""
+    says_priorities: bool = True
+    """A new task can be told how urgent it is. False: its file has no words for that, and all are alike."""
+    says_attempts: bool = True
+    """A new task can be told how often it may be tried. False: all have the board's own number."""
     adds_dependencies: bool = True
     """One command adds a task with its dependencies. False: it takes several, which no sweep breaks."""
     counts_completions: bool = True

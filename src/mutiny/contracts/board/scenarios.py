@@ -556,6 +556,7 @@ _TIMED = {
     "breaker_forgets": _breaker_forgets,
     "breaker_probe_dropped": _breaker_probe_dropped,
 }
+_NEEDS_PRIORITIES = ("priority", "priority_is_a_number")
 _NEEDS_BREAKER = ("breaker", "breaker_opens", "breaker_forgets", "breaker_probe_dropped")
 _ONE_LEASE = ("stale_claim", "claim_is_heard")
 """They wait once until a lease is over, for which a minute is worth it."""
@@ -591,6 +592,7 @@ def scenarios_of(profile: BoardProfile) -> Mapping[str, Sequence]:
         if (profile.works or name not in (NEEDS_FILES if profile.server else NEEDS_SERVER))
         and (profile.breaker or name not in _NEEDS_BREAKER)
         and (name not in _NEEDS_LEASE or _soon_over(profile, name))
+        and (profile.says_priorities or name not in _NEEDS_PRIORITIES)
         and name not in profile.skips
     }
     return worth_running(chosen, partial(fit, profile), TELLING)

@@ -82,6 +82,10 @@ def _has_words(profile: BoardProfile, part: Operation) -> bool:
 def _can_be_added(profile: BoardProfile, part: Operation) -> bool:
     """Has its file words for this priority, and for what a new task waits for?"""
     known = not profile.urgencies or getattr(part, "priority", None) in profile.urgencies
+    if isinstance(part, op.AddTask) and not profile.says_priorities:
+        known = part.priority == op.AddTask("a").priority
+    if isinstance(part, op.AddTask) and not profile.says_attempts and part.max_attempts:
+        return False
     urgent = known or not isinstance(part, op.AddTask)
     return urgent and (profile.says_dependencies or not _waits(part))
 
@@ -137,6 +141,14 @@ def _instead(operation: Operation) -> Operation | None:
     return None
 
 
+def _alike(operation: Operation) -> Operation | None:
+    """The same task for a board that cannot be told what is urgent; None: it is not."""
+    usual = op.AddTask("a").priority
+    if isinstance(operation, op.AddTask) and operation.priority != usual:
+        return replace(operation, priority=usual)
+    return None
+
+
 def _named(profile: BoardProfile, sequence: Sequence[Operation]) -> list[Operation]:
     """Where claims may get any of several tasks, a sequence names the one that it is about."""
     if profile.picks == "oldest" or not profile.names_tasks:
@@ -164,7 +176,11 @@ def fit(profile: BoardProfile, sequence: Sequence[Operation]) -> Fitted:
             return False  # what a worker died with does not come back within a run
         return id(part) not in again and _has_words(profile, part)
 
-    words = TargetWords(partial(has, profile), _instead, HARMLESS, op.Settle())
+    def instead(operation: Operation) -> Operation | None:
+        alike = None if profile.says_priorities or id(operation) in again else _alike(operation)
+        return alike or _instead(operation)
+
+    words = TargetWords(partial(has, profile), instead, HARMLESS, op.Settle())
     made = fitted(words, sequence)
     if "Repair" in profile.lacks:
         left = _without_waits(made.operations)

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from mutiny.contracts.workers.profile import Profile
+from mutiny.contracts.workers.short_scenarios import FOREIGN_NAME
+from mutiny.kit.domains import names_fit
 
 
 @dataclass(frozen=True)
@@ -88,9 +90,11 @@ PROMISED: Mapping[str, Callable[[Profile], bool]] = {
     "given_up_and_restarted": lambda profile: profile.most_restarts > 0,
     "typed_by_hand": lambda profile: profile.notices_typing,
     "control_characters": lambda profile: profile.tames_texts,
+    "nuke_finished_work": lambda profile: profile.keeps_discarded,
+    "foreign_name": lambda profile: profile.takes_names and names_fit(profile.names, FOREIGN_NAME),
     **dict.fromkeys(
         (
-            *("names_alike", "shorter_name_first", "foreign_name"),
+            *("names_alike", "shorter_name_first"),
             *("words_as_names_used", "words_as_names_removed"),
         ),
         lambda profile: profile.takes_names,

@@ -47,6 +47,7 @@ from mutiny.kit.recipes import unconfirmed
 from mutiny.model.operation import Operation
 
 Sequence_ = tuple[Operation, ...]
+FOREIGN_NAME = "n\u00e4me"
 _BEGIN: Sequence_ = (Reset(), Init(), Up())
 _IDLE: Sequence_ = (*_BEGIN, Add("alpha"), WaitForIdle("alpha"))
 _TWO: Sequence_ = (*_IDLE, Add("beta"), WaitForIdle("beta"))
@@ -302,8 +303,8 @@ SHORT_SCENARIOS: dict[str, Sequence_] = {
         *(Add("auto-1"), Settle(), Start("auto-1", "Create b.txt"), Settle(), Down()),
     ),
     "foreign_name": (
-        *(*_BEGIN, Add("n\u00e4me"), Settle(), Add("alpha"), WaitForIdle("alpha")),
-        *(Nuke("n\u00e4me"), Start("alpha", "Create test.txt"), *_MERGED),
+        *(*_BEGIN, Add(FOREIGN_NAME), Settle(), Add("alpha"), WaitForIdle("alpha")),
+        *(Nuke(FOREIGN_NAME), Start("alpha", "Create test.txt"), *_MERGED),
     ),
     "no_rights_for_moments": (
         *_IDLE,

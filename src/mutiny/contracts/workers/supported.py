@@ -10,7 +10,7 @@ from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.operations import PROJECT_SETTINGS
 from mutiny.contracts.workers.profile import Profile
 from mutiny.kit import operations as common
-from mutiny.kit.domains import CONTROL
+from mutiny.kit.domains import CONTROL, names_fit
 from mutiny.kit.faults import DamageFile, HoldLock, SilentClient
 from mutiny.kit.supported import (
     Fitted,
@@ -37,8 +37,15 @@ SOME_PROMPT = "Create note.txt"
 
 
 def supported(profile: Profile, operation: Operation) -> bool:
-    """Has the target words for an operation and for all of its parts?"""
-    return all(_has_words(profile, part) for part in walk(operation))
+    """Has the target words for an operation and for all of its parts? What came of a name that is none of
+    its own is not to be seen under that name; one that is to be refused is said.
+    """
+    refused = isinstance(operation, common.ExpectError)
+    return all(
+        _has_words(profile, part)
+        and (refused or not isinstance(part, op.Add) or names_fit(profile.names, part.worker))
+        for part in walk(operation)
+    )
 
 
 def _has_words(profile: Profile, part: Operation) -> bool:

@@ -77,6 +77,8 @@ class BoardObserver:
         self._names = {key: str(value) for key, value in asdict(spec.state.fields).items()}
         self._priorities = {word: int(ours) for ours, word in spec.priorities.items()}
         self._since: dict[str, tuple[tuple[object, ...], float]] = {}
+        self._known = frozenset[str]()
+        """The tasks that were last seen."""
         self.was_there = False
         self.trusts_file = True
         """False after the state file was damaged: then only the board can say what is still true."""
@@ -86,8 +88,9 @@ class BoardObserver:
     ) -> BoardObservation:
         """One look."""
         began = time.monotonic()
-        reading = self.read() if serving else Reading(absent=not self.was_there)
+        reading = self._whole(living) if serving else Reading(absent=not self.was_there)
         tasks = reading.tasks
+        self._known = self._known if tasks is None else frozenset(tasks)
         if tasks is not None:
             self.was_there = True
             tasks = self._aged(tasks, time.monotonic())
@@ -106,6 +109,22 @@ class BoardObserver:
             living=living,
             probe_errors=() if reading.trouble is None else (reading.trouble,),
         )
+
+    def _whole(self, living: frozenset[str]) -> Reading:
+        """A look; one that sees less than the last one while workers give commands is repeated: one of them
+        may be writing just now, and what is missing for good is still missing afterwards.
+        """
+        deadline = time.monotonic() + self._live.limit(BUSY_S)
+        reading = self.read()
+        while living and self._sees_less(reading) and time.monotonic() < deadline:
+            time.sleep(BUSY_PAUSE_S)
+            reading = self.read()
+        return reading
+
+    def _sees_less(self, reading: Reading) -> bool:
+        if self._spec.state.probe != "file":
+            return False  # a board that is asked knows who is writing
+        return reading.error is not None or not self._known <= frozenset(reading.tasks or ())
 
     def read(self) -> Reading:
         """The tasks, by the source that the target's file declares."""

@@ -23,6 +23,11 @@ def _changed(status: str, *more: str) -> Way:
     return Way(_GENERAL, ("--status", status, *more))
 
 
+def _ends(*words: str) -> Hint:
+    """What can be done to a task in hand; not to one that is done, or that nobody has added."""
+    return Hint(words, ("task",), nobody="unknown_task", over="wrong_status", groups=_TASKS)
+
+
 HINTS = {
     "init": Hint(("init", "setup"), ("=board",), may=("=board",), tried=True),
     "add": Hint(
@@ -37,10 +42,15 @@ HINTS = {
         ways=(
             Way(_GENERAL, ("--claim",)),
             _changed("{claimed}", "--assignee", "{worker}"),
+            Way(("set-status",), ("{claimed}",)),
+            Way(("next", "claim-next", "pop", "pull"), names=False, means=r"(?i)\bclaim"),
             Way(("start", "begin")),
         ),
         follows=True,
         others="task_not_available",
+        empty="nothing_to_claim",
+        nobody="unknown_task",
+        over="task_not_available",
         early="not_initialised",
     ),
     "start": Hint(("start", "begin"), ("worker", "task"), may=("worker",), groups=_TASKS),
@@ -49,14 +59,20 @@ HINTS = {
         ("worker", "task"),
         may=("worker",),
         nobody="unknown_task",
+        over="wrong_status",
+        stranger="not_owner",
         groups=_TASKS,
         forms=_FORMS,
-        ways=(_changed("{done}"),),
+        ways=(
+            _changed("{done}"),
+            *(Way(_GENERAL, (option,)) for option in ("--complete", "--done", "--close")),
+            Way(("set-status",), ("{done}",)),
+        ),
         follows=True,
     ),
-    "fail": Hint(("fail",), ("task",), groups=_TASKS),
-    "release": Hint(("release", "unclaim", "drop"), ("task",), groups=_TASKS),
-    "cancel": Hint(("cancel",), ("task",), groups=_TASKS),
+    "fail": _ends("fail"),
+    "release": _ends("release", "unclaim", "drop"),
+    "cancel": _ends("cancel"),
     "heartbeat": Hint(("heartbeat", "renew", "ping"), ("worker",)),
     "status": Hint(("status", "stats", "overview")),
     "list": Hint(("list", "ls"), groups=_TASKS, forms=_FORMS, whole=("--all",)),
@@ -83,7 +99,7 @@ def own_lines(found: Found) -> OwnLines:
     head += [f'nobody = "{found.nobody}"  # an id that no task has'] if own else []
     subject = str(record.get(own, ""))
     added = found.tried.get("add")
-    answer = "" if added is None or not subject else _naming(subject, added.answer)
+    answer = "" if added is None or not subject else _naming(subject, added.answer, own)
     state: list[str] = []
     if found.source is not None and own:
         unsaid = {"priority": ""} if "priority" in record else {}  # nobody tells it ours
@@ -98,7 +114,9 @@ def own_lines(found: Found) -> OwnLines:
         state = ["names = '^task (?P<name>.+)$'", f"fields = {{ {shown} }}", ""]
     tail = [*_pick(found, subject), *_profile(found)]
     spoken = {f"{{{meaning}}}": called.get(meaning, meaning) for meaning in _WORDS}
-    answers = {"add": answer} if answer else {}
+    claimed = "" if _named_by_claims(found) or not subject else found.answers.get("claim", "")
+    told_by = {"add": answer, "claim": _naming(subject, claimed, own)}
+    answers = {verb: one for verb, one in told_by.items() if one}
     return OwnLines(tuple(head), tuple(tail), answers, tuple(state), spoken)
 
 
@@ -156,11 +174,13 @@ def _id(subject: str) -> str:
     return re.escape(prefix).replace("\\-", "-") + (r"\d+" if rest.isdigit() else r"[\w.]+")
 
 
-def _naming(subject: str, text: str) -> str:
+def _naming(subject: str, text: str, own: str) -> str:
     """Where an answer names a task: its key in JSON, or the line's own words before the id; empty when it
-    does not.
+    does not; `own`: the key in its record, for others may have the same value.
     """
-    keyed = re.search(rf'"(\w+)":( ?)"?{re.escape(subject)}"?(?=[,}}\s])', text)
+    keys = (own, r"\w*_?id", r"\w+")
+    found = (re.search(rf'"({key})":( ?)"?{re.escape(subject)}"?(?=[,}}\s])', text) for key in keys)
+    keyed = next((one for one in found if one), None)
     if keyed is not None:
         pattern = rf'"{keyed[1]}":\s*"?(?P<task>[^",}}\s]+)'
         first = re.search(pattern, text)
@@ -177,8 +197,11 @@ def _naming(subject: str, text: str) -> str:
 
 
 def _pick(found: Found, subject: str) -> Iterator[str]:
+    if not _named_by_claims(found):
+        return
+    own = id_key({} if found.source is None else found.source.place.record)
     for words, text in found.ready.items():
-        answer = _naming(subject, text) if subject else ""
+        answer = _naming(subject, text, own) if subject else ""
         if answer:
             argv = ", ".join(f'"{word}"' for word in ("{program}", *words))
             yield "[pick]  # how a worker finds a task that nobody has"
@@ -190,11 +213,20 @@ def _pick(found: Found, subject: str) -> Iterator[str]:
     yield ""
 
 
+def _named_by_claims(found: Found) -> bool:
+    """A claim says which task it wants, as far as it was found."""
+    return "claim" not in found.verbs or "{task}" in found.verbs["claim"]
+
+
 def _profile(found: Found) -> Iterator[str]:
     yield "[profile]"
-    yield 'picks = "any"'
+    if _named_by_claims(found):
+        yield 'picks = "any"'
+    else:
+        yield "names_tasks = false  # a claim finds its task itself"
     yield "names_new_tasks = false  # ids come from the answer"
-    yield "owner_speaks = false"
+    if "not_owner" not in found.refusals:
+        yield "owner_speaks = false"
     yield from _claims(found)
     if "heartbeat" not in found.verbs:
         yield "leases = false"

@@ -198,6 +198,7 @@ class BoardSpec(TargetFile):
         says = self.profile.adds_dependencies and not self.depend
         add = self.commands.get("add")
         told = bool(self.depend) or add is None or add.says("depends")
+        urgent = add is None or add.says("priority")
         settable = tuple(self.configure)
         return replace(
             self.profile,
@@ -205,6 +206,8 @@ class BoardSpec(TargetFile):
             settable=settable,
             has_init=self.profile.has_init and ("init" in self.commands or self.server is not None),
             says_dependencies=self.profile.says_dependencies and told,
+            says_priorities=self.profile.says_priorities and urgent,
+            says_attempts=self.profile.says_attempts and (add is None or add.says("max_attempts")),
             adds_dependencies=says,
             urgencies=tuple(int(one) for one in self.priorities),
             typed=self.typed,

@@ -187,22 +187,40 @@ def usage_in(text: str, words: tuple[str, ...]) -> Usage:
     group = bool(re.search(r"(?<![\w-])(?:COMMAND|[<[{](?:sub)?command[>\]}])(?![\w-])", rest))
     if group:
         return Usage((), (), options, group, bare)
-    return Usage(_required(rest), _optional(rest), options, text=bare)
+    required = _required(rest, _explained(bare))
+    optional = (name for name in _optional(rest) if name not in required)  # `name [name ...]`
+    return Usage(required, tuple(optional), options, text=bare)
+
+
+def _explained(text: str) -> frozenset[str]:
+    """The names that a list of arguments explains, one a line: argparse writes them in small letters."""
+    lines = text.splitlines()
+    found: set[str] = set()
+    for number, line in enumerate(lines):
+        if _POSITIONAL.match(line.strip()):
+            below = [one for one in _block(lines[number + 1 :]) if one.strip()]
+            left = min((_depth(one) for one in below), default=0)
+            found |= {one.split()[0] for one in below if _depth(one) == left}
+    return frozenset(found)
 
 
 def _optional(rest: str) -> tuple[str, ...]:
     """Arguments in square brackets: one word, and none of an option."""
-    found = re.findall(r"\[<?([A-Za-z][\w-]*)>?(?:\.\.\.)?\]", rest)
+    found = re.findall(r"\[<?([A-Za-z][\w-]*)>?(?: ?\.\.\.)?\]", rest)
     return tuple(name.lower() for name in found if name.lower() not in _NO_ARGUMENTS)
 
 
-def _required(rest: str) -> tuple[str, ...]:
+def _required(rest: str, explained: frozenset[str] = frozenset()) -> tuple[str, ...]:
     """The arguments that have to be given: what stands in square brackets may be left out, and what stands
-    behind an option is its value.
+    behind an option is its value; `explained`: words that are arguments as they stand.
     """
     rest = _VALUE.sub(" ", rest)
     while re.search(r"\[[^\[\]]*\]", rest):
         rest = re.sub(r"\[[^\[\]]*\]", " ", rest)
-    found = re.findall(r'[{<"]([\w -]+?)[}>"]|(?<![\w-])([A-Z][A-Z0-9_-]+)\b', rest)
-    names = (braced or capitals for braced, capitals in found)
+    found = re.findall(r'[{<"]([\w -]+?)[}>"]|(?<![\w-])([A-Z][A-Z0-9_-]+)\b|([\w-]+)', rest)
+    names = (
+        braced or capitals or word
+        for braced, capitals, word in found
+        if braced or capitals or word in explained
+    )
     return tuple(name.lower() for name in names if name.lower() not in _NO_ARGUMENTS)

@@ -13,6 +13,7 @@ from mutiny.box.results import Command, CommandResult
 from mutiny.box.startup import create_box
 from mutiny.errors import TargetMissing
 from mutiny.foreign import parse
+from mutiny.kit.crash import crash_in
 from mutiny.model.result import OperationResult
 from mutiny.probes import tmux
 from mutiny.probes.sources import front_matter, json_file, sqlite_tables
@@ -25,9 +26,11 @@ from mutiny.targets.kit.hints import (
     MEANT,
     NOBODY,
     OPTIONS,
+    OTHER,
     SAMPLES,
     SOURCES,
     SPEAKERS,
+    SPEAKING,
     UNATTENDED,
     Hint,
 )
@@ -37,7 +40,6 @@ LIMIT_S = 30.0
 AGENT_S = 8.0
 MOST_ASKED = 6
 MOST_OTHER = 3
-OTHER = "probe-two"
 """So often a command is given again with the variables that it asks for: one may ask for ever."""
 MOST_COMMANDS = 120
 MOST_FILES = 2000
@@ -46,6 +48,9 @@ _QUIET = {"NO_COLOR": "1", "COLUMNS": "160", "TERM": "dumb"}
 _TABLES = "select name from sqlite_master where type = 'table' and name not like 'sqlite_%'"
 _WORKTREES = ("git", "worktree", "list", "--porcelain")
 _BRANCHES = ("git", "for-each-ref", "--format=%(refname:short)", "refs/heads")
+
+
+Refusals = dict[str, tuple[tuple[str, str], ...]]
 
 
 @dataclass(frozen=True)
@@ -104,8 +109,8 @@ class Found:
     verbs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The contract's command -> how it is said, with placeholders."""
     tried: Mapping[str, Tried] = field(default_factory=dict)
-    refusals: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """Class of refusals -> what was said, and the name that was said in it."""
+    refusals: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    """Class of refusals -> each thing that was said, and the name that was said in it."""
     made: Look = field(default_factory=Look)
     source: Source | None = None
     ready: Mapping[tuple[str, ...], str] = field(default_factory=dict)
@@ -118,6 +123,8 @@ class Found:
     """Commands that were given about what was made -> its record afterwards."""
     repeated: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Of these, who could give it once more: `same`, `other`."""
+    answers: Mapping[str, str] = field(default_factory=dict)
+    """What they printed."""
 
 
 class Discovery:
@@ -197,7 +204,7 @@ class Discovery:
 
     def _tried(self, found: Found, hints: Mapping[str, Hint], before: Look) -> Found:
         tried: dict[str, Tried] = {}
-        refusals: dict[str, tuple[str, str]] = {}
+        refusals: Refusals = {}
         for verb, words in found.verbs.items():
             if hints[verb].tried:
                 begun = self._begun if verb == "init" else None
@@ -212,14 +219,15 @@ class Discovery:
             hint = hints[verb]
             if hint.again and tried.get(verb) is not None and tried[verb].succeeded:
                 self._refused(refusals, hint.again, self._say(words, SAMPLES), SAMPLES["worker"])
-            if hint.nobody and any("{" in word for word in words):
+            subject = "{task}" if "task" in hint.says else "{worker}"
+            if hint.nobody and subject in words:
                 other = {
                     **SAMPLES,
                     **{name: nobody for name in SAMPLES if SAMPLES[name] == "probe-one"},
                 }
                 self._refused(refusals, hint.nobody, self._say(words, other), nobody)
         ready = {} if source is None else self._ready(found, source)
-        followed, repeated = self._followed(found, hints, source, refusals) if works else ({}, {})
+        found = self._followed(found, hints, source, refusals) if works else found
         return replace(
             found,
             tried=tried,
@@ -229,8 +237,6 @@ class Discovery:
             ready=ready,
             nobody=nobody,
             environment=dict(self._environment),
-            followed=followed,
-            repeated=repeated,
         )
 
     def _otherwise(self, found: Found, hints: Mapping[str, Hint], tried: dict[str, Tried]) -> Found:
@@ -254,28 +260,44 @@ class Discovery:
         found: Found,
         hints: Mapping[str, Hint],
         source: Source | None,
-        refusals: dict[str, tuple[str, str]],
-    ) -> tuple[dict[str, Mapping[str, Any]], dict[str, frozenset[str]]]:
+        refusals: Refusals,
+    ) -> Found:
         """Go on with what was made: its record tells the program's words for how far it has come."""
         own = "" if source is None else id_of(source.place.record)
         followed: dict[str, Mapping[str, Any]] = {}
         repeated: dict[str, frozenset[str]] = {}
+        answers: dict[str, str] = {}
         for verb, words in found.verbs.items() if own else ():
             hint = hints[verb]
             if not hint.follows:
                 continue
             values = {**SAMPLES, "task": own}
-            if not self._say(words, values).succeeded:
+            first = OTHER if hint.stranger and "{worker}" in words else SAMPLES["worker"]
+            went = self._say(words, {**values, "worker": first})
+            if first == OTHER and not went.succeeded:
+                self._refused(refusals, hint.stranger, went, own)
+                went = self._say(words, values)
+            if not went.succeeded:
                 continue
+            answers[verb] = went.answer
             now = self._source(found, self._look())
             followed |= {} if now is None else {verb: now.place.record}
             if hint.others:
                 other = self._say(words, {**values, "worker": OTHER})
-                self._refused(refusals, hint.others, other, own)
+                refused = hint.others if "{task}" in words else hint.empty
+                self._refused(refusals, refused, other, own)
                 same = self._say(words, values)
                 could = {"same": same.succeeded, "other": other.succeeded}
                 repeated[verb] = frozenset(who for who, well in could.items() if well)
-        return followed, repeated
+        over = {
+            verb: hints[verb].over
+            for verb, words in found.verbs.items()
+            if hints[verb].over and "{task}" in words
+        }
+        for verb, name in over.items() if "complete" in followed else ():
+            once_more = self._say(found.verbs[verb], {**SAMPLES, "task": own})
+            self._refused(refusals, name, once_more, own)
+        return replace(found, followed=followed, repeated=repeated, answers=answers)
 
     def _early(self, found: Found, hints: Mapping[str, Hint]) -> Found:
         """What is refused where nothing was set up, in words that are not said afterwards."""
@@ -284,7 +306,7 @@ class Discovery:
         if begun is None or not begun.succeeded or not asked:
             return found
         values = {**SAMPLES, "task": found.nobody}
-        refusals: dict[str, tuple[str, str]] = {}
+        refusals: Refusals = {}
         with self._untouched() as untouched:
             for verb, name in asked.items():
                 now = self._say(found.verbs[verb], values)
@@ -317,11 +339,11 @@ class Discovery:
         return {words: self._run(*words).stdout for words in said}
 
     @staticmethod
-    def _refused(
-        refusals: dict[str, tuple[str, str]], name: str, tried: Tried, subject: str
-    ) -> None:
-        if not tried.succeeded and tried.said:
-            refusals.setdefault(name, (tried.said, subject))
+    def _refused(refusals: Refusals, name: str, tried: Tried, subject: str) -> None:
+        if (
+            not tried.succeeded and tried.said and crash_in(tried.said) is None
+        ):  # no words of its own
+            refusals[name] = (*refusals.get(name, ()), (tried.said, subject))
 
     def _say(self, words: Sequence[str], values: Mapping[str, str]) -> Tried:
         """Give a command; when it asks for a variable of the environment, once more with that."""
@@ -481,7 +503,8 @@ def _by_name(hint: Hint, commands: Mapping[tuple[str, ...], Usage]) -> Iterator[
     for known in (of_groups, alone, list(commands)):
         for name in hint.words:
             for words in known:
-                said = _said(words, commands[words], hint) if words[-1] == name else None
+                called = words[-1] == name or words[-1] in {f"{name}-{one}" for one in hint.groups}
+                said = _said(words, commands[words], hint) if called else None
                 if said is not None:
                     yield said
 
@@ -500,10 +523,22 @@ def _general(hint: Hint, commands: Mapping[tuple[str, ...], Usage]) -> Iterator[
             wanted = {word for word in way.options if word.startswith("--")}
             if words[-1] not in way.words or usage.group or not wanted <= usage.options:
                 continue
-            who = [one for one in SPEAKERS if one in usage.options]
+            behind = len(way.options) if not wanted else 0
+            places = len(usage.arguments) + len(usage.optional)
+            if behind >= max(places, 1) or not re.search(way.means, usage.text):
+                continue
+            who = _speaker(usage)
             unsaid = "worker" in hint.may and "{worker}" not in way.options
-            speaker = (who[0], "{worker}") if who and unsaid else ()
-            yield (*words, "{task}", *way.options, *speaker)
+            speaker = (who, "{worker}") if who and unsaid else ()
+            form = [] if way.names else [one for one in hint.forms if one in usage.options][:1]
+            yield (*words, *(("{task}",) if way.names else ()), *way.options, *speaker, *form)
+
+
+def _speaker(usage: Usage) -> str:
+    """The option by which a command is told who speaks; empty when there is none."""
+    known = next((one for one in SPEAKERS if one in usage.options), "")
+    told = None if known else SPEAKING.search(usage.text)
+    return known if told is None else told[1]
 
 
 def _said(words: tuple[str, ...], usage: Usage, hint: Hint) -> tuple[str, ...] | None:

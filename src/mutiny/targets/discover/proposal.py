@@ -15,11 +15,11 @@ from mutiny.kit.descriptor import TargetForm
 from mutiny.targets.discover.program import Found, Look, Source, Tried
 from mutiny.targets.discover.records import fields_of
 from mutiny.targets.kit.files import Vocabulary
-from mutiny.targets.kit.hints import SAMPLES, Hint, OwnLines
+from mutiny.targets.kit.hints import OTHER, SAMPLES, Hint, OwnLines
 
 SHOWN_FILES = 8
 SHORTEST = 6
-_SAMPLED = tuple(one for one in dict.fromkeys(SAMPLES.values()) if " " not in one)
+_SAMPLED = (*(one for one in dict.fromkeys(SAMPLES.values()) if " " not in one), OTHER)
 _SAID = frozenset({"format", "name", "contract", "about", "program", "commands", "state"})
 """What a proposed file says in any case."""
 _REFUSING = re.compile(r"(?i)not found|no such|unknown|does not exist|error")
@@ -234,8 +234,9 @@ def _rejections(found: Found) -> Iterator[str]:
     if not found.refusals:
         return
     yield "[rejections]"
-    for name, (said, subject) in found.refusals.items():
-        yield f"{name} = [{_text(pattern_of(said, subject))}]"
+    for name, all_said in found.refusals.items():
+        patterns = dict.fromkeys(pattern_of(said, subject) for said, subject in all_said)
+        yield f"{name} = [{', '.join(_text(one) for one in patterns if one)}]"
     yield ""
 
 
@@ -250,6 +251,8 @@ def pattern_of(said: str, subject: str) -> str:
         or [line for line in lines if _REFUSING.search(line)]
         or [line for line in lines if line]
     )
+    if chosen and re.fullmatch(r"\w{1,8}", chosen[0]):
+        return f"(?m)^{chosen[0]}$"  # a word that other answers may have, too
     text = _PATH.sub("\0", _ID.sub("\0", mine.sub("\0", chosen[0]))) if chosen else ""
     return re.sub(r"(?:\\?\0)+", ".*", re.escape(text)).replace("\\ ", " ").replace("\\-", "-")
 

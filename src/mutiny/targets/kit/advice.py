@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from mutiny.kit.crash import crash_of
 from mutiny.kit.operations import ExpectError
 from mutiny.model.operation import Kind, Operation
 from mutiny.model.result import OperationResult
@@ -68,6 +69,8 @@ def about_command(
         yield Advice(said, "that it did not end in time", change)
     elif not result.succeeded and not due and _UNKNOWN_WORD.search(result.stderr or result.stdout):
         yield Advice(said, f"exit {result.exit_code}: {answer}", f"change commands.{word}")
+    elif crash_of(result.exit_code, result.stderr) is not None:
+        return  # no word of the file makes a refusal of it: its verdict is `no_crash`
     elif (due or not result.succeeded) and not _known_refusal(spec, result):
         pattern = json.dumps(pattern_of(answer, _subject(inner)), ensure_ascii=False)
         classes = ", ".join(sorted(spec.vocabulary.refusals))

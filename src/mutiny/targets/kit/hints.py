@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -14,6 +15,10 @@ class Way:
     """Names that it may have: `update`."""
     options: tuple[str, ...] = ()
     """What is said behind the task; the program must have all that begin with `--`."""
+    names: bool = True
+    """It is told which task; without, it finds one itself."""
+    means: str = ""
+    """A regular expression that its help has to have: the name alone says too little."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,12 @@ class Hint:
     """It is given about what was made, after what was tried: the record shows the words for that."""
     others: str = ""
     """The class of refusals when somebody else says it of the same subject."""
+    empty: str = ""
+    """The same where it is not told which: then there is nothing left."""
+    stranger: str = ""
+    """The class of refusals when somebody says it whose it is not."""
+    over: str = ""
+    """The class of refusals when it is said of what is done."""
     early: str = ""
     """The class of refusals when nothing was set up yet."""
     tried: bool = False
@@ -78,8 +89,14 @@ SAMPLES = {
     "source": ".",
 }
 """What is said when a command is tried, in the repository."""
+OTHER = "probe-two"
+"""Another worker than the one of the samples."""
 SPEAKERS = ("--worker", "--actor", "--agent", "--as")
 """Options that say who speaks."""
+SPEAKING = re.compile(r"(?im)^.*(--session)\b.*(?:\n +[^-\s].*)?\b(?:own|claim)")
+"""An option that only says who speaks where its help tells of owners."""
+SPEAKING = re.compile(r"(?im)^ *(?:-\w, )?(--session)\b.*(?:\n +[^-\s].*)?\b(?:own|claim)")
+"""An option that says who speaks only where its help tells of owners."""
 OPTIONS = {"worker": (*SPEAKERS, "--assignee", "--owner")}
 """Options by which a value may be said that has no option of its own name."""
 SOURCES = ("--source", "--repo", "--repository")
