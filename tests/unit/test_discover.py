@@ -23,13 +23,12 @@ from mutiny.targets.discover.program import (
     Look,
     Source,
     Tried,
-    _likely,
     spoken,
     value_of,
     variables_asked,
 )
 from mutiny.targets.discover.proposal import hints_of, pattern_of, proposed, skeleton
-from mutiny.targets.discover.records import Place, fields_of, places_of
+from mutiny.targets.discover.records import Place, fields_of, likely, no_log, places_of
 from mutiny.targets.kit.hints import Hint
 from mutiny.targets.workers.proposal import HINTS
 from mutiny.targets.workers.spec import TargetSpec
@@ -257,7 +256,7 @@ def test_a_second_copy_is_believed_last() -> None:
         "home/x/y/backup.json",
         "home/oldest.json",
     ]
-    assert sorted(names, key=_likely) == [
+    assert sorted(names, key=likely) == [
         *("home/oldest.json", "home/x/state.json", "home/x/state.bak.json", "home/x/y/backup.json"),
     ]
 
@@ -749,6 +748,20 @@ def test_one_refusal_may_stand_for_several_reasons() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("name", "records"),
+    [
+        ("home/.local/share/mine/audit/probe-one-904.jsonl", False),
+        ("home/.mine/events.jsonl", False),
+        ("home/.mine/tasks.jsonl", True),
+        ("home/.mine/catalogue.json", True),
+        ("home/.mine/blog/tasks.json", True),
+    ],
+)
+def test_what_was_done_when_is_no_record_of_what_there_is(name: str, records: bool) -> None:
+    assert no_log(name) is records
+
+
 def test_a_crash_is_no_refusal() -> None:
     said = 'Traceback (most recent call last):\n  File "/x/y.py", line 8, in <module>\nKeyError: 1'
     refusals: dict[str, tuple[tuple[str, str], ...]] = {}
@@ -758,3 +771,10 @@ def test_a_crash_is_no_refusal() -> None:
 
 def test_a_refusal_of_one_word_is_the_whole_line() -> None:
     assert pattern_of("null", "mu-7") == "(?m)^null$"
+
+
+def test_a_command_that_asks_has_not_gone_well(tmp_path: Path) -> None:
+    asked = Tried(("create", "probe-one"), True, "Directory not found\nCreate it? [y/N] Aborted.")
+    text = proposed(TargetSpec, replace(SEEN, tried={"add": asked}), "par.toml")
+    (line,) = (line for line in text.splitlines() if line.startswith("add ="))
+    assert line.endswith('# tried: it asks; say what it is told: stdin = "y\\n"')

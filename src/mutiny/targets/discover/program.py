@@ -19,7 +19,7 @@ from mutiny.probes import tmux
 from mutiny.probes.sources import front_matter, json_file, sqlite_tables
 from mutiny.system.files import BoxPath
 from mutiny.targets.discover.help_text import Usage, about_in, commands_in, plain, usage_in
-from mutiny.targets.discover.records import Place, id_of, places_of
+from mutiny.targets.discover.records import Place, id_of, likely, no_log, places_of
 from mutiny.targets.kit.hints import (
     AGENTS,
     FORCED,
@@ -43,7 +43,6 @@ MOST_OTHER = 3
 """So often a command is given again with the variables that it asks for: one may ask for ever."""
 MOST_COMMANDS = 120
 MOST_FILES = 2000
-_COPY = re.compile(r"(?i)(?<![a-z])(?:bak|backup|old|orig|prev|previous|tmp|temp)(?![a-z])|~$")
 _QUIET = {"NO_COLOR": "1", "COLUMNS": "160", "TERM": "dumb"}
 _TABLES = "select name from sqlite_master where type = 'table' and name not like 'sqlite_%'"
 _WORKTREES = ("git", "worktree", "list", "--porcelain")
@@ -403,7 +402,7 @@ class Discovery:
     def _source(self, found: Found, made: Look) -> Source | None:
         """The first that shows what was made: a JSON file, a database, a command that prints JSON."""
         names = frozenset((SAMPLES["worker"], SAMPLES["prompt"]))
-        for name in sorted(made.files, key=_likely):
+        for name in sorted(filter(no_log, made.files), key=likely):
             path = self._box.files / name
             inside = "{" + name.replace("/", "}/", 1)
             if name.endswith((".json", ".jsonl")):
@@ -454,11 +453,6 @@ def value_of(variable: str) -> str:
     if kind in ("DB", "DATABASE", "FILE"):
         return f"{{home}}/mine/state.{'json' if kind == 'FILE' else 'db'}"
     return "{home}/mine" if kind in ("DIR", "HOME", "ROOT", "PATH") else "planner"
-
-
-def _likely(name: str) -> tuple[bool, int, str]:
-    """Files in the order in which they are believed: no second copy before what it is a copy of."""
-    return bool(_COPY.search(name.rpartition("/")[2])), name.count("/"), name
 
 
 def _nobody(source: Source | None) -> str:

@@ -22,6 +22,8 @@ SHORTEST = 6
 _SAMPLED = (*(one for one in dict.fromkeys(SAMPLES.values()) if " " not in one), OTHER)
 _SAID = frozenset({"format", "name", "contract", "about", "program", "commands", "state"})
 """What a proposed file says in any case."""
+_ASKS = re.compile(r"(?i)[\[(]y(?:es)?/no?[\])]")
+"""How a program asks whether something is meant; many exit with 0 when nobody answers."""
 _REFUSING = re.compile(r"(?i)not found|no such|unknown|does not exist|error")
 _ID = re.compile(r"(?<![\w-])[A-Za-z]+-\d+(?![\w-])")
 _PATH = re.compile(r"(?:/[\w.@+-]+){2,}")
@@ -123,6 +125,8 @@ def _needless(verb: str, vocabulary: Vocabulary, found: Found) -> bool:
 def _how_it_went(tried: Tried | None) -> str:
     if tried is None:
         return ""
+    if _ASKS.search(f"{tried.said}\n{tried.answer}"):
+        return '  # tried: it asks; say what it is told: stdin = "y\\n"'
     said = " ".join(tried.said.split())[:90]
     return "  # tried: it went well" if tried.succeeded else f"  # tried: it failed: {said}"
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 DEEPEST = 6
+_COPY = re.compile(r"(?i)(?<![a-z])(?:bak|backup|old|orig|prev|previous|tmp|temp)(?![a-z])|~$")
+_LOG = re.compile(r"(?i)audit|logs?|history|events?|(?:\w+[-_])?(?:audit|events)(?:[-_]\w+)?")
 _IDS = ("id", "key", "number")
 
 
@@ -64,3 +67,13 @@ def fields_of(
         if chosen and (values or usual not in record):
             found[field] = chosen[0]
     return {field: key for field, key in found.items() if key != wanted[field]}
+
+
+def no_log(name: str) -> bool:
+    """Does a file hold more than what was done when, which is never undone in it?"""
+    return not any(_LOG.fullmatch(part.partition(".")[0]) for part in name.split("/"))
+
+
+def likely(name: str) -> tuple[bool, int, str]:
+    """Files in the order in which they are believed: no second copy before what it is a copy of."""
+    return bool(_COPY.search(name.rpartition("/")[2])), name.count("/"), name
