@@ -321,8 +321,7 @@ def _take_best(model: BoardModel, operation: op.Claim, when: Span) -> Iterable[B
     if sure is None:
         yield no(model, "no task is available", "nothing_to_claim")
     if model.profile.owner_reclaims and not model.profile.names_tasks:
-        mine = (task for task in model.tasks.values() if task.held)
-        own = (task for task in mine if task.owner == operation.worker)
+        own = (one for one in model.tasks.values() if one.held and one.owner == operation.worker)
         yield from (ok(model, "it is its owner's already", task.id) for task in own)
     if not model.profile.claims_exclude:  # somebody else may have taken what the worker was shown
         held = (task for task in model.tasks.values() if task.held)
