@@ -8,7 +8,7 @@ from mutiny.contracts.batch import fixtures
 from mutiny.contracts.batch import operations as op
 from mutiny.contracts.batch.model import BatchModel, RunModel
 from mutiny.contracts.batch.observation import DONE, BatchSeen, GitSeen, RunSeen
-from mutiny.contracts.batch.tasks import SHARED_FILE, STRAYING
+from mutiny.contracts.batch.tasks import REMOVING, SHARED_FILE, STRAYING
 from mutiny.kit import git_rules, task_rules
 from mutiny.kit import operations as common
 from mutiny.kit.checking import Check, Unreadable
@@ -104,7 +104,7 @@ def declared(check: BatchCheck) -> Iterator[Violation]:
     if run is None or knobs.manifest != "block" or knobs.rescope == "on":
         return
     for name in new_landings(check):
-        stray, removed = run.tasks[name].stray, "removes" in run.tasks[name].does
+        stray, removed = run.tasks[name].stray, bool(REMOVING & set(run.tasks[name].does))
         if stray and (stray in git_of(check).files) is not removed:
             how = "without" if removed else "with"
             text = f"{name} was merged {how} {stray}, which it never declared."
@@ -281,7 +281,7 @@ def attempts_bounded(check: BatchCheck) -> Iterator[Violation]:
     run, knobs = run_of(check), check.model.knobs
     if run is None or not check.gave(op.LONG):
         return
-    most = knobs.max_retries + 1 + MOST_CONFLICTS + 1 + len(check.model.lost)
+    most = knobs.max_retries + 1 + knobs.max_conflicts + 1 + len(check.model.lost)
     most *= _runs(check)
     for name in run.tasks:
         tries = len(check.seen.attempts_of(name)) - len(check.before.attempts_of(name))
@@ -335,7 +335,6 @@ def tokens_true(check: BatchCheck) -> Iterator[Violation]:
             yield found("tokens_true", text, name)
 
 
-MOST_CONFLICTS = 3
 """So often work that does not merge may be done again."""
 
 

@@ -31,6 +31,8 @@ class Knobs:
     canary: str = "off"
     max_parallel: int = 2
     max_retries: int = 1
+    max_conflicts: int = 3
+    """So often a task is done again because it does not merge with what others have done."""
     failure_policy: str = "continue"
     cleanup: str = "on_success"
     gate_timeout_s: float = 20.0

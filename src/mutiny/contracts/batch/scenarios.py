@@ -91,6 +91,12 @@ FLOW: dict[str, Steps] = {
         Run(),
         *_END,
     ),
+    "conflict_once": (
+        *(Reset(), Init(), Configure("max_conflicts", "1")),
+        Plan(("a does=shares", "b does=shares")),
+        Run(),
+        *_END,
+    ),
     "conflict_beside_others": (
         *_planned("a does=shares", "b does=shares", "c", "d"),
         Configure("max_parallel", "4"),
@@ -284,6 +290,9 @@ BLOCKED: dict[str, Steps] = {
     ),
     "manifest_of_deletions": _blocked(
         "a", "b does=removes needs=a", knobs={"manifest": "block", "rescope": "off"}
+    ),
+    "manifest_of_renames": _blocked(
+        "a", "b does=renames needs=a", knobs={"manifest": "block", "rescope": "off"}
     ),
     "manifest_rescope": (
         *_planned("a does=strays"),

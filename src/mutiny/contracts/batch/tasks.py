@@ -14,10 +14,12 @@ FRUITLESS = ("fails", "blurts", "idle", "waits", "lingers")
 """What an agent may do at an attempt that brings nothing: fail; fail, and print a secret; change nothing;
 wait until it is killed, before it has done anything or when it has.
 """
-STRAYING = ("strays", "nears", "removes")
+STRAYING = ("strays", "nears", "removes", "renames")
 """What an agent may do to a file which it has not declared: write it, anywhere or beside a folder that it
-has declared, with a name that begins like it; or remove what a task has written that it needs.
+has declared, with a name that begins like it; or take away what a task has written that it needs, by
+removing or by renaming it.
 """
+REMOVING = frozenset({"removes", "renames"})
 BEHAVIOURS = (
     *("works", "slowly", *FRUITLESS, *STRAYING, "shares", "tells", "leaves"),
     *("counts", "pushes"),
@@ -52,7 +54,7 @@ class Task:
     @property
     def stray(self) -> str:
         """The file that it has not declared."""
-        if "removes" in self.does:
+        if REMOVING & set(self.does):
             return f"work/{self.needs[0]}.txt" if self.needs else ""
         return f"extra/{self.id}{'-old/part' if 'nears' in self.does else ''}.txt"
 

@@ -367,6 +367,11 @@ OWN_AGENTS: dict[str, Sequence] = {
         Settle(),
         AssertStatus("b", "done"),
     ),
+    "agent_fails": (
+        *(*BEGIN, Behave("fail"), AddTask("a", max_attempts=1), WaitForSettled()),
+        *(AssertStatus("a", "failed"), Status(), Behave(), AddTask("b"), Settle()),
+        AssertStatus("b", "done"),
+    ),
     "agent_hangs": (
         *(Reset(), Configure("agent_timeout_s", 2), Init(), Up(), Behave("hang")),
         *(AddTask("a", max_attempts=1), WaitForStatus("a", "failed"), Status(), Behave()),

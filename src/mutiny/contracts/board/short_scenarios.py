@@ -13,6 +13,7 @@ from mutiny.contracts.board.operations import (
     Checkpoint,
     Claim,
     Complete,
+    Configure,
     CorruptBoard,
     Elect,
     Fail,
@@ -20,6 +21,7 @@ from mutiny.contracts.board.operations import (
     Init,
     List,
     Recover,
+    Renew,
     Repair,
     Restore,
     Retry,
@@ -30,7 +32,7 @@ from mutiny.contracts.board.operations import (
     WriteAsLeader,
 )
 from mutiny.kit.faults import DamageFile, ReadOnlyDisk, SkewClock
-from mutiny.kit.operations import Heal, Parallel, Reset
+from mutiny.kit.operations import Heal, Parallel, Reset, Sleep
 from mutiny.model.operation import Operation
 
 Sequence = tuple[Operation, ...]
@@ -99,6 +101,11 @@ SHORT_SCENARIOS: dict[str, Sequence] = {
     "elected_anew": (
         *(*BEGIN, Elect("n1"), WriteAsLeader("n1"), Elect("n1"), WriteAsLeader("n1", stale=True)),
         *(WriteAsLeader("n1"), Status(), Settle()),
+    ),
+    "leader_renews": (
+        *(Reset(), Configure("leader_lease_s", 6), Init(), Up(), Elect("n1"), Sleep(3.6)),
+        # Beyond the lease of the election, and well within that of the renewal.
+        *(Renew("n1"), Sleep(3.6), Elect("n2"), WriteAsLeader("n1"), Status(), Settle()),
     ),
     "reasons_are_kept": (
         *(*BEGIN, AddTask("a"), AddTask("b"), Claim("w1"), Fail("w1", "a"), Cancel("b")),

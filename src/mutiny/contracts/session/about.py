@@ -48,6 +48,8 @@ ABOUT: dict[str, str] = {
     "memory_short": "Too little memory in the middle of a session is noticed.",
     "deadlock": "A vote that nobody wins is decided by priority.",
     "few_kept": "Few checkpoints are kept, and still one to fall back to.",
+    "mute_voter": "An agent gives no ballot that can be counted: the others decide.",
+    "crash_while_a_vote_waits": "It dies while somebody is to decide a vote: the vote still waits.",
     "deadlock_escalated": "A vote that nobody wins is put to somebody.",
     "system_crash": "Everything dies, and is brought back.",
     "crash_in_a_line": "It dies in the middle of a line of its logs.",

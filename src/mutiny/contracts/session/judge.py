@@ -9,7 +9,7 @@ from typing import Any
 from mutiny.contracts.session import operations as op
 from mutiny.contracts.session.checkpoints import TORN
 from mutiny.contracts.session.model import SessionModel
-from mutiny.contracts.session.observation import SessionSeen, SessionView
+from mutiny.contracts.session.observation import SessionSeen, SessionView, at_of
 from mutiny.kit.answer import Answer
 from mutiny.kit.faults import DamageFile
 from mutiny.kit.judging import Judge, Moment
@@ -147,7 +147,7 @@ class SessionJudge(Judge[SessionModel, SessionSeen]):
             if isinstance(told, int) and not least <= told <= most + (one.status == "running"):
                 text = f"It says {what} {told}; it was {least} before and is {most} now."
                 return self.violation("status_true", text, one.name)
-        wrong = next(_contradictions(said, one), None)
+        wrong = next(_contradictions(said, one), _phase_too_long(said, one))
         return None if wrong is None else self.violation("status_true", wrong, one.name)
 
     def _verified(self, answer: Answer, first: SessionView, one: SessionView) -> Violation | None:
@@ -255,6 +255,26 @@ def _contradictions(said: Mapping[str, Any], one: SessionView) -> Iterator[str]:
     unknown = [task for task in tasks if whole and task not in one.plan.tasks]
     if unknown:
         yield f"It says that somebody works on {unknown[0]}; the project has no such task."
+
+
+_ROUNDED_S = 0.1
+
+
+def _phase_too_long(said: Mapping[str, Any], one: SessionView) -> str | None:
+    """A phase cannot last longer than since the one before it was complete. After a restore that may have
+    happened twice: the earlier time counts.
+    """
+    lasted, whole = _inside(said, "phase", "elapsed_s"), said.get("elapsed_s")
+    name, phases = _inside(said, "phase", "name"), one.plan.phases
+    known = isinstance(lasted, int | float) and isinstance(whole, int | float)
+    if not known or name not in phases[1:]:
+        return None
+    before = phases[phases.index(name) - 1]
+    ends = [at_of(row) for row in one.of("phase.complete") if row.get("phase") == before]
+    if not ends or lasted <= whole - min(ends) + _ROUNDED_S:
+        return None
+    text = f"It says that phase {name} has lasted {lasted:g} s of {whole:g} s"
+    return f"{text}; phase {before} was complete at {min(ends):g} s."
 
 
 def _earliest(one: SessionView) -> int:

@@ -264,7 +264,15 @@ class MemoryPressure(SessionFault):
 
 @dataclass(frozen=True)
 class AgentDeadlock(SessionFault):
-    """The agents answer the next votes so that nobody wins them."""
+    """The agents answer the next votes so that nobody wins them (`split`), or one of them says nothing that
+    can be counted (`mute`; only to the votes of the next session).
+    """
+
+    how: str = "split"
+    positional: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_one_of("how", self.how, ("split", "mute"))
 
 
 @dataclass(frozen=True)

@@ -41,5 +41,7 @@ class SessionProfile(TargetProfile):
     """Criteria of its gates that mean what the files of a checkpoint can contradict (`criteria.py`)."""
     has_fallback: bool = False
     """There is another model that is asked before a session is given up."""
+    votes_without: bool = False
+    """A vote is decided without the ballot of whoever gives none that can be counted."""
     stop_is_no_end: bool = False
     """A session that was stopped can be brought back."""

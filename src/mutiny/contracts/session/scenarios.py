@@ -78,6 +78,11 @@ def _split(**knobs: str) -> Steps:
     return (*first, Stop(), AgentDeadlock(), StartSession(agents=2))
 
 
+def _muted() -> Steps:
+    """A session in which somebody gives no ballot that can be counted."""
+    return (*_begun(0.002, 2), Stop(), AgentDeadlock("mute"), StartSession(agents=2))
+
+
 def _crashed(*faults: Operation) -> Steps:
     """A session that dies in the middle, with its checkpoints in some state."""
     return (*_begun(SLOW_H), WaitForTasks(2), Checkpoint(), WaitForTasks(3), SystemCrash(), *faults)
@@ -305,6 +310,12 @@ RECOVERY: dict[str, Steps] = {
         Continue(decide="first"),
         *_AFTER,
         Settle(),
+    ),
+    "mute_voter": (*_muted(), *_AFTER, Settle()),
+    "crash_while_a_vote_waits": (
+        *_split(deadlock="escalate"),
+        *(WaitForStatus("paused"), Status(), SystemCrash(), Recover(), Status()),
+        *(Continue(decide="first"), *_AFTER, Settle()),
     ),
     "system_crash": (*_crashed(), ExpectError(Health()), Status(), Recover(), *_AFTER, Settle()),
     "crash_in_a_line": (*_crashed(HalfDone("line")), Recover(), *_AFTER, Settle()),

@@ -34,6 +34,8 @@ def has_words(profile: SessionProfile, part: Operation) -> bool:
         return profile.settable is None or part.name in profile.settable
     if isinstance(part, op.BadWork) and part.how in op.SPOILS:
         return op.SPOILS[part.how] in profile.criteria
+    if isinstance(part, op.AgentDeadlock) and part.how == "mute":
+        return profile.votes_without
     return profile.walled or not isinstance(part, op.Trespass)
 
 

@@ -40,6 +40,8 @@ class SpawnsProfile(TargetProfile):
     """Commands that put right what died."""
     keeps_place: bool = False
     """A reader can read a few messages at a time, and earlier ones again, without losing its place."""
+    any_case: bool = False
+    """Agents and `@human` can be called in small and capital letters alike."""
     settable: tuple[str, ...] = ()
     """Settings that can be changed; the target's file fills it in."""
 

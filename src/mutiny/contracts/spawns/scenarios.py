@@ -140,6 +140,11 @@ FLOW: dict[str, Steps] = {
         say("@prime @human thanks, and two"),
         *END,
     ),
+    "human_in_capitals": (
+        *crew("prime", "hailot", prime=("post:@HUMAN have a look",), hailot=("slow:900+exit:1", "reply")),
+        say("@prime @hailot build it"),
+        *END,
+    ),
     "human_is_called": (
         *crew(prime=("slow:300+human",)),
         say("@prime, @human is busy until you call"),
@@ -202,6 +207,12 @@ FLOW: dict[str, Steps] = {
         StopAll(channel="dev-2"),
         ListSpawns(),
         Stop("prime-2", "dev"),
+        *END,
+    ),
+    "names_in_any_case": (
+        *crew("prime", "hailot"),
+        say("@Prime and @PRIME are one and the same, @hailot is not"),
+        WaitForCompletion("prime"),
         *END,
     ),
     "two_channels": (

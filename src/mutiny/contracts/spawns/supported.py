@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import partial
 
@@ -23,7 +24,14 @@ def has_words(profile: SpawnsProfile, part: Operation) -> bool:
         return False
     if isinstance(part, op.Receive) and (part.again or part.most):
         return profile.keeps_place
+    if isinstance(part, op.Send | op.Behave) and _calls_in_capitals(part):
+        return profile.any_case
     return not isinstance(part, op.Configure) or part.name in profile.settable
+
+
+def _calls_in_capitals(part: op.Send | op.Behave) -> bool:
+    texts = (part.text,) if isinstance(part, op.Send) else part.does
+    return any(re.search(r"@[A-Za-z0-9_-]*[A-Z]", text) for text in texts)
 
 
 def supported(profile: SpawnsProfile, operation: Operation) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from mutiny.contracts.workers.operations import (
     Accept,
     Add,
+    AssertAuthor,
     AssertOnTop,
     AssertSessionAlive,
     AssertState,
@@ -222,6 +223,15 @@ FAULT_SCENARIOS: dict[str, Sequence_] = {
         MoveSource(),
         Rebase("alpha"),
         *_MERGED,
+        Down(),
+    ),
+    "author_is_kept": (
+        *_idle("alpha"),
+        Behave("alpha", ("signs",)),
+        Start("alpha", "Create test.txt"),
+        WaitForNeedsReview("alpha"),
+        *_MERGED,
+        AssertAuthor("alpha"),
         Down(),
     ),
     "rebase_put_off": (

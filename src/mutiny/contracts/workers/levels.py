@@ -31,6 +31,7 @@ class Level:
 
 _REVIEW = (
     *("Review", "ReviewNext", "Accept", "AcceptReviewed", "Reject", "Rebase", "AssertOnTop"),
+    "AssertAuthor",
 )
 _OWN_AFFAIR = "what an agent leaves in its worktree is its own affair: nothing is reviewed"
 
@@ -89,6 +90,7 @@ PROMISED: Mapping[str, Callable[[Profile], bool]] = {
     "dies_at_once": lambda profile: profile.most_restarts > 0,
     "given_up_and_restarted": lambda profile: profile.most_restarts > 0,
     "typed_by_hand": lambda profile: profile.notices_typing,
+    "author_is_kept": lambda profile: profile.keeps_author,
     "control_characters": lambda profile: profile.tames_texts,
     "nuke_finished_work": lambda profile: profile.keeps_discarded,
     "foreign_name": lambda profile: profile.takes_names and names_fit(profile.names, FOREIGN_NAME),

@@ -220,6 +220,13 @@ class AssertOnTop(OfWorker):
     kind: ClassVar[Kind] = Kind.ASSERTION
 
 
+class AssertAuthor(OfWorker):
+    """The newest commit of the default branch has this worker's agent for its author."""
+
+    kind: ClassVar[Kind] = Kind.ASSERTION
+    positional: ClassVar[bool] = True
+
+
 class AssertWorkerExists(OfWorker):
     """The target still knows this worker."""
 
@@ -377,7 +384,7 @@ OPERATIONS: dict[str, type[Operation]] = registry(
     ),
     *(ReviewNext, AcceptReviewed, ResetWorker, Doctor, Status),
     *(WaitForState, WaitForIdle, WaitForNeedsReview, WaitForPrompt, WaitForTurnEnd),
-    *(AssertState, AssertOnTop, AssertWorkerExists, AssertSessionAlive),
+    *(AssertState, AssertOnTop, AssertAuthor, AssertWorkerExists, AssertSessionAlive),
     *(KillDaemon, KillTmuxSession, KillTmuxServer, KillAgent, PauseProcess),
     *(CorruptState, DirtySource, MoveSource),
 )

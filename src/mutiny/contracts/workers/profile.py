@@ -103,6 +103,8 @@ class Profile(TargetProfile):
     """
     spares_settings: bool = False
     """Settings of agents that the project itself has (`.claude/settings.json`) stay as they are."""
+    keeps_author: bool = False
+    """Whoever committed last to a worker's branch is the author of what is merged of it."""
     tames_texts: bool = False
     """What a terminal would obey is left out of the texts that an agent is told, or refused."""
     notices_typing: bool = False

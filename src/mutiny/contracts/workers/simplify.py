@@ -135,7 +135,12 @@ def _sensible(model: WorkersModel, operation: Operation) -> bool:
         return known and awaited in model.allowed(worker or "") and True in model.daemon
     if isinstance(
         operation,
-        op.KillTmuxSession | op.KillAgent | op.AssertSessionAlive | op.AssertState | op.AssertOnTop,
+        op.KillTmuxSession
+        | op.KillAgent
+        | op.AssertSessionAlive
+        | op.AssertState
+        | op.AssertOnTop
+        | op.AssertAuthor,
     ):
         return worker in model.workers
     if isinstance(operation, op.WaitForTurnEnd):

@@ -67,8 +67,8 @@ def _has_words(profile: Profile, part: Operation) -> bool:
         return profile.listens
     if isinstance(part, op.MoveSource) and part.path == PROJECT_SETTINGS:
         return profile.spares_settings
-    if isinstance(part, op.TypeIn):
-        return profile.notices_typing
+    if not _promised(profile, part):
+        return False
     if isinstance(part, common.WrongSetting):
         return can_be_misset(profile, part)
     if isinstance(part, common.Misuse):
@@ -77,6 +77,13 @@ def _has_words(profile: Profile, part: Operation) -> bool:
     if isinstance(part, DamageFile):
         return _has_file(profile, part)
     return part.type not in profile.lacks
+
+
+def _promised(profile: Profile, part: Operation) -> bool:
+    """Does the target promise what this is about?"""
+    if isinstance(part, op.AssertAuthor):
+        return profile.keeps_author
+    return profile.notices_typing or not isinstance(part, op.TypeIn)
 
 
 def _has_file(profile: Profile, part: DamageFile) -> bool:

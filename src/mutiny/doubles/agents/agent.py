@@ -205,6 +205,8 @@ class Agent:
 
     def _perform(self, work: Work, name: str, milliseconds: int, kind: str) -> Turn:
         """Do the work of a turn."""
+        if name == "fail":
+            return Turn("failed", "I could not do it.")
         if name == "nothing":
             return Turn("nothing", "There is nothing to do.")
         if kind == "conflict":
@@ -229,7 +231,7 @@ class Agent:
             return Turn("done", f"Wrote {listed}.")
         if name == "dirty":
             return Turn("dirty", f"Wrote {listed}.")
-        sha = work.commit(paths)
+        sha = work.commit(paths, self.log.worker if name == "signs" else "")
         if sha is not None:
             return Turn("done", f"Wrote {listed} and committed {sha[:12]}.")
         if work.in_repository:

@@ -82,13 +82,14 @@ class Work:
             with open(path, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
                 file.write(body)
 
-    def commit(self, paths: list[str]) -> str | None:
-        """Commit the paths; return the new commit, or None when there was nothing to commit."""
+    def commit(self, paths: list[str], author: str = "") -> str | None:
+        """Commit the paths, under a name; return the new commit, or None when there is nothing new."""
         if self._git_dir is None:
             return None
         self._git("add", "--", *paths)
         message = prompts.commit_message(self._prompt, self.tokens)
-        finished = self._git("commit", "--quiet", "-m", message, accept=(0, 1))
+        signed = (f"--author={author} <{author}@agents.invalid>",) if author else ()
+        finished = self._git("commit", "--quiet", *signed, "-m", message, accept=(0, 1))
         if finished.exit_code == 1:
             if "nothing to commit" in finished.output or "nothing added" in finished.output:
                 return None

@@ -87,6 +87,12 @@ def remove(task: str) -> None:
         os.unlink(f"work/{name}")
 
 
+def rename(task: str) -> None:
+    """What others have written under a name of its own."""
+    for name in set(os.listdir("work")) - {f"{task}.txt"}:
+        os.replace(f"work/{name}", f"work/{task}.txt")
+
+
 def push(task: str) -> None:
     """A branch of its own, to every repository that the workspace knows."""
     known = subprocess.run(["git", "remote"], capture_output=True, text=True, check=False)
@@ -113,5 +119,5 @@ def write(path: str, text: str) -> None:
         file.write(text)
 
 
-ALSO = {"leaves": lambda _task: leave(), "pushes": push, "removes": remove}
+ALSO = {"leaves": lambda _task: leave(), "pushes": push, "removes": remove, "renames": rename}
 """What an agent does beside its work."""

@@ -6,7 +6,7 @@ import hashlib
 import json
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -258,6 +258,12 @@ class ModelApi:
                 self._add(rule, lambda row: "Vote " in str(row.get("last")))
                 made.append(rule)
         return made
+
+    def mute_voter(self, votes: Iterable[str], agent: str) -> None:
+        """This agent names no option in any of these votes."""
+        for name in votes:
+            rule = {"last": f"*Vote {name} by {agent}:*", "steps": [{"text": "I cannot say."}]}
+            self._add(rule, lambda row: "Vote " in str(row.get("last")))
 
     def fired(self, trouble: Trouble) -> int:
         """How often a trouble was met."""

@@ -113,6 +113,11 @@ def _deadlock(live: Any, operation: op.AgentDeadlock, context: StepContext) -> O
     decided = {row.get("vote") for row in one.of("vote.won", "vote.deadlock", "vote.decided")}
     if one.told not in ENDED and not set(one.plan.votes) - decided:
         return _not_fired("all votes are decided")
+    if operation.how == "mute":
+        if one.told not in ENDED:
+            return _not_fired("a session is at work, whose votes may have been answered")
+        live.api.mute_voter(one.plan.votes, one.plan.agents[0])
+        return _fired("somebody will say nothing in the next session's votes", API)
     split = live.api.split_votes(one.plan.votes, list(one.plan.agents))
     if one.told in ENDED:
         return _fired("the next session's votes will not be won", API)

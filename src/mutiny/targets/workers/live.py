@@ -30,7 +30,7 @@ from mutiny.kit.contract import Evidence, StepContext
 from mutiny.kit.views import ProcessView
 from mutiny.model.operation import Operation, walk
 from mutiny.model.result import OperationResult
-from mutiny.probes import tmux
+from mutiny.probes import git, tmux
 from mutiny.system.files import BoxPath
 from mutiny.system.keepsakes import Keepsake, last_words
 from mutiny.targets.kit.combinations import unable
@@ -480,7 +480,20 @@ class WorkersLive(LiveTarget):
     def _move_source(self, operation: op.MoveSource, context: StepContext) -> OperationResult:
         return file_faults.move_source(self.box, self.values["source"], operation.path)
 
+    def _assert_author(self, operation: op.AssertAuthor, context: StepContext) -> OperationResult:
+        branch = f"refs/heads/{self.spec.git.default_branch}"
+        place = ("-C", self.values["source"])
+        argv = ("git", *git.PLAIN, *place, "log", "-1", "--format=%an", branch, "--")
+        answer = self.box.run(argv, timeout_s=5)
+        if answer.exit_code != 0:
+            return unable(f"git does not tell of {branch}: {answer.stderr}")
+        author = answer.stdout.strip()
+        if author == operation.worker:
+            return OperationResult(stdout=author)
+        return OperationResult(1, stderr=f"its author is {author}, not {operation.worker}")
+
     handlers: ClassVar[Mapping[type[Operation], Handler]] = {
+        op.AssertAuthor: _assert_author,
         op.Behave: _behave,
         op.TypeIn: _type_in,
         op.Neighbour: _neighbour,
