@@ -65,7 +65,10 @@ class SessionContract(ContractBase[SessionModel, SessionSeen]):
         measured = tuple(name for name in METRICS if name in told)
         profile = self.profile
         return SessionModel(
-            criteria=profile.criteria, has_fallback=profile.has_fallback, measured=measured
+            criteria=profile.criteria,
+            has_fallback=profile.has_fallback,
+            keeps_progress=profile.keeps_progress,
+            measured=measured,
         )
 
     def outcomes(

@@ -16,6 +16,7 @@ from mutiny.contracts.session.looking import (
     failed,
     life_of,
     lives,
+    planned_s,
     session_of,
     slack_s,
     tokens,
@@ -278,17 +279,11 @@ def idle_reassigned(check: SessionCheck) -> Iterator[Found]:
         own = [row for row in calls if row.get("agent") == agent]
         last = max([since, *map(at_of, own)])
         asked = bool(own) and own[-1].get("state") == "begin" and at_of(own[-1]) >= since
-        thinks_s = 0.0 if asked else _planned_s(one, task)
+        thinks_s = 0.0 if asked else planned_s(one, task)
         if one.elapsed_s - last > STRAYING * limit + thinks_s + slack_s(check):
             text = f"Agent {agent} holds {task} and has done nothing for "
             yield task, f"{text}{one.elapsed_s - last:.0f} s; {limit:.0f} s are allowed."
             return
-
-
-def _planned_s(one: SessionView, task: str) -> float:
-    """How long a task is meant to take: an agent may think for all of it before it says a word."""
-    planned, whole = one.plan.tasks.get(task, {}).get("minutes", 0), sum(one.plan.minutes)
-    return float(planned) * 60 * (one.hours * 60 / whole if whole else 1.0)
 
 
 @BOOK.rule(eventual=True)

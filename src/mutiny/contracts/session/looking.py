@@ -66,6 +66,12 @@ def own_points(check: SessionCheck, one: SessionView) -> Iterator[Point]:
     return (point for point in one.points if str(point.number) not in check.seen.damaged)
 
 
+def planned_s(one: SessionView, task: str) -> float:
+    """How long a task is meant to take: an agent may think for all of it before it says a word."""
+    planned, whole = one.plan.tasks.get(task, {}).get("minutes", 0), sum(one.plan.minutes)
+    return float(planned) * 60 * (one.hours * 60 / whole if whole else 1.0)
+
+
 def life_of(row: Row) -> int:
     """Which of the session's lives a line was written in."""
     value = row.get("life", 1)

@@ -37,6 +37,8 @@ class SessionModel(ModelBase):
     """Criteria of gates that the files of a checkpoint can contradict, of those that the target has."""
     has_fallback: bool = False
     """It has another model to ask."""
+    keeps_progress: bool = False
+    """After a crash only the rest of a task's time is due."""
     measured: tuple[str, ...] = ()
     """What every line of metrics has."""
     names: tuple[str | None, ...] = ()

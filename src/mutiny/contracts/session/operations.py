@@ -161,9 +161,12 @@ class WaitForStatus(Operation):
 
 @dataclass(frozen=True)
 class LetRun(Operation):
-    """Let so many seconds of session time pass; less when the session ends before."""
+    """Let so many seconds of session time pass; less when the session ends before. `misset`: meanwhile one
+    of its settings is a word where a number is due.
+    """
 
     seconds: float = 60.0
+    misset: bool = False
     kind: ClassVar[Kind] = Kind.CONTROL
 
     def __post_init__(self) -> None:

@@ -41,6 +41,10 @@ class SessionProfile(TargetProfile):
     """Criteria of its gates that mean what the files of a checkpoint can contradict (`criteria.py`)."""
     has_fallback: bool = False
     """There is another model that is asked before a session is given up."""
+    keeps_settings: bool = False
+    """What runs goes on with the settings that it had while those in the file are wrong."""
+    keeps_progress: bool = False
+    """A checkpoint keeps for how long a task was worked on: after a crash only the rest is due."""
     votes_without: bool = False
     """A vote is decided without the ballot of whoever gives none that can be counted."""
     stop_is_no_end: bool = False

@@ -14,6 +14,7 @@ from mutiny.contracts.session.looking import (
     failed,
     life_of,
     lives,
+    planned_s,
     session_of,
     slack_s,
     vote_of,
@@ -150,6 +151,7 @@ def work_kept(check: SessionCheck) -> Iterator[Found]:
     if one is None or one.last_valid is None:
         return
     yield from _cost(check, one)
+    yield from _taken_up(check, one)
     done: set[str] = set()
     harmed = bool(check.seen.damaged) or check.model.damaged
     states = {point.number: point for point in one.points if point.valid}
@@ -189,6 +191,40 @@ def _cost(check: SessionCheck, one: SessionView) -> Iterator[Found]:
             f"{len(lost)} tasks are done and not in the last valid checkpoint, such as {lost[0]}; "
         )
         yield one.name, f"{text}{most:.0f} are the most."
+
+
+_SLOWER = 0.25
+"""By this part a task may take longer than is planned for it."""
+
+
+def _taken_up(check: SessionCheck, one: SessionView) -> Iterator[Found]:
+    """A task that a crash broke off is not worked on for all of its time again, as far as that was kept.
+
+    An error, a limit or a task that goes to somebody else takes time of its own: then nothing is said.
+    """
+    model = check.model
+    harmed = check.seen.damaged or model.damaged or model.cramped or model.lasting
+    if not model.keeps_progress or harmed:
+        return
+    began: dict[str, float] = {}
+    spent: dict[str, float] = {}
+    for row in one.events:
+        kind, task, now = row["type"], str(row.get("task", "")), at_of(row)
+        if kind in ("error", "limit.reached", "task.reassigned"):
+            return
+        if kind == "session.restore":  # its time is that of the state that was restored
+            for name, since in began.items():
+                spent[name] = spent.get(name, 0.0) + max(0.0, now - since)
+            began = {}
+        elif kind == "task.start":
+            began[task] = now
+        elif kind in ("task.done", "task.flagged") and task in began:
+            before, after = spent.pop(task, 0.0), now - began.pop(task)
+            planned = planned_s(one, task)
+            if before and planned and before + after > planned * (1 + _SLOWER) + slack_s(check):
+                text = f"Task {task} takes {planned:.0f} s; {before:.0f} s before a crash were kept"
+                yield one.name, f"{text}, and it took another {after:.0f} s."
+                return
 
 
 def _done_at(point: Point | None, deltas: object, known: set[str]) -> set[str]:

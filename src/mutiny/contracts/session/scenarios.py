@@ -317,6 +317,10 @@ RECOVERY: dict[str, Steps] = {
         *(WaitForStatus("paused"), Status(), SystemCrash(), Recover(), Status()),
         *(Continue(decide="first"), *_AFTER, Settle()),
     ),
+    "crash_in_a_thought": (
+        *(*_begun(0.08, agents=2), LetRun(14), Checkpoint(), SystemCrash(), Recover()),
+        *(WaitForTasks(1), Status(), Stop()),
+    ),
     "system_crash": (*_crashed(), ExpectError(Health()), Status(), Recover(), *_AFTER, Settle()),
     "crash_in_a_line": (*_crashed(HalfDone("line")), Recover(), *_AFTER, Settle()),
     "crash_in_a_file": (*_crashed(HalfDone("file")), Recover(), *_AFTER, Settle()),
@@ -510,6 +514,12 @@ RISKS["corrupt_named"] = (
 )
 LIMITS: dict[str, Steps] = {
     "agent_tokens": (*_begun(SLOW_H, agent_tokens_hour="700"), LetRun(6), Status(), Stop()),
+    "settings_spoiled": (
+        *_begun(
+            0.008, agents=2, interval_s="1", calls_interval="900000", tokens_interval="900000000"
+        ),
+        *(LetRun(10, misset=True), Status(), Stop()),
+    ),
     "agent_calls": (*_begun(SLOW_H, agent_calls_hour="1"), LetRun(6), Status(), Stop()),
     "context": (*_begun(context_tokens="560"), *_AFTER, Settle()),
     "disk": (

@@ -141,7 +141,12 @@ FLOW: dict[str, Steps] = {
         *END,
     ),
     "human_in_capitals": (
-        *crew("prime", "hailot", prime=("post:@HUMAN have a look",), hailot=("slow:900+exit:1", "reply")),
+        *crew(
+            "prime",
+            "hailot",
+            prime=("post:@HUMAN have a look",),
+            hailot=("slow:900+exit:1", "reply"),
+        ),
         say("@prime @hailot build it"),
         *END,
     ),

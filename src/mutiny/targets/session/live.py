@@ -14,6 +14,7 @@ from mutiny.contracts.session.knobs import NAMES
 from mutiny.contracts.session.observation import ENDED, SessionSeen, SessionView
 from mutiny.faults.clock import DEFAULT_PAGE, ClockPage
 from mutiny.faults.process import view_of
+from mutiny.faults.settings import wrong_setting
 from mutiny.foreign import parse
 from mutiny.kit import faults
 from mutiny.kit.contract import Evidence, StepContext
@@ -271,7 +272,13 @@ class SessionLive(DaemonlessTarget):
         return self._running_until(self.recorder.began + operation.seconds)
 
     def _let_run(self, operation: op.LetRun, context: StepContext) -> OperationResult:
-        return self._running_until(self.session_now() + operation.seconds)
+        if not operation.misset:
+            return self._running_until(self.session_now() + operation.seconds)
+        path, told = self.configuration()
+        if not told.numbers:
+            return unable("the target's file does not tell of any setting that is a number")
+        with wrong_setting(path, told.numbers[0], "text"):
+            return self._running_until(self.session_now() + operation.seconds)
 
     def _running_until(self, due: float) -> OperationResult:
         """Session time goes on; a session that ends ends it, too."""
