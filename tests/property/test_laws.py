@@ -69,6 +69,7 @@ own_steps: st.SearchStrategy[Operation] = st.one_of(
     st.builds(op.WaitForNeedsReview, workers, limits),
     st.builds(op.AssertState, workers, statuses),
     st.builds(op.AssertOnTop, workers),
+    st.builds(op.AssertAuthor, workers),
     st.builds(op.AssertWorkerExists, workers),
     st.builds(op.AssertSessionAlive, workers),
     st.builds(op.KillTmuxSession, workers),

@@ -36,6 +36,30 @@ def test_what_is_removed_is_to_be_declared(tmp_path: Path, monkeypatch: pytest.M
         assert ("declared" not in found) is right
 
 
+def test_what_is_renamed_is_removed_under_its_old_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    strict = {"manifest": "block", "rescope": "off"}
+    planned = begun("a", "b does=renames needs=a", knobs=strict)
+    assert forecast(planned, None).tasks["b"] == frozenset({"review"})
+    monkeypatch.chdir(tmp_path)
+    agent.act("a", 1, "works", "")
+    text = (tmp_path / "work/a.txt").read_text()
+    agent.act("b", 1, "renames", "")
+    assert [one.name for one in (tmp_path / "work").iterdir()] == ["b.txt"]
+    assert (tmp_path / "work/b.txt").read_text() == text, "git shows a renamed file"
+    for files, right in (({"work/a.txt", "work/b.txt"}, True), ({"work/b.txt"}, False)):
+        after = seen(landed={"a": 1, "b": 1}, files=frozenset(files))
+        found = broken(after, before=seen(landed={"a": 1}), run=planned.run, knobs=strict)
+        assert ("declared" not in found) is right
+
+
+def test_a_task_is_done_again_as_often_as_it_may_conflict() -> None:
+    tries = tuple(Attempt("a", n, frozenset()) for n in range(5))
+    assert "attempts_bounded" not in broken(seen(attempts=tries))
+    assert "attempts_bounded" in broken(seen(attempts=tries), knobs={"max_conflicts": "1"})
+
+
 def test_what_went_wrong_before_is_not_told_of_what_is_done_where_that_is_promised() -> None:
     done = seen(runs=run_with("complete", TaskSeen("complete", 1, "the first agent died")))
     assert "failure_has_text" in broken(done, forgets_errors=True)

@@ -116,3 +116,11 @@ def test_simpler_forms_are_simpler() -> None:
     forms = dict(BoardContract().simpler(sequence))
     assert op.Claim("w1") not in forms["workers"]
     assert op.AddTask("a") not in forms["tasks"]
+
+
+def test_a_renewal_that_renews_nothing_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before, no scenario went on beyond the lease of the election."""
+    monkeypatch.setattr("board_simulator.core.renews", lambda command: command.verb == "elect")
+    broken = simulate(BoardContract(SERVER).scenarios["leader_renews"], SERVER)
+    assert broken is not None
+    assert broken[1].rule == "board.one_leader"

@@ -566,6 +566,11 @@ CUT_OFF = seen(more=SECOND, supervisors=0)
 """A restore was cut off: its checkpoint, of the first phase, is written, and no event tells of it."""
 JOINED = seen(more=(event("agent.start", 10.6, agent="late"),))
 """An agent came after the last checkpoint."""
+IN_PHASE_TWO_SINCE_8 = seen(
+    more=(event("phase.complete", 8.0, phase="one"), event("phase.start", 8.2, phase="two"))
+)
+LASTS_SINCE_8 = {"elapsed_s": 11.0, "phase": {"index": 1, "name": "two", "elapsed_s": 2.9}}
+LASTS_FOR_ALL = {"elapsed_s": 11.0, "phase": {"index": 1, "name": "two", "elapsed_s": 11.0}}
 ANSWERS = [
     (op.Status(), STATUS, seen(), ""),
     (op.Status(), {**STATUS, "status": "complete"}, seen(), "status_true"),
@@ -577,6 +582,9 @@ ANSWERS = [
     (op.Status(), STATUS, DEAD, "status_true"),
     (op.Status(), {**STATUS, "status": "interrupted"}, CUT_OFF, ""),
     (op.Status(), {**STATUS, "phase": {"index": 0}}, IN_PHASE_TWO, "status_true"),
+    (op.Status(), {**STATUS, **LASTS_SINCE_8}, IN_PHASE_TWO_SINCE_8, ""),
+    (op.Status(), {**STATUS, **LASTS_FOR_ALL}, IN_PHASE_TWO_SINCE_8, "status_true"),
+    (op.Status(), {**STATUS, **LASTS_FOR_ALL}, IN_PHASE_TWO, ""),  # nobody tells since when
     (op.VerifyCheckpoint(), {"checkpoints": [{"checkpoint": 1, "valid": True}]}, seen(), ""),
     (
         op.VerifyCheckpoint(),

@@ -42,6 +42,7 @@ SAMPLES: tuple[Operation, ...] = (
     op.WaitForTurnEnd("alpha"),
     op.AssertState("alpha", "idle"),
     op.AssertOnTop("alpha"),
+    op.AssertAuthor("alpha"),
     op.AssertWorkerExists("alpha"),
     op.AssertSessionAlive("alpha"),
     op.KillDaemon(),

@@ -39,7 +39,7 @@ LIBRARY = sorted(
     if one.name.endswith("yaml")
 )
 Says = Callable[[Any, Operation], bool]
-ALL_SPAWNS = SpawnsProfile(settable=tuple(SETTINGS), keeps_place=True)
+ALL_SPAWNS = SpawnsProfile(settable=tuple(SETTINGS), keeps_place=True, any_case=True)
 EVERYTHING = Profile(
     notices_damage=True,
     listens=True,
@@ -47,6 +47,7 @@ EVERYTHING = Profile(
     passes_bad_hooks=True,
     spares_settings=True,
     tames_texts=True,
+    keeps_author=True,
     asks_first=("Nuke", "ResetWorker"),
     number_settings=("a", "b", "c"),
     refused_settings=common.WRONG_SETTINGS,
@@ -219,3 +220,13 @@ def test_exploration_says_only_what_a_target_has(seed: int) -> None:
     few = ("Cancel", "Release", "Retry", "Checkpoint", "Restore", "Elect", "Repair", "Start")
     bare = BoardProfile(lacks=tuple(drawn.sample(few, 4)), names_tasks=False)
     assert all(board_says(bare, one) for one in BoardContract(bare).generate(seed, 30))
+
+
+def test_what_not_every_target_promises_is_asked_only_where_it_is() -> None:
+    author = workers.AssertAuthor("alpha")
+    assert workers_say(EVERYTHING, author)
+    assert not workers_say(replace(EVERYTHING, keeps_author=False), author)
+    named = {True: SpawnsContract(ALL_SPAWNS).scenarios}
+    named[False] = SpawnsContract(replace(ALL_SPAWNS, any_case=False)).scenarios
+    for name in ("names_in_any_case", "human_in_capitals"):
+        assert [name in named[promised] for promised in (True, False)] == [True, False]
