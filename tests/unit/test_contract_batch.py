@@ -453,7 +453,7 @@ def test_what_lies_beside_a_declared_folder_is_not_declared() -> None:
         ("counts", "adds_up"),
         ("pushes", "walled"),
         ("removes", "deletions"),
-        ("renames", "deletions"),
+        ("renames", "renames"),
     ],
 )
 def test_an_agent_does_only_what_a_target_has_promised_to_bear(word: str, promise: str) -> None:

@@ -39,6 +39,8 @@ class BatchProfile(TargetProfile):
     """
     deletions: bool = False
     """To remove a file is a change that a task must have declared."""
+    renames: bool = False
+    """To rename a file is a change of both names; a task must have declared both."""
     done_once: bool = False
     """A task that went well and conflicts with nobody is not done again when others of its batch do."""
     forgets_errors: bool = False

@@ -28,7 +28,7 @@ def has_words(profile: BatchProfile, part: Operation) -> bool:
             "counts": profile.adds_up,
             "pushes": profile.walled,
             "removes": profile.deletions,
-            "renames": profile.deletions,
+            "renames": profile.renames,
         }
         return all(can.get(word, True) for task in part.parsed() for word in task.does)
     if isinstance(part, op.RunElsewhere):

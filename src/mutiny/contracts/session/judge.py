@@ -266,8 +266,9 @@ def _phase_too_long(said: Mapping[str, Any], one: SessionView) -> str | None:
     """
     lasted, whole = _inside(said, "phase", "elapsed_s"), said.get("elapsed_s")
     name, phases = _inside(said, "phase", "name"), one.plan.phases
-    known = isinstance(lasted, int | float) and isinstance(whole, int | float)
-    if not known or name not in phases[1:]:
+    if not isinstance(lasted, int | float) or not isinstance(whole, int | float):
+        return None
+    if name not in phases[1:]:
         return None
     before = phases[phases.index(name) - 1]
     ends = [at_of(row) for row in one.of("phase.complete") if row.get("phase") == before]
