@@ -94,7 +94,7 @@ ABOUT: dict[str, str] = {
     "agents": "The board's own agents finish a small graph of tasks.",
     "agent_told_all": "A task with a long text: its agent is told all of it.",
     "agent_killed": "An agent is killed in its task; the task is finished.",
-    "agent_fails": "An agent tells that it could not do its task: the task fails, the next one is done.",
+    "agent_fails": "An agent says that it could not do its task: the task fails.",
     "agent_hangs": "An agent never answers: it is ended in time, and its task fails.",
     "agent_exits": "An agent gives up: its task fails, the next one is done.",
     "crew_killed": "The orchestrator is killed while its agents work.",

@@ -51,7 +51,7 @@ ABOUT: dict[str, str] = {
     "mute_voter": "An agent gives no ballot that can be counted: the others decide.",
     "crash_while_a_vote_waits": "It dies while somebody is to decide a vote: the vote still waits.",
     "deadlock_escalated": "A vote that nobody wins is put to somebody.",
-    "crash_in_a_thought": "It dies in the middle of a long task: what was kept of it is not done again.",
+    "crash_in_a_thought": "It dies in a long task: what was kept of it is not done again.",
     "system_crash": "Everything dies, and is brought back.",
     "crash_in_a_line": "It dies in the middle of a line of its logs.",
     "crash_in_a_file": "It dies while a file of the project is written.",

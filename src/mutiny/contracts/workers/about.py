@@ -33,7 +33,7 @@ ABOUT: dict[str, str] = {
     "untidy_agents": "Agents that commit nothing, half of it, or leave files behind.",
     "crash_in_commit": "An agent dies in the middle of its commit.",
     "rebase_is_done": "The user's branch moves on; a rebase brings a worker's branch onto it.",
-    "author_is_kept": "An agent commits under a name of its own: what is merged has that author.",
+    "author_is_kept": "An agent signs its commits: what is merged has that author.",
     "rebase_put_off": "A rebase is asked for while the agent works, and is done after its turn.",
     "conflict_with_upstream": "The user's branch moves on; a rebase meets a conflict.",
     "conflict_given_up": "An agent gives up on a conflict: an error that is shown.",
