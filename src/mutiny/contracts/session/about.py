@@ -91,7 +91,7 @@ ABOUT: dict[str, str] = {
     "unreviewed": "What only a part of was reviewed does not get through the gate.",
     "cost_overrun": "The tokens are used up: it warns, pauses, and can be given more.",
     "agent_tokens": "An agent above its tokens waits.",
-    "settings_spoiled": "The file of settings has a mistake for a while: what was set before holds.",
+    "settings_spoiled": "The settings are wrong for a while: what was set before holds.",
     "agent_calls": "An agent above its calls waits.",
     "context": "A context that is too long is compressed.",
     "disk": "A session that uses too much room makes some.",
