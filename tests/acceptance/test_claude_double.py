@@ -469,21 +469,6 @@ def test_an_agent_may_die_where_nobody_looks(
     assert box.git("rev-parse", "HEAD", cwd=alpha).strip() == commit.sha
 
 
-def test_an_agent_may_sign_its_work_or_say_that_it_failed(box: Box, alpha: Path) -> None:
-    write_script(BoxPath(box.doubles), {"alpha": ["signs", "obey", "fail"]})
-    authors = []
-    for name in ("one", "two"):
-        box.print_mode(f"Create {name}.txt", cwd=alpha)
-        authors.append(box.git("log", "-1", "--format=%an", cwd=alpha).strip())
-    assert authors[0] == "alpha" != authors[1]
-    head = box.git("rev-parse", "HEAD", cwd=alpha)
-    told = box.print_mode("Create three.txt", "--output-format", "json", cwd=alpha)
-    assert (json.loads(told.stdout)["is_error"], box.git("rev-parse", "HEAD", cwd=alpha)) == (
-        True,
-        head,
-    )
-
-
 def test_an_agent_may_leave_a_lock_or_a_child(box: Box, alpha: Path) -> None:
     write_script(BoxPath(box.doubles), {"alpha": ["leave-child", "die-locked"]})
     assert box.print_mode("Create one.txt MT-1-1", cwd=alpha).returncode == 0
