@@ -85,8 +85,12 @@ def command(
     from mutiny.engine.rundir import RunDirectory
     from mutiny.modes.race import Racer
     from mutiny.modes.series import series, word_of
+    from mutiny.modes.subject import ability
 
     bench = with_known(chosen.bench(), known)
+    ability(
+        bench.target, "race"
+    )  # a target that cannot be raced is refused before anything is written
     if not as_json:
         echo(f"Race on {chosen.target}" + (f" (planted: {chosen.plant})" if chosen.plant else ""))
     with (
