@@ -88,11 +88,9 @@ def command(
     from mutiny.modes.subject import ability
 
     bench = with_known(chosen.bench(), known)
-    ability(
-        bench.target, "race"
-    )  # a target that cannot be raced is refused before anything is written
+    ability(bench.target, "race")  # else it is refused here, before anything is written
     if not as_json:
-        echo(f"Race on {chosen.target}" + (f" (planted: {chosen.plant})" if chosen.plant else ""))
+        echo(_title(chosen))
     with (
         ProgressLine("", 1, quiet=as_json) as line,
         series(bench, "races", "race", f"race on {chosen.target}", "orders") as progress,
@@ -146,6 +144,11 @@ def _cases(race: Race) -> list[Case]:
         for part in race.parts
     ]
     return [*done, *skipped(race.not_applicable, race.target)]
+
+
+def _title(chosen: Chosen) -> str:
+    planted = f" (planted: {chosen.plant})" if chosen.plant else ""
+    return f"Race on {chosen.target}{planted}"
 
 
 def _show(part: Tried) -> None:
