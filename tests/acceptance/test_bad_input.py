@@ -34,6 +34,29 @@ def test_unknown_plant_and_target_name_the_nearest(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("words", "code", "complaint"),
+    [
+        ("run --target here", 2, "here is a directory, not a target"),
+        ("run --bin here", 3, "here is a directory, not a program"),
+        ("report gone", 2, "gone: there is no such run"),
+        ("race --target longboat", 2, "needs a board, for example --target longboat-board"),
+        ("plants --target longbot", 2, "did you mean 'longboat'?"),
+        ("rules --contract x", 2, "unknown contract 'x'; known: "),
+        ("soak --project task_que", 2, "did you mean 'task_queue'?"),
+        ("sweep crash --scenario basic_lifecycle --at Acept", 2, "did you mean 'Accept'?"),
+    ],
+)
+def test_what_is_not_there_is_told_before_anything_runs(
+    tmp_path: Path, words: str, code: int, complaint: str
+) -> None:
+    (tmp_path / "here").mkdir()
+    ran = run_mutiny(tmp_path, *words.split())
+    assert ran.code == code
+    assert complaint in ran.stderr
+    assert not (tmp_path / "chaos_runs").exists(), "nothing was run"
+
+
+@pytest.mark.parametrize(
     ("content", "complaint"),
     [
         (b"{", "line 1: not valid JSON"),

@@ -15,6 +15,7 @@ from counter_contract.contract import ABOUT as TOY
 from longboat.plants import PLANTS
 from mutiny import pytest_plugin
 from mutiny.cli.main import EXIT_CODES, mutiny
+from mutiny.cli.plants import found_by
 from mutiny.contracts.catalogue import operations_of, rules_of, scenarios_about, with_targets
 from mutiny.contracts.workers.scenarios import CLASSIC_SCENARIOS
 from mutiny.kit.experiment import EXPERIMENT_OPERATIONS
@@ -22,7 +23,8 @@ from mutiny.model.verdict import Verdict
 from mutiny.modes.accept import EXIT_CODE
 from mutiny.modes.campaign_plan import EVERY
 from mutiny.modes.experiment_files import library
-from mutiny.targets.registry import shipped
+from mutiny.targets.plants import check_plants, targets_of
+from mutiny.targets.registry import find_spec, shipped
 
 ROOT = Path(__file__).parents[2]
 TOY_PROGRAM = (ROOT / "tests" / "toy" / "counter").read_text(encoding="utf-8")
@@ -108,6 +110,18 @@ def test_every_command_can_be_given() -> None:
         except click.ClickException as error:
             pytest.fail(f"{place}: {line}: {error.format_message()}")
         names_what_is_there(place, given, known)
+
+
+def test_the_command_that_finds_a_plant_can_be_given() -> None:
+    found = [(one, found_by(one, targets_of(one)[0])) for one in PLANTS.values()]
+    assert sum(bool(command) for _, command in found) > 100
+    for plant, command in found:
+        given = understood(f"mutiny {command}") if command else {}
+        assert not given or f"--plant {plant.name}" in command
+        known = {name for part in with_targets() for name in scenarios_about(part)}
+        names_what_is_there(f"plant {plant.name}", given, known)
+        for target in targets_of(plant):
+            check_plants(find_spec(target)[0], plant.name)
 
 
 def names_what_is_there(place: str, given: dict[str, object], known: set[str]) -> None:

@@ -44,14 +44,14 @@ def command(target: str | None, as_json: bool) -> int:
         board = f" board {' '.join(plant.boards)};" if plant.boards else ""
         echo_wrapped(f"{plant.name:<34} {plant.failure_class:<20}{board} {plant.source}", 35)
         echo_wrapped(f"    {plant.what}")
-        found_by = _found_by(plant, targets_of(plant)[0])
-        if found_by:
-            echo(f"    Found by: mutiny {found_by}")
+        found = found_by(plant, targets_of(plant)[0])
+        if found:
+            echo(f"    Found by: mutiny {found}")
     echo(f"{len(chosen)} plants")
     return 0
 
 
-def _found_by(plant: Plant, target: str) -> str:
+def found_by(plant: Plant, target: str) -> str:
     """The command that finds it, where its table says one."""
     on = f"--target {target} --plant {plant.name}"
     if plant.sweep:

@@ -85,10 +85,12 @@ def command(
     from mutiny.engine.rundir import RunDirectory
     from mutiny.modes.race import Racer
     from mutiny.modes.series import series, word_of
+    from mutiny.modes.subject import ability
 
     bench = with_known(chosen.bench(), known)
+    ability(bench.target, "race")  # else it is refused here, before anything is written
     if not as_json:
-        echo(f"Race on {chosen.target}" + (f" (planted: {chosen.plant})" if chosen.plant else ""))
+        echo(_title(chosen))
     with (
         ProgressLine("", 1, quiet=as_json) as line,
         series(bench, "races", "race", f"race on {chosen.target}", "orders") as progress,
@@ -142,6 +144,11 @@ def _cases(race: Race) -> list[Case]:
         for part in race.parts
     ]
     return [*done, *skipped(race.not_applicable, race.target)]
+
+
+def _title(chosen: Chosen) -> str:
+    planted = f" (planted: {chosen.plant})" if chosen.plant else ""
+    return f"Race on {chosen.target}{planted}"
 
 
 def _show(part: Tried) -> None:

@@ -63,7 +63,10 @@ def contract_named(name: str) -> Descriptor:
     """The contract of this name; UsageError names the nearest one."""
     found = find(name)
     if found is None:
-        raise UsageError(f"unknown contract {name!r}{nearest(name, list(contracts()))}")
+        known = list(contracts())
+        raise UsageError(
+            f"unknown contract {name!r}{nearest(name, known)}; known: {', '.join(known)}"
+        )
     return found
 
 

@@ -49,8 +49,10 @@ def ability(target: Subject, name: str) -> Any:
     """
     contract = contract_named(target.spec.contract)
     if name not in contract.abilities:
-        able = [one.noun for one in contracts().values() if name in one.abilities]
+        able = [one for one in contracts().values() if name in one.abilities]
+        nouns, examples = " or ".join(one.noun for one in able), [one.targets[0] for one in able]
         raise UsageError(
-            f"target {target.name} is {contract.noun}; `mutiny {name}` needs {' or '.join(able)}"
+            f"target {target.name} is {contract.noun}; `mutiny {name}` needs {nouns}, "
+            f"for example --target {examples[0]}"
         )
     return contract.abilities[name].load()(target.spec)

@@ -1,7 +1,6 @@
 """Every right outcome of a command: its answer, and the board afterwards.
 
-One function gives both what is expected and what follows, so they cannot disagree. Where time is too
-close to tell there are several outcomes; an answer that is on none of them breaks a promise.
+What is expected and what follows is one value. Where time is too close to tell there are several.
 """
 
 from __future__ import annotations
