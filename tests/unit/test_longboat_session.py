@@ -94,6 +94,24 @@ def test_a_damaged_one_falls_back_to_the_one_before_with_all_its_lines(kept: Che
     assert [row["valid"] for row in kept.survey()] == [True, False]
 
 
+@pytest.mark.parametrize("ending", ["json", "delta.jsonl"])
+def test_one_that_cannot_be_read_is_not_taken_for_a_damaged_one(
+    kept: Checkpoints, tmp_path: Path, ending: str
+) -> None:
+    path = Path(kept.path(kept.numbers()[-1], ending))
+    path.unlink(missing_ok=True)
+    path.symlink_to(path)  # opening it fails, as without permission, and also for root
+    with pytest.raises(Refused, match=r"The system refused: .*cannot be read"):
+        kept.last_valid()
+    session = SimpleNamespace(checkpoints=kept, name="s1")
+    for number in (None, kept.numbers()[-1]):
+        with pytest.raises(Refused) as refusal:
+            recovery.wanted(session, number)  # type: ignore[arg-type]
+        assert refusal.value.kind == "system"
+    assert recovery.wanted(session, kept.numbers()[-2])  # type: ignore[arg-type]
+    assert kept.survey()[-1]["valid"] is False, "whoever looks at all of them sees the others"
+
+
 def test_behind_a_bad_line_nothing_counts(kept: Checkpoints) -> None:
     Path(kept.path(1)).unlink()
     damage(kept.path(0, "delta.jsonl"))

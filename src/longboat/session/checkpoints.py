@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from longboat.planting import planted
 from longboat.session.logs import Lines
-from longboat.session.values import CHECKS, Json, compact, digest
+from longboat.session.values import CHECKS, Json, Refused, compact, digest
 from longboat.workers.store import replace_file
 
 FORMAT = 1
@@ -65,6 +65,10 @@ class Invalid(Exception):
     """Something that cannot be restored; the text says why."""
 
 
+class Unreadable(Invalid):
+    """What the system did not let us read: nobody knows whether it is damaged."""
+
+
 class Chain(NamedTuple):
     """A checkpoint with all lines of it that are good."""
 
@@ -86,6 +90,13 @@ class Found(NamedTuple):
 
     chain: Chain
     fell_back: list[Json]
+
+
+def _unread(what: str, error: OSError) -> Invalid:
+    """A file that is away, or none, is damage; every other error tells nothing of what is in it."""
+    damage = isinstance(error, FileNotFoundError | IsADirectoryError)
+    kind = Invalid if damage or planted("session-unreadable-is-damaged") else Unreadable
+    return kind(f"{what} cannot be read: {error}")
 
 
 def envelope(payload: Json) -> bytes:
@@ -250,7 +261,7 @@ class Checkpoints:
             with open(self.path(number), "rb") as file:
                 data = file.read()
         except OSError as error:
-            raise Invalid(f"{what} cannot be read: {error}") from None
+            raise _unread(what, error) from None
         payload, said = opened(data, what)
         self._check(payload, number, problems(payload))
         return self._with_deltas(payload, said)
@@ -297,16 +308,21 @@ class Checkpoints:
         except FileNotFoundError:
             return [], False
         except OSError as error:
-            raise Invalid(f"deltas of checkpoint {number} cannot be read: {error}") from None
+            raise _unread(f"deltas of checkpoint {number}", error) from None
         whole, newline, rest = data.rpartition(b"\n")
         return (whole.split(b"\n") if newline else []), bool(rest)
 
     def last_valid(self) -> Found | None:
-        """The newest that can be restored, with its good lines; None: there is none at all."""
+        """The newest that can be restored, with its good lines; None: there is none at all.
+
+        Refused when one cannot be read: to go back behind it would cost what it holds.
+        """
         fell_back: list[Json] = []
         for number in reversed(self.numbers()):
             try:
                 chain = self.read(number)
+            except Unreadable as error:
+                raise Refused("system", f"The system refused: {error}") from None
             except Invalid as error:
                 fell_back.append({"checkpoint": number, "why": str(error)})
                 continue

@@ -139,6 +139,13 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         _SEEN,
     ),
     _row(
+        "unreadable-is-damaged",
+        "A checkpoint that the system does not let it read is taken for a damaged one.",
+        _LOST,
+        "sweep errno crash_twice Restore",
+        "restores_last_valid",
+    ),
+    _row(
         "deltas-ignored",
         "What was written behind the checkpoint is not restored.",
         _LOST,

@@ -13,7 +13,7 @@ import time
 
 from longboat.board.files import sweep
 from longboat.planting import planted
-from longboat.session.checkpoints import Chain, Checkpoints, Found, Invalid
+from longboat.session.checkpoints import Chain, Checkpoints, Found, Invalid, Unreadable
 from longboat.session.crew import MARK, end_carriers
 from longboat.session.home import Session
 from longboat.session.logs import Lines
@@ -31,6 +31,8 @@ def wanted(session: Session, number: int | None) -> Found:
             raise Refused("no_checkpoint", f"There is no checkpoint {number} of {session.name}")
         try:
             return Found(checkpoints.read(number), [])
+        except Unreadable as error:
+            raise Refused("system", f"The system refused: {error}") from None
         except Invalid as error:
             raise Refused("invalid", f"Checkpoint {number} is not valid: {error}") from None
     found = _planted_choice(checkpoints) or checkpoints.last_valid()
