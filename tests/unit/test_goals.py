@@ -21,6 +21,7 @@ from mutiny.report import drill_page, matrix
 from mutiny.targets.registry import find_target
 
 CONTRACT = default_for("accept").name
+CONFIG = "config:                         # settings that it needs"
 
 
 @cache
@@ -65,6 +66,19 @@ def test_the_template_is_a_goal(tmp_path: Path) -> None:
         ("branch: unmoved", "branch: sideways", 21, "moved or unmoved"),
         ("  - Task a is not merged", "  []", 22, "at least one negative assertion"),
         ("goal: G0.99", "gaol: G0.99", 2, "unknown key 'gaol'"),
+        ("goal: G0.99", "goal: ''", 2, "goal is missing"),
+        (
+            f"{CONFIG}\n  test: block",
+            "config: [test, block]",
+            8,
+            "settings by their names, got a list",
+        ),
+        (f"{CONFIG}\n  test: block", "config: test", 8, "settings by their names, got 'test'"),
+        ("[validator.block]", "[]", 20, "named by its type, got a list"),
+        ("[validator.block]", "{validator: block}", 20, "named by its type, got a mapping"),
+        ("[validator.block]", "[[validator.block]]", 20, "named by its type, got a list"),
+        ("[validator.block]", "", 20, "named by its type, got None"),
+        ("layers: [local]", "layers: []", 4, "layers: the list is empty"),
     ],
 )
 def test_mistakes_name_their_line(tmp_path: Path, old: str, new: str, line: int, told: str) -> None:
@@ -239,11 +253,45 @@ def test_an_expired_entry_fails_its_gate_and_excuses_nothing(tmp_path: Path) -> 
         ("G2.7", "G7.7", "no goal 'G7.7'"),
         ('owner = "anna"\n', "", "owner"),
         ("2026-01-15", '"soon"', "are dates"),
+        ("seen = 2026-01-10", "seen = 2026-01-10T10:00:00Z", "line 1: seen, filed and expires are"),
+        ("seen = 2026-01-10", "seen = 2026-01-11", "first it is seen, then filed"),
+        ("2026-01-15", "2026-01-09", "first it is seen, then filed, then it expires"),
+        ('owner = "anna"', 'owner = " "', "texts that say something"),
+        ('reason = "slow machines"', "reason = 7", "texts that say something"),
+        ("[[quarantine]]", "[quarantine]", "every entry begins with a line"),
+        ("[[quarantine]]", "[[quarantines]]", "unknown 'quarantines'"),
+        ("[[quarantine]]", '[["quarantine"]]', "every entry begins with a line"),
+        ("2026-01-15\n", f"2026-01-15\n{ENTRY}", "line 9: there is an entry for G2.7 already"),
     ],
 )
 def test_a_wrong_entry_is_refused(tmp_path: Path, old: str, new: str, told: str) -> None:
     with pytest.raises(UsageError, match=told):
         quarantine(tmp_path, ENTRY.replace(old, new, 1))
+
+
+def test_an_entry_may_have_a_remark_behind_its_head(tmp_path: Path) -> None:
+    text = ENTRY.replace("[[quarantine]]", "# as [[quarantine]] says\n[[quarantine]]  # of Anna")
+    (entry,) = quarantine(tmp_path, text)
+    assert entry.place.endswith(":2")
+
+
+@pytest.mark.parametrize(
+    ("goals", "told"),
+    [
+        ("[]", "no gates.json"),
+        ('{"goals": [{"id": "G0.1", "seconds": "soon"}]}', "no gates.json"),
+        ('{"goals": [{"id": "G0.1", "seconds": NaN}]}', "goal G0.1 took nan seconds"),
+        ('{"goals": [{"id": "G0.1", "seconds": -1}]}', "goal G0.1 took -1.0 seconds"),
+        ('{"goals": [{"id": "G0.1", "seconds": 1e999}]}', "goal G0.1 took inf seconds"),
+    ],
+)
+def test_a_baseline_that_cannot_be_is_refused_with_its_file(
+    tmp_path: Path, goals: str, told: str
+) -> None:
+    path = tmp_path / "old.json"
+    path.write_text(goals, encoding="utf-8")
+    with pytest.raises(UsageError, match=rf"old\.json: .*{told}"):
+        accept._baseline(accept.Wish(baseline=path), tmp_path)
 
 
 # --- the matrix ----------------------------------------------------------------------------------------

@@ -79,7 +79,7 @@ def test_a_fault_without_its_moment_does_not_wait_through_the_session() -> None:
 
 def plan(directory: Path, **changes: Any) -> RunDirectory:
     made = RunDirectory(directory)
-    whole = {"ask": vars_of(ASK), "process": {"pid": 0, "start": 0}, **changes}
+    whole = {"ask": vars_of(ASK), "target_file": "t.toml", **changes}
     made.write_json(made.plan_path, whole)
     return made
 
@@ -89,24 +89,75 @@ def vars_of(ask: SoakAsk) -> dict[str, Any]:
 
 
 def test_a_soak_that_can_be_resumed(tmp_path: Path) -> None:
-    assert soak.asked(plan(tmp_path)) == ASK
+    assert soak.begun(plan(tmp_path)) == soak.Begun(ASK, "t.toml")
 
 
 def test_what_is_no_soak_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is no soak"):
-        soak.asked(RunDirectory(tmp_path))
+        soak.begun(RunDirectory(tmp_path))
     with pytest.raises(UsageError, match="is no soak"):
-        soak.asked(plan(tmp_path, ask={"project": "demo"}))
+        soak.begun(plan(tmp_path, ask=["demo"]))
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"ask": {"project": "demo"}}, "ask.hours: is missing"),
+        ({"ask": {**vars_of(ASK), "hours": "six"}}, "ask.hours: expected a number, got 'six'"),
+        ({"ask": {**vars_of(ASK), "hours": float("nan")}}, "ask.hours: expected a number that can"),
+        ({"ask": {**vars_of(ASK), "hours": 1e9}}, "hours must be between 0.01 and 24"),
+        ({"ask": {**vars_of(ASK), "rate": 0}}, "rate must be between 0.1 and 1000"),
+        ({"ask": {**vars_of(ASK), "agents": 0}}, "agents must be between 1 and 64"),
+        ({"ask": {**vars_of(ASK), "schedule": "giga"}}, "schedule is one of mini, standard"),
+        ({"target_file": 7}, "target_file: expected text, got 7"),
+        ({"plant": None}, "plant: expected text"),
+        ({"process": [1]}, "process: expected a table"),
+    ],
+)
+def test_a_plan_that_cannot_be_is_refused_in_one_line(
+    tmp_path: Path, changes: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(UsageError) as error:
+        soak.begun(plan(tmp_path, **changes))
+    assert told in str(error.value)
+    assert len(str(error.value).splitlines()) <= 5
+
+
+@pytest.mark.parametrize("line", ["{}", '{"operation": "x"}', '{"operation": {}, "result": "x"}'])
+def test_a_journal_whose_lines_are_no_steps_is_refused(tmp_path: Path, line: str) -> None:
+    made = plan(tmp_path)
+    made.journal_path.write_text(f"{line}\n", encoding="utf-8")
+    with pytest.raises(UsageError, match="line 1: it is no step"):
+        soak._journalled(made)
+
+
+def test_metrics_and_events_that_are_no_lines_are_named(tmp_path: Path) -> None:
+    for name, reads in ((soak.METRICS, soak.read_metrics), (soak.EVENTS, _legs_of)):
+        (tmp_path / name).write_text('{"number": 1}\nnonsense\n{"numb', encoding="utf-8")
+        with pytest.raises(UsageError, match=f"{name}: line 2: it is no JSON object"):
+            reads(tmp_path)
+
+
+def _legs_of(path: Path) -> object:
+    return soak._legs(RunDirectory(path))
+
+
+def test_half_an_event_is_cut_off_before_others_follow(tmp_path: Path) -> None:
+    events = tmp_path / soak.EVENTS
+    events.write_text('{"what": "resumed"}\n{"wha', encoding="utf-8")
+    soak._cut_half_a_line(events)
+    soak.note(RunDirectory(tmp_path), {"what": "resumed"})
+    assert len(soak._legs(RunDirectory(tmp_path))) == 2
 
 
 def test_a_soak_that_runs_or_has_ended_is_refused(tmp_path: Path) -> None:
     own = {"pid": os.getpid(), "start": start_ticks(os.getpid())}
     with pytest.raises(UsageError, match="still runs"):
-        soak.asked(plan(tmp_path, process=own))
+        soak.begun(plan(tmp_path, process=own))
     made = plan(tmp_path)
     made.write_json(made.summary_path, {})
     with pytest.raises(UsageError, match="come to its end"):
-        soak.asked(made)
+        soak.begun(made)
 
 
 def test_a_torn_journal_is_cut_off(tmp_path: Path) -> None:

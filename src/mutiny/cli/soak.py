@@ -20,7 +20,7 @@ from mutiny.cli.options import (
 )
 from mutiny.cli.output import echo, echo_wrapped
 from mutiny.errors import UsageError
-from mutiny.kit.soaking import SCHEDULES
+from mutiny.kit.soaking import FASTEST, LEAST_H, MOST_AGENTS, MOST_H, SCHEDULES, SLOWEST
 
 if TYPE_CHECKING:
     from mutiny.engine.rundir import RunDirectory
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from mutiny.modes.bench import Bench
     from mutiny.report.junit import Case
 
-FASTEST = 1000.0
 HOUR_S = 3600.0
 
 
@@ -38,13 +37,13 @@ HOUR_S = 3600.0
 @click.option("--project", default="task_queue", show_default=True, help="What is to be built.")
 @click.option(
     "--hours",
-    type=values.NumberRange(0.01, 24.0),
+    type=values.NumberRange(LEAST_H, MOST_H),
     help="Session time. Default: that of the schedule.",
 )
-@click.option("--agents", "crew", type=click.IntRange(1, 64), default=6, show_default=True)
+@click.option("--agents", "crew", type=click.IntRange(1, MOST_AGENTS), default=6, show_default=True)
 @click.option(
     "--rate",
-    type=values.NumberRange(0.1, FASTEST),
+    type=values.NumberRange(SLOWEST, FASTEST),
     default=60.0,
     show_default=True,
     help="How many seconds of the session pass in a real one.",
@@ -90,14 +89,17 @@ def command(
       mutiny soak --schedule mini --seed 7
       mutiny soak --resume
     """
+    from mutiny.cli.options import make_bench
     from mutiny.cli.progress import ProgressLine
     from mutiny.kit.soaking import SoakAsk
     from mutiny.modes import soak as mode
 
     if run is not None:
         directory = _directory(run)
-        bench = _as_before(directory, chosen)
-        ask = mode.asked(directory)
+        plan = mode.begun(directory)
+        ask, name = plan.ask, plan.target_file
+        program, plant, root = plan.program, plan.plant, directory.path.parent
+        bench = make_bench(name, program, plant, "double", chosen.isolation, root, None)
     else:
         bench = chosen.bench()
         length = SCHEDULES[schedule].hours if hours is None else hours
@@ -138,20 +140,6 @@ def _directory(run: str) -> RunDirectory:
         if path.is_dir():
             return Directory(path.resolve())
     raise UsageError(f"there is no soak {run}")
-
-
-def _as_before(directory: RunDirectory, chosen: Chosen) -> Bench:
-    """The target that a soak was begun with."""
-    import json
-
-    from mutiny.cli.options import make_bench
-
-    try:
-        plan = json.loads(directory.plan_path.read_text(encoding="utf-8"))
-        name, program, plant = plan["target_file"], plan["program"], plan["plant"]
-    except (OSError, ValueError, KeyError, TypeError):
-        raise UsageError(f"{directory.path} is no soak that could be resumed") from None
-    return make_bench(name, program, plant, "double", chosen.isolation, directory.path.parent, None)
 
 
 def _require_speed(bench: Bench, rate: float) -> None:

@@ -130,7 +130,10 @@ class _Reader:
         if not isinstance(node.scalar, str):
             self.fail(key, f"{key} is a text, got {node.shown()}")
             return ""
-        return " ".join(node.scalar.split())
+        text = " ".join(node.scalar.split())
+        if not text and key in REQUIRED:
+            self.fail(key, f"{key} is missing")
+        return text
 
     def _tier(self) -> int:
         node = self.root.get("tier")
@@ -144,6 +147,10 @@ class _Reader:
         node = self.root.get(key)
         if node is None:
             return ()
+        if node.is_list and not node.elements:
+            if key not in REQUIRED:
+                self.fail(key, f"{key}: the list is empty")
+            return ()
         found = []
         for one in node.elements or (node,):
             if one.scalar not in known:
@@ -154,6 +161,8 @@ class _Reader:
 
     def _config(self) -> tuple[Operation, ...]:
         node = self.root.get("config")
+        if node is not None and not node.is_mapping and node.plain() is not None:
+            self.fail("config", f"config is settings by their names, got {node.shown()}")
         found: list[Operation] = []
         for key, line, value in () if node is None else node.entries or ():
             made = Node(
@@ -194,14 +203,25 @@ class _Reader:
             elif key == "state":
                 found += self._sentences("artefact", value)
             elif key == "events":
-                names = [str(one.scalar) for one in value.elements or (value,)]
-                found += [Assertion("artefact", f"Event {one} was logged") for one in names]
+                found += self._events(value, line)
             elif value.scalar in BRANCH:
                 found.append(Assertion("artefact", BRANCH[str(value.scalar)]))
             else:
                 text = f"artefacts: branch is moved or unmoved, got {value.shown()}"
                 self.mistakes.append(Mistake(line, text))
         return tuple(found)
+
+    def _events(self, node: Node, line: int) -> list[Assertion]:
+        wrong = [one for one in node.elements or (node,) if not _is_word(one.scalar)]
+        for one in wrong:
+            text = f"artefacts: an event is named by its type, got {one.shown()}"
+            self.mistakes.append(Mistake(line if one is node else one.line, text))
+        names = [] if wrong else [one.scalar for one in node.elements or (node,)]
+        return [Assertion("artefact", f"Event {name} was logged") for name in names]
+
+
+def _is_word(value: object) -> bool:
+    return isinstance(value, str) and len(value.split()) == 1
 
 
 def _as_text(node: Node) -> Node:

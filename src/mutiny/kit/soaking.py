@@ -12,6 +12,10 @@ from typing import Any
 
 from mutiny.model.operation import Operation
 
+LEAST_H, MOST_H = 0.01, 24.0
+SLOWEST, FASTEST = 0.1, 1000.0
+"""How many seconds of a session may pass in a real one."""
+MOST_AGENTS = 64
 RANKS = ("must", "should", "nice")
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "==": operator.eq,
@@ -33,6 +37,17 @@ class SoakAsk:
     rate: float
     schedule: str
     seed: int
+
+    def __post_init__(self) -> None:
+        for name, value, least, most in (
+            ("hours", self.hours, LEAST_H, MOST_H),
+            ("agents", self.agents, 1, MOST_AGENTS),
+            ("rate", self.rate, SLOWEST, FASTEST),
+        ):
+            if not least <= value <= most:
+                raise ValueError(f"{name} must be between {least:g} and {most:g}, got {value:g}")
+        if self.schedule not in SCHEDULES:
+            raise ValueError(f"schedule is one of {', '.join(SCHEDULES)}, got {self.schedule!r}")
 
 
 @dataclass(frozen=True)

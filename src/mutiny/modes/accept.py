@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -36,6 +37,7 @@ MEASURED_AGAIN = 2
 BASELINE = "baseline.json"
 """Seconds of the goals that ship, beside them; only their ratios count."""
 EXIT_CODE = 5
+TABLE, HEAD = "quarantine", "[[quarantine]]"
 
 
 @dataclass(frozen=True)
@@ -56,13 +58,24 @@ class Quarantine:
         """Is its time over? Then it excuses nothing, and has to be looked at."""
         return today > self.expires
 
-    @property
-    def problem(self) -> str:
+    def problem(self, goals: Collection[str]) -> str:
         """Why such an entry cannot be; empty when it can."""
+        words = (self.goal, self.owner, self.reason, self.hypothesis)
+        days = (self.seen, self.filed, self.expires)
+        if not all(isinstance(word, str) and word.strip() for word in words):
+            return "goal, owner, reason and hypothesis are texts that say something"
+        if not all(type(day) is datetime.date for day in days):
+            return "seen, filed and expires are dates: 2026-01-31"
+        if self.goal not in goals:
+            return f"there is no goal {self.goal!r}"
+        if not self.seen <= self.filed <= self.expires:
+            return f"the quarantine of {self.goal}: first it is seen, then filed, then it expires"
         if self.filed - self.seen > FILED_WITHIN:
-            return f"it was filed later than 24 h after it was seen ({self.seen})"
+            told = f"it was filed later than 24 h after it was seen ({self.seen})"
+            return f"the quarantine of {self.goal}: {told}"
         if self.expires - self.filed > LONGEST_QUARANTINE:
-            return f"it lasts longer than 7 days (until {self.expires})"
+            told = f"it lasts longer than 7 days (until {self.expires})"
+            return f"the quarantine of {self.goal}: {told}"
         return ""
 
 
@@ -71,21 +84,25 @@ def load_quarantine(path: Path | None, known: Iterable[str]) -> list[Quarantine]
     if path is None:
         return []
     data, text = documents.read_toml(path, "quarantine file")
-    goals, found, problems = set(known), [], []
-    lines = [number for number, line in enumerate(text.splitlines(), 1) if "[[quarantine]]" in line]
-    for line, row in zip(lines, data.get("quarantine", []), strict=False):
+    goals = set(known)
+    found: list[Quarantine] = []
+    problems = [f"unknown {key!r}: entries begin with {HEAD}" for key in data if key != TABLE]
+    rows = data.get(TABLE, [])
+    heads = [line.partition("#")[0].strip() == HEAD for line in text.splitlines()]
+    lines = [number for number, is_head in enumerate(heads, 1) if is_head]
+    if not isinstance(rows, list) or len(rows) != len(lines):  # an entry would be left out
+        raise FormatError(str(path), [*problems, f"every entry begins with a line {HEAD}"])
+    for line, row in zip(lines, rows, strict=True):
         try:
             entry = Quarantine(**{**row, "place": f"{path}:{line}"})
         except TypeError as error:
             problems.append(f"line {line}: quarantine: {str(error).partition(') ')[2]}")
             continue
-        days = (entry.seen, entry.filed, entry.expires)
-        if not all(isinstance(day, datetime.date) for day in days):
-            problems.append(f"line {line}: seen, filed and expires are dates: 2026-01-31")
-        elif entry.goal not in goals:
-            problems.append(f"line {line}: there is no goal {entry.goal!r}")
-        elif entry.problem:
-            problems.append(f"line {line}: the quarantine of {entry.goal}: {entry.problem}")
+        told = entry.problem(goals)
+        if not told and entry.goal in (one.goal for one in found):
+            told = f"there is an entry for {entry.goal} already"
+        if told:
+            problems.append(f"line {line}: {told}")
         found.append(entry)
     if problems:
         raise FormatError(str(path), problems)
@@ -309,15 +326,19 @@ def _baseline(wish: Wish, beside: Path) -> dict[str, float] | None:
     path = wish.baseline
     if path is None and ours and (beside / BASELINE).is_file():
         path = beside / BASELINE
-    return None if path is None else _seconds(documents.read_json(path, "baseline"))
+    return None if path is None else _seconds(documents.read_json(path, "baseline"), path)
 
 
-def _seconds(data: Any) -> dict[str, float]:
+def _seconds(data: Any, path: Path) -> dict[str, float]:
     """Seconds by goal, from an earlier `gates.json`."""
     try:
-        return {str(one["id"]): float(one["seconds"]) for one in data["goals"]}
-    except (KeyError, TypeError, ValueError) as error:
-        raise UsageError(f"the baseline is no gates.json: {error!r}") from None
+        found = {str(one["id"]): float(one["seconds"]) for one in data["goals"]}
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise UsageError(f"{path}: the baseline is no gates.json: {error!r}") from None
+    wrong = [name for name, took in found.items() if not 0 <= took < math.inf]
+    if wrong:
+        raise UsageError(f"{path}: goal {wrong[0]} took {found[wrong[0]]} seconds, which cannot be")
+    return found
 
 
 # --- gates ----------------------------------------------------------------------------------------------

@@ -10,17 +10,18 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from mutiny import stopping
-from mutiny.engine.journal import Step, read_lines
+from mutiny import documents, stopping
+from mutiny.codec import decode
+from mutiny.engine.journal import Step, numbered_lines
 from mutiny.engine.loop import Engine, Event, Outcome
 from mutiny.engine.rundir import RunDirectory, storing
 from mutiny.engine.soaking import Soaked
-from mutiny.errors import UsageError, nearest
+from mutiny.errors import FormatError, UsageError, nearest
 from mutiny.kit.beliefs import Beliefs
 from mutiny.kit.operations import Reset
 from mutiny.kit.soaking import SoakAsk, Soaks, judged
@@ -36,6 +37,25 @@ METRICS, EVENTS, REPORT = "metrics.jsonl", "events.jsonl", "soak.json"
 EARLIER = 12
 """So many earlier soaks are looked at for trends."""
 HOUR_S = 3600.0
+
+
+@dataclass(frozen=True)
+class Process:
+    """The Mutiny that was at work on it."""
+
+    pid: int = 0
+    start: int = 0
+
+
+@dataclass(frozen=True)
+class Begun:
+    """What the plan in a soak's directory says, as far as it takes to go on."""
+
+    ask: SoakAsk
+    target_file: str
+    program: str | None = None
+    plant: str = ""
+    process: Process = Process()
 
 
 def begin(
@@ -61,13 +81,15 @@ def resume(
     tell: Callable[[str], None] = lambda _text: None,
 ) -> Soaked:
     """Go on with a soak whose Mutiny was killed."""
-    ask, soaks = asked(directory), ability(bench.target, "soak")
+    ask, soaks = begun(directory).ask, ability(bench.target, "soak")
+    _require(ask, soaks)
     assignment = _assignment(ask, soaks)
     done = _journalled(directory)
     place = reached(assignment.operations, done)
+    _cut_half_a_line(directory.path / EVENTS)
+    read_metrics(directory.path)
     directory.add_to_plan({"process": _process()})
-    begun = 1 + len(soaks.begin(ask))
-    if place < begun:
+    if place < 1 + len(soaks.begin(ask)):
         _start_over(directory)
         tell("it was killed before its session had begun: it begins anew")
         place, done = 0, []
@@ -86,19 +108,21 @@ def resume(
     return _finished(bench, ask, assignment, outcome, soaks)
 
 
-def asked(directory: RunDirectory) -> SoakAsk:
-    """What the soak of a directory is about; UsageError when it is none that can be gone on with."""
+def begun(directory: RunDirectory) -> Begun:
+    """How the soak of a directory was begun; UsageError when it is none that can be gone on with."""
     try:
-        plan = json.loads(directory.plan_path.read_text(encoding="utf-8"))
-        ask = SoakAsk(**plan["ask"])
-    except (OSError, ValueError, KeyError, TypeError):
-        raise UsageError(f"{directory.path} is no soak that could be resumed") from None
+        plan = documents.read_json(directory.plan_path, "plan")
+    except UsageError as error:
+        raise UsageError(f"{directory.path} is no soak that could be resumed: {error}") from None
+    if not isinstance(plan, dict) or not isinstance(plan.get("ask"), dict):
+        raise UsageError(f"{directory.path} is no soak that could be resumed")
+    known = {one.name: plan[one.name] for one in fields(Begun) if one.name in plan}
+    made = decode(Begun, known, where=str(directory.plan_path))
     if directory.summary_path.exists():
         raise UsageError(f"{directory.path}: that soak has come to its end")
-    process = plan.get("process") or {}
-    if is_alive(int(process.get("pid", 0)), int(process.get("start", 0))):
-        raise UsageError(f"{directory.path}: that soak still runs (process {process['pid']})")
-    return ask
+    if is_alive(made.process.pid, made.process.start):
+        raise UsageError(f"{directory.path}: that soak still runs (process {made.process.pid})")
+    return made
 
 
 def reached(plan: Sequence[Operation], done: Sequence[Mapping[str, Any]]) -> int:
@@ -178,11 +202,20 @@ def _journalled(directory: RunDirectory) -> list[Mapping[str, Any]]:
     path = directory.journal_path
     if not path.exists():
         return []
-    data = path.read_bytes()
+    _cut_half_a_line(path)
+    done = list(numbered_lines(path))
+    for number, line in done:
+        parts = (line.get("operation"), line.get("result") or {})
+        if not all(isinstance(part, dict) for part in parts):
+            raise FormatError(str(path), [f"line {number}: it is no step with its result"])
+    return [line for _, line in done]
+
+
+def _cut_half_a_line(path: Path) -> None:
+    data = path.read_bytes() if path.exists() else b""
     whole = data.rfind(b"\n") + 1
     if whole < len(data):
         os.truncate(path, whole)
-    return list(read_lines(path))
 
 
 def _start_over(directory: RunDirectory) -> None:
@@ -226,7 +259,20 @@ def read_metrics(path: Path) -> tuple[Mapping[str, Any], ...]:
     file = path / METRICS
     if not file.exists():
         return ()
-    return tuple(json.loads(line) for line in file.read_bytes().split(b"\n")[:-1] if line)
+    return tuple(_objects(file))
+
+
+def _objects(file: Path) -> Iterator[Mapping[str, Any]]:
+    """Each whole line as an object; one that is none is named."""
+    for number, line in enumerate(file.read_bytes().split(b"\n")[:-1], 1):
+        try:
+            told = json.loads(line) if line else {}
+        except ValueError:
+            told = None
+        if not isinstance(told, dict):
+            raise FormatError(str(file), [f"line {number}: it is no JSON object"])
+        if line:
+            yield told
 
 
 class _Watched:
@@ -351,8 +397,7 @@ def _fired(bench: Bench, lines: Sequence[Mapping[str, Any]]) -> list[Operation]:
 def _legs(directory: RunDirectory) -> tuple[Mapping[str, Any], ...]:
     """Each time that somebody went on with it."""
     file = directory.path / EVENTS
-    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    return tuple(row for row in rows if row.get("what") == "resumed")
+    return tuple(row for row in _objects(file) if row.get("what") == "resumed")
 
 
 def earlier(root: Path, project: str, own: Path) -> tuple[Mapping[str, Any], ...]:
