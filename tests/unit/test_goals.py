@@ -74,6 +74,8 @@ def test_the_template_is_a_goal(tmp_path: Path) -> None:
             "settings by their names, got a list",
         ),
         (f"{CONFIG}\n  test: block", "config: test", 8, "settings by their names, got 'test'"),
+        ("test: block", "test: [block]", 9, "config: test is a list, no value"),
+        ("test: block", "test:", 9, "config: test is None, no value"),
         ("[validator.block]", "[]", 20, "named by its type, got a list"),
         ("[validator.block]", "{validator: block}", 20, "named by its type, got a mapping"),
         ("[validator.block]", "[[validator.block]]", 20, "named by its type, got a list"),

@@ -79,7 +79,7 @@ class _Reader:
             if root.get(key) is None:
                 self._fail(root.line, f"{key} is missing")
         controls = root.get("controls")
-        if controls is not None and controls.elements:
+        if controls is not None and controls.plain():
             self._fail(
                 root.line_of("controls"),
                 "controls are code inside Chaos Toolkit's own process and cannot be run here",
@@ -123,13 +123,11 @@ class _Reader:
     # --- values ------------------------------------------------------------------------------------
 
     def _read_configuration(self, root: Node) -> None:
-        node = root.get("configuration")
-        for name, line, value in (node.entries or ()) if node is not None else ():
+        for name, line, value in self._table(root, "configuration"):
             self._configuration[name] = self._value(value, line, name)
 
     def _read_secrets(self, root: Node) -> None:
-        node = root.get("secrets")
-        for scope, line, values in (node.entries or ()) if node is not None else ():
+        for scope, line, values in self._table(root, "secrets"):
             if not values.is_mapping:
                 self._fail(line, f"secrets.{scope}: expected a mapping")
                 continue
@@ -183,6 +181,13 @@ class _Reader:
             return str(known[found[1]])
 
         return re.sub(_VARIABLE, fill, value)
+
+    def _table(self, node: Node, key: str) -> tuple[tuple[str, int, Node], ...]:
+        """The entries of a part that is a mapping when it is there."""
+        part = node.get(key)
+        if part is not None and part.plain() is not None and not part.is_mapping:
+            self._fail(node.line_of(key), f"{key}: expected a mapping, got {part.shown()}")
+        return () if part is None else part.entries or ()
 
     # --- activities --------------------------------------------------------------------------------
 
@@ -252,7 +257,7 @@ class _Reader:
         for key, line, value in node.entries or ():
             if key not in _ACTIVITY_KEYS:
                 self._fail(line, f"unknown key {key!r}{nearest(key, _ACTIVITY_KEYS)}")
-            if key == "controls" and value.elements:
+            if key == "controls" and value.plain():
                 self._fail(line, "controls cannot be run here")
         kind = node.get("type")
         word = None if kind is None else kind.scalar
@@ -314,9 +319,8 @@ class _Reader:
         return () if names is None else tuple(str(item.scalar) for item in names.elements or ())
 
     def _pauses(self, node: Node) -> tuple[float, float]:
-        pauses = node.get("pauses")
         found = {"before": 0.0, "after": 0.0}
-        for key, line, value in (pauses.entries or ()) if pauses is not None else ():
+        for key, line, value in self._table(node, "pauses"):
             seconds = self._filled(value.plain(), (), line)
             if key not in found:
                 self._fail(line, f"pauses: unknown key {key!r}{nearest(key, list(found))}")

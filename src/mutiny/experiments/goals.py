@@ -165,6 +165,9 @@ class _Reader:
             self.fail("config", f"config is settings by their names, got {node.shown()}")
         found: list[Operation] = []
         for key, line, value in () if node is None else node.entries or ():
+            if value.is_mapping or value.is_list or value.scalar is None:
+                self.mistakes.append(Mistake(line, f"config: {key} is {value.shown()}, no value"))
+                continue
             made = Node(
                 line,
                 entries=(("name", line, Node(line, key)), ("value", line, _as_text(value))),
