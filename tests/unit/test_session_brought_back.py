@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from test_contract_session import CALLS, DEAD, GATE, at, broken, call, event, seen, used
+from test_contract_session import CALLS, DEAD, GATE, LINE, at, broken, call, event, seen, used
 
 from mutiny.contracts.session import operations as op
 from mutiny.contracts.session.contract import SessionContract
@@ -57,6 +57,44 @@ def test_who_goes_back_to_an_older_checkpoint_has_not_missed_those_since() -> No
     for more in ((), (back,)):
         after = seen(more=more, calls=(*CALLS, *spent), supervisors=0)
         assert "checkpoint_by_tokens" not in broken(after, tokens_interval="200")
+
+
+BACK_S = 12.0
+"""To this moment a session went back that was a hundred times as old."""
+
+
+@pytest.mark.parametrize(
+    ("events", "idle"),
+    [
+        ((), False),
+        ((event("supervisor.start", BACK_S, life=2),), False),
+        (
+            (
+                event("supervisor.start", BACK_S, life=2),
+                event("task.start", BACK_S, life=2, task="t2", agent="a"),
+            ),
+            False,
+        ),
+        (
+            (
+                event("supervisor.start", BACK_S, life=2),
+                event("task.start", BACK_S, life=2, task="t2", agent="a"),
+                event("checkpoint.written", BACK_S + 60, life=2, checkpoint=2, digest="d2"),
+            ),
+            True,
+        ),
+    ],
+)
+def test_what_was_written_before_it_went_back_says_nothing_of_its_age(
+    events: tuple[Row, ...], idle: bool
+) -> None:
+    """Until the new life has written a line of metrics, the last one is of the life before."""
+    old = {**LINE, "elapsed_seconds": 100 * BACK_S}
+    back = event("session.restore", BACK_S, checkpoint=1, deltas=0)
+    after = seen(more=(back, *events), metrics=(old,))
+    assert after.session is not None
+    assert after.session.elapsed_s == (BACK_S + 60 if idle else BACK_S)
+    assert ("idle_reassigned" in broken(after, idle_s="10")) is idle
 
 
 def test_a_named_checkpoint_may_be_one_of_an_end() -> None:

@@ -122,6 +122,10 @@ class SessionView:
         """Its events of these types, in order."""
         return (one for one in self.events if one["type"] in kinds)
 
+    def of_last(self, *kinds: str) -> Iterator[Row]:
+        """The same, the last one first."""
+        return (one for one in reversed(self.events) if one["type"] in kinds)
+
     @property
     def last_valid(self) -> State | None:
         """What a recovery has to bring back."""
@@ -141,9 +145,18 @@ class SessionView:
 
     @cached_property
     def elapsed_s(self) -> float:
-        """How old it is, by whatever it has written last."""
-        lines = (self.events[-1:], self.calls[-1:], self.metrics[-1:])
-        return max((at_of(row) for rows in lines for row in rows), default=0.0)
+        """How old it is, by whatever it has written last in this life of it.
+
+        Going back to a checkpoint makes it younger: what an earlier life has written is no clock then.
+        """
+        last = next(self.of_last("session.restore", "supervisor.start"), None)
+        others = (*self.calls[-1:], *self.metrics[-1:])
+        if last is not None and last["type"] == "session.restore":
+            others = ()
+        elif last is not None:
+            life = last.get("life")
+            others = tuple(row for row in others if row.get("life", life) == life)
+        return max(map(at_of, (*self.events[-1:], *others)), default=0.0)
 
     @property
     def phase(self) -> int:
