@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from mutiny.contracts.spawns import operations as op
 from mutiny.contracts.spawns.about import ABOUT
-from mutiny.contracts.spawns.book import BOOK
+from mutiny.contracts.spawns.book import BOOK, clock_bent
 from mutiny.contracts.spawns.contract import SpawnsContract
 from mutiny.contracts.spawns.invariants import ORDER, SAME
 from mutiny.contracts.spawns.mentions import agents_in, calls_human, names_in
@@ -712,3 +713,17 @@ def test_what_cannot_be_is_refused_in_a_line(make: Any, text: str) -> None:
     with pytest.raises(ValueError, match=text) as caught:
         make()
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("operation", "bent"),
+    [
+        (op.Send("dev", "who has seen SkewClock(offset_s=60)?"), False),
+        (SkewClock(offset_s=60, during=op.Cleanup()), True),
+        (Parallel((op.Cleanup(), op.HoldDatabase(op.Health(), 1.0))), False),
+        (Parallel((op.Cleanup(), SkewClock(offset_s=60, during=op.Health()))), True),
+    ],
+)
+def test_a_clock_is_bent_by_the_fault_and_not_by_its_name(operation: Operation, bent: bool) -> None:
+    check = SimpleNamespace(model=SimpleNamespace(bent=False), operation=operation)
+    assert clock_bent(check) is bent  # type: ignore[arg-type]

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from mutiny.contracts.spawns.model import SpawnsModel
 from mutiny.contracts.spawns.observation import Message, Run, SpawnsSeen
 from mutiny.kit.checking import Check, RuleBook
+from mutiny.kit.faults import SkewClock
+from mutiny.model.operation import walk
 
 SpawnsCheck = Check[SpawnsModel, SpawnsSeen]
 Accused = Iterator[tuple[str, str]]
@@ -27,4 +29,4 @@ def runs_of(seen: SpawnsSeen, message: Message, agent: str) -> list[Run]:
 
 def clock_bent(check: SpawnsCheck) -> bool:
     """Was somebody's clock bent, so that times of day tell nothing?"""
-    return check.model.bent or "SkewClock" in str(check.operation)
+    return check.model.bent or any(isinstance(one, SkewClock) for one in walk(check.operation))
