@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from test_contract_session import sha
+from test_contract_session import DEAD, broken, point, seen, sha
 
+from mutiny.contracts.session import operations as op
 from mutiny.contracts.session.checkpoints import (
     CHECKLIST,
     METRICS,
+    Point,
     digest_of,
     last_valid,
     point_of,
 )
+from mutiny.kit.operations import CrashAt, PowerLossAt, TearAt
+from mutiny.model.operation import Operation
 
 
 def payload(number: int = 0, **changes: Any) -> dict[str, Any]:
@@ -117,3 +122,21 @@ def test_what_a_checkpoint_must_hold(changes: dict[str, Any], missing: str, unfi
     point = point_of(0, sealed(payload(**changes)), "")
     assert any(missing in text for text in point.missing) == bool(missing)
     assert any(unfit in text for text in point.unfit) == bool(unfit)
+
+
+@pytest.mark.parametrize(
+    ("operation", "accused"),
+    [
+        (op.Restore(), True),
+        (PowerLossAt(op.Restore(), -1), True),
+        (TearAt(op.Restore(), 3, "lie"), False),  # a disk that lies
+        (CrashAt(op.Restore(), -1), False),
+        (op.Status(), False),
+    ],
+)
+def test_an_answered_restore_has_made_a_checkpoint(operation: Operation, accused: bool) -> None:
+    points = (point(0), point(1), Point(2, False, "it is no JSON"))
+    after = seen(points=points, supervisors=0)
+    assert ("checkpoint_whole" in broken(after, operation, DEAD)) is accused
+    assert "checkpoint_whole" not in broken(replace(after, damaged=frozenset("2")), operation, DEAD)
+    assert "checkpoint_whole" not in broken(after, operation, after), "it was there before"

@@ -87,7 +87,7 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "checkpoint-in-place",
         "A checkpoint is written where it will lie, not beside it.",
         _STATE,
-        "sweep crash crash_twice Restore",
+        "power_cut_after_restore",
         "checkpoint_whole",
         _SEEN,
     ),
@@ -95,7 +95,7 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "checkpoint-unsynced",
         "A checkpoint is renamed before it is on the disk.",
         _STATE,
-        "sweep fsync crash_twice Restore",
+        "power_cut_after_restore",
         "checkpoint_whole",
     ),
     _row(

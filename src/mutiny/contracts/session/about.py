@@ -59,6 +59,7 @@ ABOUT: dict[str, str] = {
     "crash_of_the_driver": "What drives the session dies, and its agents live on.",
     "crash_over_a_call": "What drives it dies while an agent waits for its model.",
     "crash_twice": "It dies, is brought back, and dies again.",
+    "power_cut_after_restore": "The power goes right behind the answer of a restore.",
     "crash_after_a_vote": "It dies when something was decided: that stays decided.",
     "crash_while_paused": "It dies while it is paused.",
     "crash_after_a_pause": "A session that was told to go on goes on, also after a crash.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mutiny.contracts.session import operations as op
 from mutiny.contracts.session.checkpoints import TORN
 from mutiny.contracts.session.looking import (
     BOOK,
@@ -21,6 +22,7 @@ from mutiny.contracts.session.looking import (
 )
 from mutiny.contracts.session.observation import Row, SessionView, at_of
 from mutiny.kit.checking import Found, inner_of
+from mutiny.kit.operations import PowerLossAt
 
 _MINUTE_S = 60.0
 FALLBACKS = 2
@@ -59,6 +61,20 @@ def checkpoint_whole(check: SessionCheck) -> Iterator[Found]:
     newer = sum(point.valid and point.number > numbers[-1] for point in one.points if numbers)
     if lost and lost[-1] == numbers[-1] and newer < FALLBACKS:
         yield one.name, f"Checkpoint {lost[-1]} was announced, and is not there."
+    yield from _made_by_a_restore(check, one)
+
+
+def _made_by_a_restore(check: SessionCheck, one: SessionView) -> Iterator[Found]:
+    """A restore that was answered has made a checkpoint: also when the power went right behind it."""
+    was = before_of(check)
+    plain = isinstance(check.operation, op.Restore | PowerLossAt)
+    if was is None or not (plain and check.succeeded and check.gave(op.Restore)):
+        return
+    last = max((point.number for point in was.points), default=-1)
+    for point in own_points(check, one):
+        if point.number > last and not point.valid:
+            text = f"Checkpoint {point.number} was made by a restore that was answered"
+            yield one.name, f"{text}, and {point.why}."
 
 
 def _may_go(check: SessionCheck, one: SessionView) -> bool:

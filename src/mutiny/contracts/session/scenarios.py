@@ -40,7 +40,15 @@ from mutiny.contracts.session.operations import (
     WaitForTasks,
 )
 from mutiny.contracts.session.profile import SessionProfile
-from mutiny.kit.operations import ExpectError, Parallel, Reset, Settle, Sleep
+from mutiny.kit.operations import (
+    AFTER_LAST,
+    ExpectError,
+    Parallel,
+    PowerLossAt,
+    Reset,
+    Settle,
+    Sleep,
+)
 from mutiny.kit.recipes import misset, said_wrongly
 from mutiny.model.operation import Operation
 
@@ -348,6 +356,13 @@ RECOVERY: dict[str, Steps] = {
         SystemCrash(),
         Restore(),
         VerifyCheckpoint(),
+        Recover(),
+        *_AFTER,
+        Settle(),
+    ),
+    "power_cut_after_restore": (
+        *_crashed(),
+        PowerLossAt(Restore(), AFTER_LAST),
         Recover(),
         *_AFTER,
         Settle(),
