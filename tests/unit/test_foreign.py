@@ -214,3 +214,22 @@ def test_of_a_tree_without_end_a_part_is_kept(tmp_path: Path, most: trees.Most) 
     (told,) = trees.copy(root / "logs", root / "kept", with_links=False, most=most)
     assert "and the rest" in told
     assert 1 <= len(list((tmp_path / "kept").iterdir())) <= 5
+
+
+def test_lines_that_come_regularly_are_kept_briefly(tmp_path: Path) -> None:
+    """Twelve hours of them are 1,440: only the last tells what each agent does."""
+    path = tmp_path / "metrics.jsonl"
+    line = {"elapsed_seconds": 1, "phase": "one", "agent_utilization": [{"agent": "a"}] * 7}
+    tail = Tail(BoxPath(tmp_path, "metrics.jsonl"), ("elapsed_seconds",), regular=True)
+    assert tail.rows() == ()
+    for number in range(3):
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({**line, "number": 2 * number}) + "\n")
+            file.write(json.dumps({**line, "number": 2 * number + 1}) + "\n")
+        *earlier, last = tail.rows()
+        assert last == {**line, "number": 2 * number + 1}
+        assert [row["number"] for row in earlier] == list(range(2 * number + 1))
+        assert {len(row["agent_utilization"]) for row in earlier} == {7}
+        assert all(row.keys() == last.keys() for row in earlier)
+        assert not any(row["agent_utilization"][0] for row in earlier)
+    assert tail.rows() == (*earlier, last), "nothing is new"

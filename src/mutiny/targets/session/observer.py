@@ -254,7 +254,7 @@ class _Files:
         self.facts: Mapping[str, Any] | None = None
         self.events = Tail(directory / "events.jsonl", ("type",))
         self.calls = Tail(directory / "calls.jsonl", ("state", "call", "kind"))
-        self.metrics = Tail(directory / "metrics.jsonl", ("elapsed_seconds",))
+        self.metrics = Tail(directory / "metrics.jsonl", ("elapsed_seconds",), regular=True)
         self.trees: dict[str, dict[str, str]] = {}
         self._points: dict[int, tuple[object, Point]] = {}
         self._plan: Plan | None = None

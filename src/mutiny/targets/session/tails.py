@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,12 +17,26 @@ MOST_BAD = 20
 SHOWN = 160
 
 
-class Tail:
-    """One file of JSON lines."""
+def _brief(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The line as it is kept for hours: of its lists only how long they are, and every word once."""
+    return {sys.intern(name): _kept(value) for name, value in row.items()}
 
-    def __init__(self, path: BoxPath, required: tuple[str, ...] = ()) -> None:
+
+def _kept(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return (None,) * len(value)
+    return sys.intern(value) if isinstance(value, str) else value
+
+
+class Tail:
+    """One file of JSON lines; of a `regular` one only the last line is kept with all its parts."""
+
+    def __init__(
+        self, path: BoxPath, required: tuple[str, ...] = (), *, regular: bool = False
+    ) -> None:
         self.path = path
         self._required = required
+        self._regular = regular
         self._offset = 0
         self._rows: tuple[Mapping[str, Any], ...] = ()
         self.bad: tuple[str, ...] = ()
@@ -39,9 +54,12 @@ class Tail:
         if whole:
             if whole.count(b"\n") + len(self._rows) > MOST_ROWS:
                 raise UnsafeFile(f"{self.path} has more than {MOST_ROWS} lines")
-            fresh = [self._row(line) for line in lines(whole.decode("utf-8", "replace"))]
+            read = (self._row(line) for line in lines(whole.decode("utf-8", "replace")))
+            fresh = [*self._rows[-1:], *(row for row in read if row is not None)]
+            if self._regular:
+                fresh = [*map(_brief, fresh[:-1]), *fresh[-1:]]
             self._offset += len(whole)
-            self._rows = (*self._rows, *(row for row in fresh if row is not None))
+            self._rows = (*self._rows[:-1], *fresh)
         return self._rows
 
     def _row(self, line: str) -> Mapping[str, Any] | None:
