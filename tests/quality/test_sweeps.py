@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 
 from longboat.plants import PLANTS
-from mutiny.cli.plants import _found_by
+from mutiny.cli.plants import found_by
 from mutiny.modes.subject import Subject
 from mutiny.modes.sweep import split
 from mutiny.targets.plants import check_plants, targets_of
@@ -25,7 +25,7 @@ def test_there_are_ten_plants_that_need_a_sweep() -> None:
 
 
 TOLD = {
-    name: told for name, plant in PLANTS.items() if (told := _found_by(plant, targets_of(plant)[0]))
+    name: told for name, plant in PLANTS.items() if (told := found_by(plant, targets_of(plant)[0]))
 }
 
 
