@@ -27,7 +27,8 @@ def broken(sure_calls: int) -> tuple[Around, ...]:
 
     def killed(scene: Scene, command: Operation) -> Operation:
         whole = scene.pick((True, False))
-        return common.KillDuring(command, scene.pick(KILL_AFTER_MS), whole)
+        # After a command's end a world can still be killed, the command cannot.
+        return common.KillDuring(command, scene.pick(KILL_AFTER_MS), whole, anywhere=not whole)
 
     def call(scene: Scene) -> int:
         return scene.chance.randrange(sure_calls)

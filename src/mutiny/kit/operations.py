@@ -289,14 +289,15 @@ class Interleave(Operation):
 class KillDuring(Operation):
     """A command, and after so many milliseconds everything dies; with `whole=False` only the command.
 
-    A command that ends earlier is followed by the kill of everything at once. A command alone is killed
-    while it runs: a moment later than the target's commands usually take is counted from their beginning
-    again.
+    A command that ends earlier is followed by the kill of everything at once. `anywhere`: it only has to be
+    while the command runs; a moment later than the target's commands usually take is counted from their
+    beginning again.
     """
 
     operation: Operation
     after_ms: float
     whole: bool = True
+    anywhere: bool = False
     kind: ClassVar[Kind] = Kind.FAULT
 
     def __post_init__(self) -> None:

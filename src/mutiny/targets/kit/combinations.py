@@ -206,7 +206,7 @@ class Combinations(ABC):
             return ready
         command, tokens = ready
         after_s = operation.after_ms / 1000
-        if not operation.whole:  # what has already ended cannot be killed; a world can
+        if operation.anywhere:
             after_s = self.pacing.now().within(after_s)
         answer, text = fault_runner.kill_during(self.box, command, after_s, whole=operation.whole)
         if not self.box.alive:
