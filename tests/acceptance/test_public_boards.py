@@ -13,6 +13,8 @@ BOARDS = (
     RealProgram("backlog-md", "MUTINY_BACKLOG_BIN"),
     RealProgram("clawctl", "MUTINY_CLAWCTL_BIN"),
     RealProgram("claimd", "MUTINY_CLAIMD_BIN"),
+    # One needs processes to meet.
+    RealProgram("agent-tasks", "MUTINY_AGENT_TASKS_BIN", tries={"03": 5}),
 )
 
 
