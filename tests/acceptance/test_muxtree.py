@@ -14,7 +14,7 @@ pytestmark = REAL.marks(pytest.mark.muxtree, timeout_s=600)
 
 
 def test_an_ordinary_run_passes(tmp_path: Path) -> None:
-    REAL.passes("work_survives_restart", tmp_path)
+    REAL.passes("basic_lifecycle", tmp_path)
 
 
 @pytest.mark.parametrize("path", REAL.replays(), ids=lambda path: path.stem)
