@@ -191,6 +191,10 @@ KILLED_LATE = {"operation": STATUS, "after_ms": 60_000, "whole": False}
             ),
             ([INIT, {"type": "KillDuring", "args": KILLED_LATE}, STATUS], "nothing was killed"),
             ([INIT, {"type": "DamageFile", "args": {"how": "stale"}}, STATUS], "nothing that"),
+            (
+                [INIT, {"type": "Add", "args": {"worker": "alpha", "prompt": "Create a.txt"}}],
+                "takes no prompt with",
+            ),
         ],
         every=2,
     ),

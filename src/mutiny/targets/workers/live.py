@@ -155,6 +155,9 @@ class WorkersLive(LiveTarget):
             return OperationResult(stdout="the target needs no command to be made")
         if command is None:
             return self.lacking(operation)
+        told = isinstance(operation, op.Add) and bool(operation.prompt)
+        if told and not self.spec.takes_prompts:
+            return unable(f"{self.spec.name} takes no prompt with `add`: {operation}")
         unsaid = self._nameless(operation)
         if unsaid is not None:
             return unsaid

@@ -206,13 +206,13 @@ class TargetSpec(TargetFile):
             makes_workspace="init" in self.commands,
             needs_daemon=self.profile.needs_daemon if "up" in self.commands else (),
             repairs="repair" in self.commands,
-            prompt_with_add=self._prompt_with_add,
+            prompt_with_add=self.takes_prompts,
             takes_names=self.takes_names,
         )
         return at_level(own, self.level)
 
     @property
-    def _prompt_with_add(self) -> bool:
+    def takes_prompts(self) -> bool:
         """Does the command that makes a worker take its prompt?"""
         add = self.commands.get("add")
         return add is not None and any("{prompt}" in word for word in (*add.argv, add.stdin))
@@ -235,9 +235,9 @@ class TargetSpec(TargetFile):
             stop = command.stop_daemon
             if stop and f"SIG{stop}" not in signal.Signals.__members__:
                 yield f"commands.{name}.stop_daemon: {stop!r} is no signal; write INT or TERM"
-        if self._prompt_with_add and "start" in self.commands:
+        if self.takes_prompts and "start" in self.commands:
             yield "commands.start: `add` takes the {prompt} already; say the rest with `message`"
-        elif not self._prompt_with_add and "start" not in self.commands:
+        elif not self.takes_prompts and "start" not in self.commands:
             yield "commands.start: is missing; or `add` takes the {prompt}"
         yield from self._name_problems()
         profile = self.profile
