@@ -95,7 +95,7 @@ def test_mistakes_are_errors_in_one_line(tmp_path: Path) -> None:
             ("run", {"seed": "x"}, "seed: 'x' is no whole number"),
             ("sweep", {"kind": "crash"}, "the argument 'scenario' is needed"),
             ("run", {"target": "nobody"}, "nobody"),
-            ("report", {"run": "nowhere"}, "cannot read the summary"),
+            ("report", {"run": "nowhere"}, "there is no such run"),
             ("replay", {"file": "--help"}, "cannot read the replay file"),
             ("rnu", {}, "unknown tool 'rnu' (did you mean 'run'?)"),
         ):
