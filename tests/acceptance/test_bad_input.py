@@ -83,6 +83,18 @@ def test_a_replay_file_that_cannot_be_repeated_is_refused(
     assert not (tmp_path / "chaos_runs").exists()
 
 
+@pytest.mark.parametrize(
+    "words",
+    [("report",), ("replay",), ("run", "--target"), ("run", "--bin"), ("experiment", "run")],
+)
+def test_a_name_that_no_file_can_have_is_a_mistake_of_its_user(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    ran = run_mutiny(tmp_path, *words, "x" * 5000)
+    assert ran.code == 2, ran.stderr
+    assert len(ran.stderr) < 1000 or "unknown target" in ran.stderr
+
+
 def test_a_missing_replay_file_is_named(tmp_path: Path) -> None:
     ran = run_mutiny(tmp_path, "replay", "nowhere.json")
     assert ran.code == 2

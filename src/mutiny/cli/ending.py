@@ -6,14 +6,17 @@ exception that nobody foresaw becomes 70 here, with one line for people and the 
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 FAILED = 70
+_NAME_MAX, _PATH_MAX = 255, 4096
+"""Longer names and paths no file has on Linux."""
 READER_GONE = 141
 """As a program that SIGPIPE ended: nobody reads on, so nothing is said about the target."""
 
@@ -25,6 +28,16 @@ def crashed(error: BaseException, say: Callable[[str], None]) -> int:
     where = f"the traceback is in {place}" if place else "the traceback could not be written"
     say(f"mutiny: Mutiny itself failed, this is no finding: {what}; {where}")
     return FAILED
+
+
+def too_long(error: BaseException, words: Sequence[str]) -> bool:
+    """Did somebody give us a path that no file can have? Ours begin with one that was given, too."""
+    if not isinstance(error, OSError) or error.errno != errno.ENAMETOOLONG:
+        return False
+    names = (part for word in words for part in word.split("/"))
+    return any(len(word) >= _PATH_MAX for word in words) or any(
+        len(os.fsencode(name)) > _NAME_MAX for name in names
+    )
 
 
 def reader_gone() -> bool:

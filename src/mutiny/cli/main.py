@@ -144,7 +144,7 @@ def _result(words: list[str], say: Callable[[str], None], told: list[str]) -> in
         say(f"{stopping.reason()}; the box is gone, what was written stays")
         return stopping.exit_code()
     except Exception as error:  # noqa: BLE001  nothing may end as "bug found" but a bug
-        from mutiny.cli.ending import crashed, drop_output, reader_gone
+        from mutiny.cli.ending import crashed, drop_output, reader_gone, too_long
         from mutiny.errors import MutinyError
 
         if isinstance(error, MutinyError):
@@ -152,6 +152,11 @@ def _result(words: list[str], say: Callable[[str], None], told: list[str]) -> in
             return error.exit_code
         if isinstance(error, BrokenPipeError) and reader_gone():
             return drop_output()
+        if too_long(error, words):
+            say(
+                f"mutiny: that name is too long for a file: {getattr(error, 'filename', '')!s:.60}…"
+            )
+            return 2
         return crashed(error, say)
 
 

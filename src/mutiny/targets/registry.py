@@ -115,7 +115,7 @@ def find_spec(name: str) -> tuple[TargetForm, str]:
     if name not in known:
         known = shipped()
     if name not in known:
-        if Path(name).is_dir():
+        if os.path.isdir(name):  # noqa: PTH112  that of a path fails for a name that is too long
             raise UsageError(f"{name} is a directory, not a target; a target's file ends in .toml")
         raise UsageError(
             f"unknown target {name!r}{nearest(name, list(known))}; "
