@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import subprocess
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -185,3 +186,27 @@ def test_pure_tests_do_not_sleep_at_all(kind: str) -> None:
     ]
     assert here
     assert sleeping == []
+
+
+def names_of(node: ast.stmt) -> list[str]:
+    """The names that a statement of a module gives a value."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return [node.name]
+    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+    return [one.id for one in targets if isinstance(one, ast.Name)]
+
+
+def test_no_module_says_a_name_twice() -> None:
+    """Two that worked side by side may each have brought theirs; then the first is read for nothing."""
+    twice = [
+        f"{named(path)}: {name}"
+        for path in python("src", "tests", "tools")
+        for name, times in Counter(
+            name
+            for node in parsed(path).body
+            for name in names_of(node)
+            if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Assign | ast.AnnAssign)
+        ).items()
+        if times > 1
+    ]
+    assert twice == []

@@ -93,8 +93,6 @@ OTHER = "probe-two"
 """Another worker than the one of the samples."""
 SPEAKERS = ("--worker", "--actor", "--agent", "--as")
 """Options that say who speaks."""
-SPEAKING = re.compile(r"(?im)^.*(--session)\b.*(?:\n +[^-\s].*)?\b(?:own|claim)")
-"""An option that only says who speaks where its help tells of owners."""
 SPEAKING = re.compile(r"(?im)^ *(?:-\w, )?(--session)\b.*(?:\n +[^-\s].*)?\b(?:own|claim)")
 """An option that says who speaks only where its help tells of owners."""
 OPTIONS = {"worker": (*SPEAKERS, "--assignee", "--owner")}
