@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from builders import PATTERNS, agent, belief, beliefs, model, ok, picture, refused, view
+from builders import PATTERNS, SHA, agent, belief, beliefs, model, ok, picture, refused, view
 from mutiny.contracts.workers import operations as op
 from mutiny.contracts.workers.contract import WorkersContract
 from mutiny.contracts.workers.observation import Observation
@@ -21,6 +21,7 @@ from mutiny.engine.rundir import RunDirectory
 from mutiny.errors import BoxError, StoreError, TargetMissing
 from mutiny.kit import operations as common
 from mutiny.kit.contract import Evidence, StepContext
+from mutiny.kit.views import Commit
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
@@ -365,6 +366,27 @@ def test_who_goes_on_from_files_gives_no_token_a_second_time(tmp_path: Path) -> 
     assert first
     assert second
     assert set(first).isdisjoint(second)
+
+
+def resumed(directory: Path, before: Observation | None, left: Observation) -> Outcome:
+    """A doctor was killed, and `left` is what is found then."""
+    directory.mkdir()
+    live = Script([ok()], [left])
+    engine = Engine(QUICK, lambda box, reset=common.USUAL_WORLD: live, RunDirectory(directory))
+    cut_off = OperationResult(0, fired=True, inner=(OperationResult(None, signal=9),))
+    believed = beliefs(model(belief()))
+    return engine.resume((believed, before), common.KillAt(op.Doctor(), 3), cut_off, [op.Doctor()])
+
+
+def test_what_a_run_goes_on_from_is_held_to_every_promise(tmp_path: Path) -> None:
+    lost = replace(IDLE, commits=(Commit(SHA, (), on_default=True),), default_head=SHA)
+    broken = resumed(tmp_path / "broken", IDLE, lost)
+    assert broken.rule == "workers.default_moves_forward"
+    assert [step.operation.type for step in broken.steps] == ["KillAt"]
+    assert len(broken.directory.journal_path.read_text().splitlines()) == 1
+    for name, before, left in (("whole", IDLE, IDLE), ("nobody looked", None, lost)):
+        passed = resumed(tmp_path / name, before, left)
+        assert [step.operation.type for step in passed.steps] == ["Doctor"]
 
 
 def test_listeners_hear_of_every_step_twice(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic
 from mutiny import stopping
 from mutiny.engine.journal import JournalWriter, Step
 from mutiny.engine.rundir import RunDirectory, storing
+from mutiny.engine.settling import Lag, Settled, Taken, left_alone
 from mutiny.engine.untested import why_untested
 from mutiny.errors import MutinyError
 from mutiny.kit.contract import Answered, Checked, Evidence, MakeLive, Model, Seen, StepContext
@@ -24,7 +25,7 @@ from mutiny.kit.operations import USUAL_WORLD, Reset
 from mutiny.model.operation import Kind, Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict, of_step, worst
-from mutiny.model.violation import Violation, most_telling_first
+from mutiny.model.violation import most_telling_first
 from mutiny.seeds import short_tag, stream
 
 if TYPE_CHECKING:
@@ -142,6 +143,17 @@ class Engine(Generic[Model, Seen]):
         `always` runs at the end in any case: after a bug, after an error of Mutiny, after Ctrl-C.
         `repeats`: it is a failure that is tried again, so that nothing is left out of it or asked after it.
         """
+        return self._whole(operations, always, repeats=repeats)
+
+    def _whole(
+        self,
+        operations: Iterable[Operation],
+        always: Iterable[Operation] = (),
+        *,
+        repeats: bool = False,
+        broken: Step | None = None,
+    ) -> Outcome:
+        """A run from its first step to its evidence; `broken` is a step that ended it before it began."""
         started = time.monotonic()
         listed, last = tuple(operations), tuple(always)
         self._planned = (*listed, *last)
@@ -151,7 +163,10 @@ class Engine(Generic[Model, Seen]):
         try:
             try:
                 with stopping.running():
-                    self._obey(listed, journal, steps)
+                    if broken is None:
+                        self._obey(listed, journal, steps)
+                    else:
+                        self._add(broken, journal, steps)
                 verdict = worst(step.verdict for step in steps)
                 untested: tuple[str, ...] = ()
                 if verdict is Verdict.SUCCESS:
@@ -253,7 +268,7 @@ class Engine(Generic[Model, Seen]):
 
     def resume(
         self,
-        before: tuple[Model, Seen],
+        before: tuple[Model, Seen | None],
         operation: Operation,
         result: OperationResult,
         operations: Iterable[Operation],
@@ -263,8 +278,12 @@ class Engine(Generic[Model, Seen]):
         """Go on from files that another run left behind.
 
         `before` is that run's `before_last`, `operation` and `result` are what it went through since,
-        `world` is how it began. No token of its `earlier_steps` is given a second time.
+        `world` is how it began. No token of its `earlier_steps` is given a second time. What it went
+        through is held to every promise, as in an ordinary run, unless nobody looked before it; a
+        broken one ends it there.
         """
+        began, timestamp = time.perf_counter(), time.time()
+        step: Step | None = None
         given = [*result.tokens, *(one for step in earlier_steps for one in step.result.tokens)]
         self._tokens = max((int(one.rpartition("-")[2]) for one in given), default=0)
         planned = tuple(operations)
@@ -274,13 +293,22 @@ class Engine(Generic[Model, Seen]):
                     self._live = self._make_live(self.directory.box_path, world)
                     self._live.prepare(planned)
                 seen = self._live.observe()
+                model, earlier = before
+                self._model = model
+                if earlier is None:
+                    nothing = self.contract.nothing_seen()
+                    answered = self._judge(operation, result, nothing, seen, timestamp)
+                    self._model, self._seen = answered.model, seen
+                else:
+                    self._before_last = (model, earlier)
+                    step = self._held(
+                        Taken(1, timestamp, operation, result, earlier, timestamp), seen, began
+                    )
         except BaseException:
             self.close()
             raise
-        self._model, earlier = before
-        self._model = self._judge(operation, result, earlier, seen, time.time()).model
-        self._seen = seen
-        return self.run(planned)
+        is_bug = step is not None and step.verdict.is_bug
+        return self._whole(planned, broken=step if is_bug else None)
 
     def close(self) -> None:
         """Kill the box. Its files stay where they are."""
@@ -310,16 +338,22 @@ class Engine(Generic[Model, Seen]):
             fresh = self._afresh(operation if isinstance(operation, Reset) else USUAL_WORLD)
             if self.contract.starts_afresh(operation):
                 return self._reset_step(sequence_id, operation, timestamp, fresh, began)
-        before, model = self._seen, self._model
-        self._before_last = (model, before)
+        before = self._seen
+        self._before_last = (self._model, before)
         result = self._execute(operation)
         now = time.time()
         seen, trouble = self._observe()
         if trouble is not None:
             result = replace(result, harness_error=trouble)
-        answered = self._judge(operation, result, before, seen, now)
+        taken = Taken(sequence_id, timestamp, operation, result, before, now)
+        return self._held(taken, seen, began, looked=trouble is None)
+
+    def _held(self, taken: Taken[Seen], seen: Seen, began: float, *, looked: bool = True) -> Step:
+        """What was done and seen is held to every promise; beliefs follow."""
+        operation, result, before, model = taken.operation, taken.result, taken.before, self._model
+        answered = self._judge(operation, result, before, seen, taken.ended)
         settled, seen, waited_ms = self._settle_rules(
-            answered, operation, result, before, seen, looked=trouble is None
+            answered, operation, result, before, seen, looked=looked
         )
         self._model, self._seen = settled.model, seen
         own = () if settled.violation is None else (settled.violation,)
@@ -333,8 +367,8 @@ class Engine(Generic[Model, Seen]):
         foreign_ms = waited_ms + self._foreign_ms(operation, result)
         own_ms = (time.perf_counter() - began) * 1000 - foreign_ms
         return Step(
-            sequence_id,
-            timestamp,
+            taken.sequence_id,
+            taken.began,
             operation,
             before.as_json(),
             result,
@@ -405,18 +439,18 @@ class Engine(Generic[Model, Seen]):
         seen: Seen,
         *,
         looked: bool,
-    ) -> tuple[_Settled[Model], Seen, float]:
+    ) -> tuple[Settled[Model], Seen, float]:
         """Check all rules; give the target its lag to heal what may be healed."""
         model = answered.model
-        aloof = _left_alone(operation, result)
+        aloof = left_alone(operation, result)
         if result.harness_error is not None and not (aloof and looked):
             # Mutiny itself failed in the middle: what is seen now is nobody's promise.
-            failed = _Settled(
+            failed = Settled(
                 Verdict.INCONCLUSIVE, model, None, answered.expected, (), (result.harness_error,)
             )
             return failed, seen, 0.0
         waiting_since: float | None = None
-        lag = _Lag(seen.pace.lag(self.contract.lag_s))
+        lag = Lag(seen.pace.lag(self.contract.lag_s))
         while True:
             checked = self._check(model, operation, result, before, seen)
             model = model if checked.model is None else checked.model
@@ -451,7 +485,7 @@ class Engine(Generic[Model, Seen]):
                 or (_UNTOLD if result.succeeded else _UNDONE)
             )
             doubts = (why, *doubts)
-        settled = _Settled(
+        settled = Settled(
             answered.verdict, model, answered.violation, answered.expected, broken, doubts
         )
         waited_s = 0.0 if waiting_since is None else time.perf_counter() - waiting_since
@@ -509,33 +543,9 @@ class Engine(Generic[Model, Seen]):
             listener(event)
 
 
-class _Lag:
-    """Every broken rule has the target's whole lag to heal, counted from when it was first seen."""
-
-    def __init__(self, lag_s: float) -> None:
-        self._lag_s = lag_s
-        self._started = time.monotonic()
-        self._since: dict[tuple[str, str], float] = {}
-
-    def over(self, settling: Sequence[Violation], doubts: Sequence[str]) -> bool:
-        """Has one of them lasted too long? Bounded even when they come and go by turns."""
-        now = time.monotonic()
-        keys = [violation.key for violation in settling] + [("doubt", text) for text in doubts]
-        self._since = {key: self._since.get(key, now) for key in keys}
-        lasted = any(now - since >= self._lag_s for since in self._since.values())
-        return lasted or now - self._started >= 4 * self._lag_s
-
-
 def _first_broken(steps: Sequence[Step]) -> int | None:
     """Where the first of them broke a promise."""
     return next((place for place, step in enumerate(steps) if step.verdict.is_bug), None)
-
-
-def _left_alone(operation: Operation, result: OperationResult) -> bool:
-    """Nothing was done to the target in this step, so that its promises hold whatever came of it."""
-    if operation.kind in (Kind.WAIT, Kind.ASSERTION):
-        return True
-    return operation.kind is Kind.FAULT and not result.fired and not result.inner
 
 
 def _told(error: BaseException) -> str:
@@ -554,15 +564,3 @@ def _place_of(error: BaseException) -> str:
 def _breakdown(error: Exception) -> str:
     """Where the oracle itself broke down."""
     return f"the oracle broke down in {_place_of(error)}: {type(error).__name__}: {error}"
-
-
-@dataclass(frozen=True)
-class _Settled(Generic[Model]):
-    """An answer together with what the rules say once the target had its lag."""
-
-    verdict: Verdict
-    model: Model
-    violation: Violation | None
-    expected: str
-    extra: tuple[Violation, ...]
-    doubts: tuple[str, ...]

@@ -102,7 +102,7 @@ def resume(
             return _finished(bench, ask, assignment, engine.run(assignment.operations), soaks)
         note(directory, {"what": "resumed", "step": place + 1, **missed})
         left = (*soaks.again(ask), *assignment.operations[place:])
-        before = (_beliefs(bench, assignment.operations[:place]), engine.contract.nothing_seen())
+        before = (_beliefs(bench, assignment.operations[:place]), None)
         died = OperationResult(0, "Mutiny was killed, and its box with it", fired=True)
         outcome = engine.resume(before, soaks.died, died, left)
     return _finished(bench, ask, assignment, outcome, soaks)
