@@ -29,7 +29,7 @@ from mutiny.model.violation import most_telling_first
 from mutiny.seeds import short_tag, stream
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from random import Random
 
     from mutiny.engine.replay import Replay
@@ -127,6 +127,7 @@ class Engine(Generic[Model, Seen]):
         self._model: Model = contract.initial()
         self._seen: Seen = contract.nothing_seen()
         self._before_last: tuple[Model, Seen] | None = None
+        self._told: tuple[Seen, Mapping[str, object]] | None = None
         self._tokens = 0
         self._boxes = 0
         self._planned: tuple[Operation, ...] = ()
@@ -370,9 +371,9 @@ class Engine(Generic[Model, Seen]):
             taken.sequence_id,
             taken.began,
             operation,
-            before.as_json(),
+            self._shown(before),
             result,
-            seen.as_json(),
+            self._shown(seen),
             verdict,
             violations,
             settled.expected,
@@ -380,6 +381,12 @@ class Engine(Generic[Model, Seen]):
             own_ms,
             self.contract.coverage(operation, before, verdict, model),
         )
+
+    def _shown(self, seen: Seen) -> Mapping[str, object]:
+        """A look as the journal tells it: what one step left is what the next one begins with."""
+        if self._told is None or self._told[0] is not seen:
+            self._told = (seen, seen.as_json())
+        return self._told[1]
 
     @staticmethod
     def _foreign_ms(operation: Operation, result: OperationResult) -> float:
