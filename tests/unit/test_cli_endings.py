@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 from mutiny.cli import main as entry
 from mutiny.cli.main import main, mutiny
 from mutiny.cli.values import NumberRange
+from mutiny.engine.rundir import storing
 
 NONSENSE = ("-1", "nan", "inf", "-inf", "1e309", "9" * 30, "9" * 5000, "", " ", "x", "0x10")
 
@@ -85,6 +87,29 @@ def test_what_nobody_foresaw_is_70_in_one_line(
     assert str(kept) in line
     assert len(line) < 600
     assert "Traceback (most recent call last)" in kept.read_text()
+
+
+@pytest.mark.parametrize("told", [False, True], ids=["as it came", "in other words"])
+@pytest.mark.parametrize(("given", "code"), [("n" * 300, 2), ("short", 70)])
+def test_a_name_that_no_file_can_have_is_the_users_mistake(
+    told: bool,
+    given: str,
+    code: int,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Ours are never too long by themselves: then it is a fault of Mutiny."""
+
+    def fail(_: list[str]) -> None:
+        with storing(tmp_path) if told else contextlib.nullcontext():
+            (tmp_path / ("n" * 300)).mkdir()
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(entry, "_call", fail)
+    assert main(["run", "--runs", given]) == code
+    (line,) = capsys.readouterr().err.splitlines()
+    assert ("too long for a file" in line) == (code == 2)
 
 
 def test_a_traceback_that_cannot_be_written_is_70_too(

@@ -67,4 +67,8 @@ EQUIVALENT: dict[str, str] = {
     "a5c45342": "a call always has a number",
     "901f799b": "it changes what a test lets the model say, not the program",
     "4d5bef58": "another label of a copy that is kept for a while",
+    "f74712c1": "a note for the log",
+    "ec93aa92": "two constants change places",
+    "badb5cde": "a note for the log",
+    "9e0d3442": "it is only read when there is something to read",
 }

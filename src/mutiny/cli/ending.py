@@ -30,14 +30,19 @@ def crashed(error: BaseException, say: Callable[[str], None]) -> int:
     return FAILED
 
 
-def too_long(error: BaseException, words: Sequence[str]) -> bool:
-    """Did somebody give us a path that no file can have? Ours begin with one that was given, too."""
-    if not isinstance(error, OSError) or error.errno != errno.ENAMETOOLONG:
-        return False
+def too_long(error: BaseException, words: Sequence[str]) -> str:
+    """The path that no file can have, if somebody gave us one; empty if not.
+
+    Ours begin with one that was given, too, and what it was met by may have been told in other words.
+    """
+    cause = error if isinstance(error, OSError) else error.__cause__
+    if not isinstance(cause, OSError) or cause.errno != errno.ENAMETOOLONG:
+        return ""
     names = (part for word in words for part in word.split("/"))
-    return any(len(word) >= _PATH_MAX for word in words) or any(
+    given = any(len(word) >= _PATH_MAX for word in words) or any(
         len(os.fsencode(name)) > _NAME_MAX for name in names
     )
+    return str(cause.filename or "") if given else ""
 
 
 def reader_gone() -> bool:

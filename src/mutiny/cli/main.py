@@ -147,16 +147,14 @@ def _result(words: list[str], say: Callable[[str], None], told: list[str]) -> in
         from mutiny.cli.ending import crashed, drop_output, reader_gone, too_long
         from mutiny.errors import MutinyError
 
+        if name := too_long(error, words):
+            say(f"mutiny: that name is too long for a file: {name:.60}…")
+            return 2
         if isinstance(error, MutinyError):
             say(f"mutiny: {error}")
             return error.exit_code
         if isinstance(error, BrokenPipeError) and reader_gone():
             return drop_output()
-        if too_long(error, words):
-            say(
-                f"mutiny: that name is too long for a file: {getattr(error, 'filename', '')!s:.60}…"
-            )
-            return 2
         return crashed(error, say)
 
 

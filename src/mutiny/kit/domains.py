@@ -22,6 +22,7 @@ RELATED_NAMES: tuple[tuple[str, ...], ...] = (
     ("w1", "w10", "w100"),
     ("main", "main-1", "mai"),
     ("Al", "al", "al_1"),
+    ("x-1", "x-1a", "x-11"),
 )
 """Casts of names that are easily mistaken for one another."""
 
