@@ -217,6 +217,7 @@ def picture(*views: WorkerView, **changes: Any) -> Observation:
         default_tokens=frozenset(),
         default_untold=frozenset(),
         default_conflicted=frozenset(),
+        default_shape=frozenset(),
     )
     return replace(plain, **changes)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from rule_cases import MERGED, ON_BRANCH, Case, delivered, ready, task
 
@@ -67,6 +68,9 @@ def _heard_by(*told: tuple[int, str], kind: str = "task") -> Observation:
     return picture(view("alpha", "working"), receipts=received)
 
 
+SHAPED = "100755 20 shapes/a file"
+
+
 def _unfinished(*, keeps_uncommitted: bool = True) -> WorkersModel:
     """A task that was given up, of a target that keeps what was not committed."""
     promises = Profile(keeps_discarded=True, keeps_uncommitted=keeps_uncommitted)
@@ -93,6 +97,13 @@ def _landed(*untold: str, conflicted: tuple[str, ...] = (), by: Operation = ACCE
     seen = delivered("idle", MERGED, **now)
     before = delivered("idle", MERGED, default_untold=known, default_conflicted=old)
     return check(task("merged"), seen, before=before, operation=by)
+
+
+def _shaped(*tree: str, shape: tuple[str, ...] = (SHAPED,), **changes: Any) -> Check:
+    """Work that was accepted, with what the agent did beside lines of text, and the branch's tree."""
+    told = receipt(shape=shape, removed=("old/notes.md",), **changes)
+    seen = replace(delivered("idle", MERGED, default_shape=frozenset(tree)), receipts=(told,))
+    return check(task("merged"), seen)
 
 
 LEDGER_CASES: tuple[Case, ...] = (
@@ -211,6 +222,21 @@ LEDGER_CASES: tuple[Case, ...] = (
         (_landed(), _landed(conflicted=("main:shared.txt",), by=op.MoveSource("shared.txt"))),
         "source",
         ("default_conflicted", "before.default_conflicted"),
+    ),
+    *(
+        Case(
+            "workers.lands_whole",
+            _shaped(*tree),
+            (_shaped(SHAPED), _shaped(SHAPED, "100644 9 old/other.md"), _shaped(shape=())),
+            TOKEN,
+            ("default_shape",),
+        )
+        for tree in (
+            (SHAPED, "100644 28 old/notes.md"),
+            (SHAPED.replace("100755", "100644"),),
+            (SHAPED.replace(" 20 ", " 19 "),),
+            (),
+        )
     ),
     Case(
         "workers.merged_once",

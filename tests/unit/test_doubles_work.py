@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,9 @@ from mutiny.doubles.agents.behaviours import (
 )
 from mutiny.doubles.agents.claude import parse_arguments
 from mutiny.doubles.agents.prompts import requested_files
+from mutiny.doubles.agents.shapes import FOLDERS, OLD_FILES, reshape
 from mutiny.doubles.install import Earlier, Received, read_received, write_script
+from mutiny.probes.git import parse_tree, shape_argv
 from mutiny.system.files import BoxPath
 
 LLMC_PREAMBLE = """\
@@ -266,3 +269,26 @@ class TestReadReceived:
         assert records[0].detail == self.LINE[:40].decode()
         assert records[1] == self.RECORD
         assert offset == 40 + len(self.LINE)
+
+
+def test_a_tree_in_every_shape_is_told_as_git_tells_it(tmp_path: Path) -> None:
+    git = ("git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b.invalid")
+    for name, text in OLD_FILES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    for words in (("init", "-q", "-b", "main"), ("add", "-A"), ("commit", "-q", "-m", "first")):
+        subprocess.run((*git, *words), check=True)
+    removed, shape = reshape(str(tmp_path), "MT-0-1")
+    subprocess.run((*git, "add", "--", *removed, *shape), check=True)
+    subprocess.run((*git, "commit", "-q", "-m", "second"), check=True)
+    argv = shape_argv(str(tmp_path), "main", FOLDERS)
+    told = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
+    assert parse_tree(told) == {f"{what} {path}" for path, what in shape.items()}
+    assert removed == ["old/notes.md"]
+    assert len(shape) == 6
+
+
+def test_a_tree_is_reshaped_twice_for_one_task(tmp_path: Path) -> None:
+    first = reshape(str(tmp_path), "MT-0-1")
+    assert reshape(str(tmp_path), "MT-0-1") == first
+    assert first[0] == []

@@ -226,6 +226,7 @@ IMMEDIATE = {
             "given_up_stays_so",
             "agent_as_asked",
             "only_work_lands",
+            "lands_whole",
             "merged_once",
             "nothing_invented",
             "accepted_is_merged",

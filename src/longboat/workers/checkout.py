@@ -15,7 +15,8 @@ from longboat.workers.state import Intent
 from longboat.workers.store import sync_directory, sync_file
 from longboat.workers.transaction import Transaction
 
-_UNFINISHED = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
+_UNFINISHED = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-apply")
+_BUSY = "Source repository has uncommitted changes (an unfinished merge or rebase)"
 
 
 class Change(NamedTuple):
@@ -36,13 +37,36 @@ def find_checkout(transaction: Transaction) -> str:
     return ""
 
 
+def check_not_rebased(transaction: Transaction) -> None:
+    """Refuse while the user rebases the default branch, which is checked out nowhere then: git would find
+    it moved at the end of the rebase, and give that up.
+    """
+    ours = transaction.home.file("worktrees") + os.sep
+    for path, branch in transaction.git.worktrees():
+        if branch or path.startswith(ours) or planted("unfinished-merge-ignored"):
+            continue
+        if _rebased_branch(transaction.git.admin_directory(path)) == transaction.trunk:
+            raise Rejection(_BUSY)
+
+
+def _rebased_branch(admin: str | None) -> str:
+    """The ref that waits for the end of a rebase, or nothing."""
+    for name in ("rebase-merge", "rebase-apply"):
+        try:
+            with open(os.path.join(admin or "", name, "head-name"), encoding="utf-8") as file:
+                return file.read().strip()
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+    return ""
+
+
 def check_unmodified(transaction: Transaction, checkout: str) -> None:
     """Refuse while the user is in the middle of something there."""
     git = transaction.git
     admin = git.admin_directory(checkout) or transaction.git.common_directory
     marks = () if planted("unfinished-merge-ignored") else _UNFINISHED
     if any(os.path.exists(os.path.join(admin, name)) for name in marks):
-        raise Rejection("Source repository has uncommitted changes (an unfinished merge or rebase)")
+        raise Rejection(_BUSY)
     changed = git.ask("status", "--porcelain", "--untracked-files=no", at=checkout)
     if changed:
         first = changed.splitlines()[0].strip()

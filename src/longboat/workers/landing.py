@@ -7,6 +7,7 @@ finish or to forget.
 
 from __future__ import annotations
 
+import os
 import time
 
 from longboat.errors import GitFailed, Rejection, not_in_review
@@ -14,6 +15,7 @@ from longboat.planting import planted
 from longboat.workers import store, turns, worktrees
 from longboat.workers.checkout import (
     bring_checkout,
+    check_not_rebased,
     check_nothing_in_the_way,
     check_unmodified,
     find_checkout,
@@ -40,6 +42,7 @@ def accept(transaction: Transaction, worker: Worker) -> Worker:
         return _accept_too_eagerly(transaction, worker)
     for _ in range(_CAS_ATTEMPTS):
         base = transaction.trunk_commit()
+        check_not_rebased(transaction)
         checkout = "" if planted("dirty-source-wiped") else find_checkout(transaction)
         if checkout:
             check_unmodified(transaction, checkout)
@@ -207,6 +210,8 @@ def _squash(transaction: Transaction, worker: Worker, base: str, head: str) -> s
     tree = git.ask("rev-parse", f"{head}^{{tree}}")
     if tree == git.ask("rev-parse", f"{base}^{{tree}}"):
         return base
+    if planted("removed-file-comes-back"):
+        tree = _with_removed(transaction, base, head)
     log = git.ask("log", "--reverse", "--format=%B%x00", f"{base}..{head}")
     messages = [text.strip() for text in log.split("\0") if text.strip()]
     message = squash_message(messages, worker.current_prompt, worker.task_id or "")
@@ -220,6 +225,21 @@ def _squash(transaction: Transaction, worker: Worker, base: str, head: str) -> s
     if not result.ok:
         raise GitFailed(f"cannot make the squashed commit: {result.last_words}")
     return result.out.strip()
+
+
+def _with_removed(transaction: Transaction, base: str, head: str) -> str:
+    """Plants only: the tree of `head`, and what it has removed of `base`."""
+    git = transaction.git
+    removed = git.ask("diff-tree", "-r", "--diff-filter=D", base, head)
+    index = {"GIT_INDEX_FILE": os.path.join(git.common_directory, "index.of-a-squash")}
+    git.write("read-tree", head, environment=index)
+    for line in removed.splitlines():
+        mode, _, blob, _, _, path = line.lstrip(":").split(None, 5)
+        entry = f"{mode},{blob},{path}"
+        git.write("update-index", "--add", "--cacheinfo", entry, environment=index)
+    tree = git.write("write-tree", environment=index).out.strip()
+    os.unlink(index["GIT_INDEX_FILE"])
+    return tree
 
 
 def squash_message(messages: list[str], prompt: str, task_id: str) -> str:

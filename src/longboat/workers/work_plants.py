@@ -213,6 +213,13 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
         _KNOWN,
     ),
     (
+        "removed-file-comes-back",
+        "A squash takes over what was added and changed, and forgets what was removed. Shortest: "
+        "Init Up Add WaitForIdle Behave(reshape) Start WaitForNeedsReview Accept",
+        "lost work",
+        "a merge by copying files",
+    ),
+    (
         "rebase-only-said",
         "A rebase is answered and not done. Shortest: "
         "Init Up Add WaitForIdle Start WaitForNeedsReview MoveSource Rebase",

@@ -13,6 +13,7 @@ import shlex
 import shutil
 from typing import TYPE_CHECKING
 
+from mutiny.doubles.agents.shapes import OLD_FILES
 from mutiny.system.files import BoxPath
 
 if TYPE_CHECKING:
@@ -65,7 +66,9 @@ def make_layout(
     }
     if source and needs_first_commit(directory):
         files["source/.gitignore"] = ".claude/\n.serena/\n"
+        files |= {f"source/{name}": text for name, text in OLD_FILES.items()}
         files["source/README.md"] = "# Source\n\nThe repository that the workers work on.\n"
+        (root / "source/old").mkdir(exist_ok=True)
     for name, text in files.items():
         (root / name).create(text.encode(), 0o666)
 

@@ -68,8 +68,8 @@ class Earlier:
 class Received:
     """One line of received.jsonl; fields that the event does not have are None or empty.
 
-    ``event`` is one of start, prompt, wrote, commit, child, turn_end, hook, clear, exit, problem; or
-    ``torn`` for a line that its writer did not live to finish (then only ``detail`` is set).
+    ``event`` is one of start, prompt, wrote, shaped, commit, child, turn_end, hook, clear, exit,
+    problem; or ``torn`` for a line that its writer did not live to finish (then only ``detail`` is set).
     """
 
     event: str
@@ -102,9 +102,12 @@ class Received:
     detail: str | None = None
     child: int | None = None
     child_start: int | None = None
+    shape: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
 
 
 _FIELDS = {field.name: str(field.type) for field in fields(Received)}
+_LISTS = ("argv", "tokens", "shape", "removed")
 _EARLIER = {field.name: str(field.type) for field in fields(Earlier)}
 _WORDS: dict[str, type | tuple[type, ...]] = {
     "str": str,
@@ -248,7 +251,7 @@ def _record(values: object) -> Received:
     if not isinstance(values, dict):
         raise TypeError("a record is a JSON object")
     known = {name: value for name, value in values.items() if name in _FIELDS}
-    for name in ("argv", "tokens"):
+    for name in _LISTS:
         items = known.pop(name, None)
         known[name] = tuple(_checked({name: "str"}, {name: item})[name] for item in items or ())
     earlier = [_checked(_EARLIER, item) for item in known.pop("earlier", None) or ()]

@@ -50,11 +50,17 @@ _BEGIN = {
     # A merge that takes nothing over: no file differs, only git's own mark says that it is not done.
     "merge": 'side=$(git commit-tree -p HEAD -m "A side of the user" "HEAD^{tree}") '
     '&& git merge -q --no-commit --no-ff -s ours "$side" >/dev/null',
+    # A rebase that waits at the first commit: no file differs, and no branch is checked out.
+    "rebase": 'GIT_SEQUENCE_EDITOR="sed -i s/^pick/edit/" git rebase -q -i --root 2>/dev/null',
     "untracked": '! test -e "$1" && printf "%s\\n" "$2" > "$1"',
 }
-_MARKS = {"merge": ".git/MERGE_HEAD"}
+_MARKS = {"merge": ".git/MERGE_HEAD", "rebase": ".git/rebase-merge/orig-head"}
 _UNDO = (
-    'if test -e .git/MERGE_HEAD; then git merge --abort || exit; fi; git checkout -q HEAD -- "$1" || exit; '
+    "if test -e .git/MERGE_HEAD; then git merge --abort || exit; fi; "
+    # To abort it would take the branch back to where it was, with whatever has landed meanwhile.
+    "if test -d .git/rebase-merge; then branch=$(cat .git/rebase-merge/head-name) "
+    '&& git rebase --quit && git checkout -q "${branch#refs/heads/}" || exit; fi; '
+    'git checkout -q HEAD -- "$1" || exit; '
     'if grep -qxF "$2" "$3" 2>/dev/null; then rm -f "$3"; fi'
 )
 
@@ -75,7 +81,7 @@ def begin_in_source(
     if not result.fired:
         return result, None
     marked = box.files / "source" / _MARKS.get(how, touched)
-    # An empty text is in every file: of a merge only its mark is looked for.
+    # An empty text is in every file: of a merge or a rebase only its mark is looked for.
     return result, (marked, "" if how in _MARKS else EDIT_MARKER)
 
 

@@ -24,7 +24,7 @@ CONFIRMATIONS = ("--yes", "-y", "--confirm")
 NO_NUMBER = "many"
 WRONG_SETTINGS = ("text", "quoted", "boolean", "negative", "unknown")
 _LENGTHS = ("during", "seconds", "lasting")
-_CALM = ("healthy", "slow", "unfinished", "obey", "resolve", "dirty")
+_CALM = ("healthy", "slow", "unfinished", "obey", "resolve", "dirty", "reshape", "reshape-dirty")
 """What an agent or a worker may be told to do without being a disturbance."""
 
 

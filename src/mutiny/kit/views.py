@@ -67,6 +67,10 @@ class Receipt:
     """The agent has written files for it that were not committed at that moment."""
     text: str | None = None
     """What it received, to the last character; None: it was too long to be written down whole."""
+    shape: tuple[str, ...] = ()
+    """`MODE SIZE PATH` of each file that it has made or changed in more than its text."""
+    removed: tuple[str, ...] = ()
+    """The files that it has removed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,6 +73,9 @@ def receipts(records: Iterable[Received]) -> tuple[Receipt, ...]:
         elif record.event == "wrote" and who in open_turn:
             index = open_turn[who]
             found[index] = replace(found[index], wrote=True)
+        elif record.event == "shaped" and who in open_turn:
+            index = open_turn[who]
+            found[index] = replace(found[index], shape=record.shape, removed=record.removed)
         elif record.event == "commit" and who in open_turn:
             index = open_turn[who]
             found[index] = replace(found[index], committed=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from mutiny.kit.views import Commit, WorktreeView
 from mutiny.system.files import BoxPath
@@ -75,6 +75,18 @@ def untold_argv(repository: str, branch: str) -> tuple[str, ...]:
 def conflicted_argv(repository: str, branch: str) -> tuple[str, ...]:
     """Every file of the default branch with the marks of a conflict; exit code 1 when none has."""
     return _files_argv(repository, branch, "-lE", "^(<<<<<<<|>>>>>>>) ")
+
+
+def shape_argv(repository: str, branch: str, folders: Iterable[str]) -> tuple[str, ...]:
+    """Every file of the default branch in some folders, with its mode and size."""
+    tree = ("ls-tree", "-r", "-l", "-z", f"refs/heads/{branch}", "--")
+    return ("git", *PLAIN, "-C", repository, *tree, *(f"{folder}/" for folder in folders))
+
+
+def parse_tree(output: str) -> frozenset[str]:
+    """`MODE SIZE PATH` of each file."""
+    found = (entry.partition("\t") for entry in output.split("\0") if entry)
+    return frozenset(f"{words.split()[0]} {words.split()[3]} {path}" for words, _, path in found)
 
 
 def _files_argv(repository: str, branch: str, how: str, pattern: str) -> tuple[str, ...]:

@@ -106,6 +106,7 @@ ABOUT: dict[str, str] = {
     "silent_client": "Somebody connects to the daemon and says nothing; others are served.",
     "staged_source": "Accept while the user has an edit that is staged: refused, and it stays.",
     "merge_in_source": "Accept in the middle of a merge of the user: refused, and it stays.",
+    "rebase_in_source": "Accept in the middle of a rebase of the user: refused, and it stays.",
     "file_in_the_way": "An untracked file of the user lies where accepted work would go.",
     "longest_wait_first": "A review without a name shows whoever has waited longest.",
     "longest_wait_over_restart": "The same after everything was down: who waits goes on waiting.",
@@ -124,5 +125,10 @@ ABOUT: dict[str, str] = {
     "neighbours": "Somebody else has a session and a branch beside the target.",
     "asks_first": "Nuke and reset without anybody who says yes: nothing happens.",
     "long_turn": "An agent works for longer than any step before it may take.",
+    "refused_in_every_state": "Idle, at work, in review, without changes, gone: what is refused then.",
+    "refused_in_error": "What a worker in error is not to be told is refused.",
+    "odd_models": "Models whose names mean something to a shell.",
+    "agent_will_not_go": "An agent that stays when it is told to end: nuke and stop end it.",
+    "every_shape": "Work that removes a file, makes one executable, and adds odd ones and a link.",
     "clock_set_back": "The clock is set back by an hour.",
 }

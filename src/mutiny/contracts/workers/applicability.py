@@ -28,7 +28,7 @@ KEPT_BY: dict[str, KeptBy] = {
             *("state_readable", "state_atomic", "daemon_survives", "one_daemon", "no_crash"),
             *("no_growth", "nothing_outlives", "backs_off"),
             *("down_ends_all", "source_untouched", "merged_stays", "default_moves_forward"),
-            *("only_work_lands", "others_left_alone"),
+            *("only_work_lands", "lands_whole", "others_left_alone"),
         ),
         KeptBy.WRITER: (
             *("idle_has_no_prompt", "working_has_prompt", "status_follows_model"),

@@ -17,7 +17,10 @@ from mutiny.model.operation import Operation, walk
 
 NAMES = ("alpha", "beta", "gamma")
 FILES = ("shared.txt", "src/shared.rs", "docs/notes.md", "other.txt")
-CALM = ("obey", "obey", "slow:200", "slow:600", "stray", "garbage", "dirty", "unfinished:600")
+CALM = (
+    *("obey", "obey", "slow:200", "slow:600", "stray", "garbage", "dirty", "unfinished:600"),
+    *("reshape", "reshape-dirty"),
+)
 WILD = (
     *("hang", "nothing", "exit", "crash-in-commit", "swallow", "ignore-ctrl-c", "give-up"),
     "no-stop",
@@ -41,7 +44,7 @@ def explored(profile: Profile, refusals: Collection[str] = REJECTIONS) -> Explor
         refusable=lambda scene, command: bool(scene.walk.refusals(command) & known),
         moves=(
             *_commands(names, prompt_with_add=profile.prompt_with_add),
-            *_progress(),
+            *_progress(profile),
             *_faults(profile),
         ),
         around=(
@@ -248,9 +251,10 @@ def _commands(names: str, *, prompt_with_add: bool) -> tuple[Move, ...]:
     )
 
 
-def _progress() -> tuple[Move, ...]:
+def _progress(profile: Profile) -> tuple[Move, ...]:
     """Waits, scripts and time."""
     worker = Each(_known)
+    turns = (*TURNS, ("will-not-go", "obey")) if profile.ends_children else TURNS
     return (
         Move(
             op.WaitForIdle,
@@ -266,7 +270,7 @@ def _progress() -> tuple[Move, ...]:
         Move(op.WaitForNeedsReview, {"worker": worker}, 4, _works),
         Move(
             op.Behave,
-            {"worker": worker, "turns": drawn(*TURNS)},
+            {"worker": worker, "turns": drawn(*turns)},
             0.7,
             lambda s, o: _running(s) and not _belief(s, o).tokens,
         ),
@@ -306,7 +310,7 @@ def _faults(profile: Profile) -> tuple[Move, ...]:
         return manned(scene, operation) and not _tired(scene)
 
     def can_commit(scene: Scene, operation: Operation) -> bool:
-        return manned(scene, operation) and _model(scene).source_dirty != "merge"
+        return manned(scene, operation) and _model(scene).source_dirty not in ("merge", "rebase")
 
     worker = Each(_known)
     undo = Some(lambda s: (bool(_model(s).source_dirty),))
@@ -321,7 +325,7 @@ def _faults(profile: Profile) -> tuple[Move, ...]:
         Move(op.MoveSource, {"path": drawn("upstream.txt", "shared.txt")}, 0.5, can_commit),
         Move(
             op.DirtySource,
-            {"undo": undo, "how": drawn("edit", "stage", "merge")},
+            {"undo": undo, "how": drawn("edit", "stage", "merge", "rebase")},
             lambda s, _o: 3.0 if _model(s).source_dirty else 0.5,
             manned,
         ),

@@ -20,7 +20,7 @@ from mutiny.kit import checking
 from mutiny.kit import operations as common
 from mutiny.kit.checking import Found, RuleBook, Unreadable
 from mutiny.kit.git_rules import Branch, only_forward
-from mutiny.kit.views import Commit
+from mutiny.kit.views import Commit, Receipt
 from mutiny.model.violation import Violation
 
 LEDGER: RuleBook[Check] = RuleBook("workers")
@@ -285,7 +285,46 @@ def only_work_lands(check: Check) -> Iterator[Found]:
         if before is None or now is None:
             raise Unreadable("the files of the default branch")
         for name in sorted(now - before):
+            if _is_of_work(check, name):
+                continue
             yield "source", f"After {check.operation} {name.partition(':')[2]} {text}."
+
+
+def _is_of_work(check: Check, name: str) -> bool:
+    """A file that holds no text says by its name whose it is."""
+    return any(f"/{token}/" in name for token in check.model.work)
+
+
+@LEDGER.rule(eventual=False)
+def lands_whole(check: Check) -> Iterator[Found]:
+    merged = {token for one in _commits(check) if one.on_default for token in one.tokens}
+    for receipt in check.seen.receipts or ():
+        work = check.model.work.get(receipt.token or "")
+        landed = work is not None and work.fate == "merged" and work.token in merged
+        if work is None or not (landed and receipt.shape):
+            continue
+        if check.seen.default_shape is None:
+            raise Unreadable("the files of the default branch")
+        for missing in _not_whole(receipt, check.seen.default_shape):
+            what = f"{work.token} of worker {work.worker!r} was accepted, but not whole"
+            yield work.token, f"{what}: {missing}"
+
+
+def _not_whole(receipt: Receipt, shape: frozenset[str]) -> Iterator[str]:
+    """What the tree does not say as the agent left it."""
+    there = {path: f"{mode}, {size} bytes" for mode, size, path in map(_parts, shape)}
+    for path in sorted(there.keys() & set(receipt.removed)):
+        yield f"{path} was removed, and is there."
+    for mode, size, path in map(_parts, receipt.shape):
+        wanted, now = f"{mode}, {size} bytes", there.get(path, "not there")
+        if now != wanted:
+            yield f"{path} should be {wanted}, and is {now}."
+
+
+def _parts(line: str) -> tuple[str, str, str]:
+    """Mode, size and path of a file of a tree."""
+    mode, size, path = line.split(" ", 2)
+    return mode, size, path
 
 
 @LEDGER.rule(eventual=False)

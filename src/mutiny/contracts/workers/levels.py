@@ -84,12 +84,17 @@ WITHOUT_DAEMON: Mapping[str, str] = {
 
 PROMISED: Mapping[str, Callable[[Profile], bool]] = {
     **dict.fromkeys(
-        ("child_left_by_nuke", "child_left_by_down", "child_left_by_death"),
+        ("child_left_by_nuke", "child_left_by_down", "child_left_by_death", "agent_will_not_go"),
         lambda profile: profile.ends_children,
     ),
     "dies_at_once": lambda profile: profile.most_restarts > 0,
     "given_up_and_restarted": lambda profile: profile.most_restarts > 0,
     "typed_by_hand": lambda profile: profile.notices_typing,
+    "odd_models": lambda profile: profile.passes_model,
+    **dict.fromkeys(
+        ("refused_in_every_state", "refused_in_error"),
+        lambda profile: not profile.legal,
+    ),
     "author_is_kept": lambda profile: profile.keeps_author,
     "control_characters": lambda profile: profile.tames_texts,
     "nuke_finished_work": lambda profile: profile.keeps_discarded,

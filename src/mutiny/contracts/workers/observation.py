@@ -116,6 +116,8 @@ class Observation:
     """Files of the default branch without any token: no agent has written them."""
     default_conflicted: frozenset[str] | None = None
     """Files of the default branch with the marks of a conflict that nobody has resolved."""
+    default_shape: frozenset[str] | None = None
+    """`MODE SIZE PATH` of each file of the default branch that an agent may have reshaped."""
     source_dirty: tuple[str, ...] | None = None
     """Tracked files of the user's checkout that are not as in its last commit; None when git failed."""
     source_edit_intact: bool | None = None

@@ -328,6 +328,7 @@ UNFINISHED = {
     "edit": "uncommitted edit",
     "stage": "staged edit",
     "merge": "unfinished merge",
+    "rebase": "unfinished rebase",
     "untracked": "untracked file",
 }
 """What a user can be in the middle of, and what it is called."""
@@ -337,8 +338,9 @@ UNFINISHED = {
 class DirtySource(Operation):
     """The user is in the middle of something in the source repository; `undo` takes it back.
 
-    `edit` and `stage` change a tracked file, `merge` leaves a merge without its commit (and no file that
-    differs), `untracked` puts a file where finished work may want to go.
+    `edit` and `stage` change a tracked file, `merge` leaves a merge without its commit and
+    `rebase` one that waits (and no file that differs), `untracked` puts a file where finished work may
+    want to go.
     """
 
     undo: bool = False

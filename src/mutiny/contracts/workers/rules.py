@@ -107,6 +107,8 @@ _OWN = (
     ("nothing_invented", _LOST, "Nothing is merged that was not accepted."),
     ("only_work_lands", _GIT,
      "An accept brings only files to the default branch that an agent wrote, without open conflicts."),
+    ("lands_whole", _LOST,
+     "Accepted work lands whole: what it removed is gone, and modes, links and bytes are the agent's."),
     ("merged_stays", _LOST, "What was merged stays in the files of the default branch."),
     ("discarded_is_kept", _LOST,
      "Commits of a worker that was nuked or reset stay reachable from some ref."),

@@ -40,6 +40,7 @@ from mutiny.contracts.workers.operations import (
     WaitForState,
     WaitForTurnEnd,
 )
+from mutiny.contracts.workers.profile import LEGAL
 from mutiny.kit.domains import CONTROL, FOREIGN, MEANINGFUL_NAMES
 from mutiny.kit.faults import DamageFile, FillDisk, Forbid, ReadOnlyDisk, SilentClient, SkewClock
 from mutiny.kit.operations import ExpectError, Heal, Parallel, Reset, Settle, Sleep
@@ -64,6 +65,15 @@ _WITH_CHILD: Sequence_ = (
 _MERGED: Sequence_ = (
     *(WaitForNeedsReview("alpha"), Review("alpha"), Accept("alpha"), Settle(), Down()),
 )
+
+
+def _refused(status: str) -> Sequence_:
+    """Everything that a worker in this status is not to be told."""
+    asked = (
+        *(Start("alpha", "Create more.txt"), Message("alpha", "Also create more.txt")),
+        *(Review("alpha"), Accept("alpha"), Rebase("alpha"), Add("alpha")),
+    )
+    return tuple(ExpectError(one) for one in asked if status not in LEGAL.get(one.type, ()))
 
 
 def _typed(text: str) -> Sequence_:
@@ -153,6 +163,12 @@ SHORT_SCENARIOS: dict[str, Sequence_] = {
     "child_left_by_nuke": (*_WITH_CHILD, Nuke("alpha"), Settle(), Down()),
     "child_left_by_down": (*_WITH_CHILD, Down()),
     "child_left_by_death": (*_WITH_CHILD, KillAgent("alpha"), Settle(), Down()),
+    "agent_will_not_go": (
+        *(*_IDLE, Behave("alpha", ("will-not-go", "obey")), Start("alpha", "Create test.txt")),
+        *(WaitForNeedsReview("alpha"), Nuke("alpha"), Settle(), Add("alpha")),
+        *(WaitForIdle("alpha"), Behave("alpha", ("will-not-go", "obey"))),
+        *(Start("alpha", "Create other.txt"), WaitForNeedsReview("alpha"), Down()),
+    ),
     "dies_at_once": (
         *(*_IDLE, Behave("alpha", ("slow:60000", "exit-at-start"))),
         *(Start("alpha", "Create test.txt"), WaitForPrompt("alpha"), KillAgent("alpha")),
@@ -237,6 +253,10 @@ SHORT_SCENARIOS: dict[str, Sequence_] = {
             Settle(),
             Down(),
         ),
+    ),
+    "rebase_in_source": (
+        *(*_READY, DirtySource(how="rebase"), Accept("alpha")),
+        *(DirtySource(undo=True), Settle(), Down()),
     ),
     "merge_in_source": (
         *(
@@ -338,6 +358,30 @@ SHORT_SCENARIOS: dict[str, Sequence_] = {
     "long_turn": (
         *(*_IDLE, Behave("alpha", ("slow:7000", "obey")), Start("alpha", "Create test.txt")),
         *_MERGED,
+    ),
+    "refused_in_every_state": (
+        *(*_IDLE, *_refused("idle"), Behave("alpha", ("nothing", "obey", "hang", "obey"))),
+        *(Start("alpha", "Create test.txt"), WaitForState("alpha", "no_changes")),
+        *(*_refused("no_changes"), ResetWorker("alpha"), WaitForIdle("alpha")),
+        *(Start("alpha", "Create test.txt"), WaitForNeedsReview("alpha")),
+        *(*_refused("needs_review"), ResetWorker("alpha"), WaitForIdle("alpha")),
+        *(Start("alpha", "Create test.txt"), WaitForPrompt("alpha"), *_refused("working")),
+        *(Nuke("alpha"), *_refused("gone")[:-1], Down()),
+    ),
+    "refused_in_error": (
+        *(*_READY, MoveSource("test.txt"), Behave("alpha", ("give-up", "obey")), Rebase("alpha")),
+        *(WaitForState("alpha", "error"), *_refused("error"), Settle(), Down()),
+    ),
+    "odd_models": (
+        *(*_BEGIN, Add("alpha", model="opus[1m]"), Add("beta", model="a model's $HOME")),
+        *(WaitForIdle("alpha"), WaitForIdle("beta"), KillAgent("alpha"), Settle(), Down()),
+    ),
+    "every_shape": (
+        *(*_TWO, Behave("alpha", ("reshape", "obey")), Behave("beta", ("reshape-dirty", "obey"))),
+        *(Start("beta", "Create other.txt"), WaitForNeedsReview("beta")),
+        *(Start("alpha", "Create test.txt"), WaitForNeedsReview("alpha")),
+        *(Accept("beta"), Settle(), WaitForNeedsReview("alpha"), Accept("alpha"), Settle()),
+        *(Start("alpha", "Create third.txt"), *_MERGED),
     ),
     "clock_set_back": (
         *(*_READY, SkewClock(offset_s=-3600, lasting=True), Status(), Review("alpha"), Heal()),

@@ -22,7 +22,7 @@ from mutiny.kit.domains import plain_name
 from mutiny.kit.judging import Moment
 from mutiny.model.operation import Kind, Operation, walk
 
-CALM = ("obey", "slow", "stray", "garbage", "dirty")
+CALM = ("obey", "slow", "stray", "garbage", "dirty", "reshape", "reshape-dirty")
 """Behaviours under which an agent does as it is told."""
 
 

@@ -104,6 +104,7 @@ class Agent:
         work = Work(self.cwd, prompt, self._terminal, self.log)
         name, milliseconds, kind = self._receive(prompt, work)
         self._terminal.ignores_interrupts = name == "ignore-ctrl-c"
+        self._terminal.ignores_endings |= name == "will-not-go"
         if name in ("exit", "exit-at-start"):
             raise AgentExit("exit")
         if name == "swallow":
@@ -216,7 +217,7 @@ class Agent:
                 return Turn("nothing", "There is no rebase in progress.")
             work.resolve_rebase()
             return Turn("done", "Resolved the conflicts, keeping both sides.")
-        paths = work.write_files(stray=name == "stray")
+        paths = work.write_files(stray=name == "stray", reshaped=name.startswith("reshape"))
         listed = ", ".join(paths)
         if name == "crash-in-commit":
             work.crash_in_commit(paths)
@@ -229,7 +230,7 @@ class Agent:
             work.die_after_commit(paths, name)
         if name == "late-commit":
             return Turn("done", f"Wrote {listed}.")
-        if name == "dirty":
+        if name in ("dirty", "reshape-dirty"):
             return Turn("dirty", f"Wrote {listed}.")
         sha = work.commit(paths, self.log.worker if name == "signs" else "")
         if sha is not None:

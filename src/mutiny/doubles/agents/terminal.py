@@ -168,10 +168,13 @@ class Terminal:
         self.prompts: list[str] = []
         self.ended = False
         self.ignores_interrupts = False
+        self.ignores_endings = False
+        """It stays when it is hung up on, told to end, or when its terminal is gone."""
         self.leaving = False
         self._parser = InputParser()
         self._input_fd = input_fd
         self._output_fd = output_fd
+        self._input_gone = False
         self._interrupted = False
         self._hung_up: HungUp | None = None
         self._saved_mode: list[int | list[bytes | int]] | None = None
@@ -250,7 +253,7 @@ class Terminal:
         deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
         while True:
             watched = [self._wake_fd] if fd is None else [self._wake_fd, fd]
-            if self._input_fd is not None and not self.leaving:
+            if self._input_fd is not None and not (self.leaving or self._input_gone):
                 watched.append(self._input_fd)
             left_s = None if deadline_s is None else max(0.0, deadline_s - time.monotonic())
             ready = select.select(watched, [], [], left_s)[0]
@@ -288,6 +291,7 @@ class Terminal:
             data = b""  # EIO is how Linux says that the other side of the terminal is closed.
         if not data:
             self._hung_up = HungUp("end of input", 1)
+            self._input_gone = True
             return
         for kind, text in self._parser.feed(data, time.monotonic()):
             if kind == SUBMIT:
@@ -303,7 +307,7 @@ class Terminal:
         hung_up, self._hung_up = self._hung_up, None
         if self.leaving:
             return  # Already on the way out; the last hooks may finish.
-        if hung_up is not None:
+        if hung_up is not None and not self.ignores_endings:
             raise hung_up
         if interrupted and not self.ignores_interrupts:
             raise Interrupted

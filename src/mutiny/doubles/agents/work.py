@@ -57,10 +57,9 @@ class Work:
             for name in ("rebase-merge", "rebase-apply")
         )
 
-    def write_files(self, *, stray: bool = False) -> list[str]:
-        """Write what the prompt asks for and return the paths, changed or not."""
-        digest = hashlib.sha256(self._prompt.encode("utf-8", "replace")).hexdigest()[:12]
-        label = self.tokens[0] if self.tokens else digest
+    def write_files(self, *, stray: bool = False, reshaped: bool = False) -> list[str]:
+        """Write what the prompt asks for, and more, and return the paths, changed or not."""
+        label = self._label
         requests = prompts.requested_files(self._prompt)
         if not requests:
             requests = [(f"notes/{label}.md", self._prompt)]
@@ -69,7 +68,24 @@ class Work:
         for path, content in requests:
             self._write_file(os.path.join(self._cwd, path), content)
         self.written = [path for path, _ in requests]
+        if reshaped:
+            self.written += self._reshape()
         return self.written
+
+    def _reshape(self) -> list[str]:
+        """Change the tree in every shape, and write down what it must look like where the work lands."""
+        from mutiny.doubles.agents import shapes
+
+        removed, shape = shapes.reshape(self._cwd, self._label)
+        lines = [f"{told} {path}" for path, told in shape.items()]
+        self._log.write("shaped", tokens=self.tokens, shape=lines, removed=removed)
+        return [*removed, *shape]
+
+    @property
+    def _label(self) -> str:
+        """What tells this work from any other: its token, or else a digest of what was asked."""
+        digest = hashlib.sha256(self._prompt.encode("utf-8", "replace")).hexdigest()[:12]
+        return self.tokens[0] if self.tokens else digest
 
     def _write_file(self, path: str, content: str | None) -> None:
         existing = None

@@ -16,6 +16,7 @@ from mutiny.box.box import Box
 from mutiny.box.errors import CommandNotStarted
 from mutiny.box.results import Command, CommandResult, ProcessInfo
 from mutiny.contracts.workers.observation import Observation, WorkerView
+from mutiny.doubles.agents.shapes import FOLDERS
 from mutiny.doubles.install import Received
 from mutiny.faults.process import view_of
 from mutiny.kit.crash import crash_in
@@ -85,6 +86,7 @@ class Observer:
         self._commit_cache: dict[str, tuple[str, tuple[Commit, ...]]] = {}
         self._default_tokens: frozenset[str] | None = None
         self._default_untold: frozenset[str] | None = None
+        self._default_shape: frozenset[str] | None = None
         self._default_conflicted: frozenset[str] | None = None
         self._source_dirty: tuple[str, tuple[str, ...] | None] = ("", None)
         """The changed files of the user's checkout, and the state of the repository that showed them."""
@@ -236,6 +238,7 @@ class Observer:
             self._default_tokens = _tokens(by_role["tokens"], errors)
             self._default_untold = _tokens(by_role["untold"], errors)
             self._default_conflicted = _tokens(by_role["conflicted"], errors)
+            self._default_shape = _shape(by_role["shape"], errors)
         if self.strangers:
             who, which = " or ".join(self.names.untold), ", ".join(self.strangers)
             errors.append(f"nobody was told whether {who} is what the target calls {which}")
@@ -270,6 +273,7 @@ class Observer:
             default_tokens=self._default_tokens,
             default_untold=self._default_untold,
             default_conflicted=self._default_conflicted,
+            default_shape=self._default_shape,
             source_dirty=self._source_dirty[1],
             source_edit_intact=self._edit_intact(),
             neighbours=self._neighbours(panes),
@@ -333,6 +337,7 @@ class Observer:
                     ("tokens", git.tokens_argv(repository, branch)),
                     ("untold", git.untold_argv(repository, branch)),
                     ("conflicted", git.conflicted_argv(repository, branch)),
+                    ("shape", git.shape_argv(repository, branch, FOLDERS)),
                 ):
                     commands.append(Command(argv, timeout_s=PROBE_TIMEOUT_S))
                     roles.append(role)
@@ -491,6 +496,13 @@ def _dirty(answer: CommandResult, errors: list[str]) -> tuple[str, ...] | None:
         errors.append(f"git status: {answer.stderr.strip()[:200]}")
         return None
     return tuple(line[3:] for line in answer.stdout.splitlines() if line)
+
+
+def _shape(answer: CommandResult, errors: list[str]) -> frozenset[str] | None:
+    if answer.exit_code != 0:
+        errors.append(f"git ls-tree: {answer.stderr.strip()[:200]}")
+        return None
+    return git.parse_tree(answer.stdout)
 
 
 def _tokens(answer: CommandResult, errors: list[str]) -> frozenset[str] | None:
