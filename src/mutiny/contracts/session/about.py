@@ -93,6 +93,7 @@ ABOUT: dict[str, str] = {
     "cost_overrun": "The tokens are used up: it warns, pauses, and can be given more.",
     "agent_tokens": "An agent above its tokens waits.",
     "settings_spoiled": "The settings are wrong for a while: what was set before holds.",
+    "agent_calls_used": "An agent makes all the calls that it may, and then waits.",
     "agent_calls": "An agent above its calls waits.",
     "context": "A context that is too long is compressed.",
     "disk": "A session that uses too much room makes some.",

@@ -535,6 +535,12 @@ LIMITS: dict[str, Steps] = {
         ),
         *(LetRun(10, misset=True), Status(), Stop()),
     ),
+    "agent_calls_used": (
+        *_begun(SLOW_H, agent_calls_hour="2", calls_interval="50"),
+        LetRun(6),
+        Status(),
+        Stop(),
+    ),
     "agent_calls": (*_begun(SLOW_H, agent_calls_hour="1"), LetRun(6), Status(), Stop()),
     "context": (*_begun(context_tokens="560"), *_AFTER, Settle()),
     "disk": (
