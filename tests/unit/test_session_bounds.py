@@ -51,6 +51,7 @@ def test_an_agent_writes_nothing_but_files_of_the_project() -> None:
     [
         (op.AgentDeadlock("mute"), {"votes_without": True}),
         (op.LetRun(6, misset=True), {"keeps_settings": True}),
+        (op.SystemCrash(told="task.done"), {"logs_events": True}),
     ],
 )
 def test_what_not_every_session_bears(asked: Operation, promise: dict[str, bool]) -> None:

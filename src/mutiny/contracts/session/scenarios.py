@@ -325,6 +325,11 @@ RECOVERY: dict[str, Steps] = {
         *(WaitForStatus("paused"), Status(), SystemCrash(), Recover(), Status()),
         *(Continue(decide="first"), *_AFTER, Settle()),
     ),
+    "crash_when_told": (
+        *(*_begun(SLOW_H, interval_s="0.5"), WaitForTasks(1)),
+        *(step for _ in range(5) for step in (SystemCrash(told="task.done"), Recover())),
+        *(*_AFTER, Settle()),
+    ),
     "crash_in_a_thought": (
         *(*_begun(0.08, agents=2), LetRun(14), Checkpoint(), SystemCrash(), Recover()),
         *(WaitForTasks(1), Status(), Stop()),
