@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from builders import (
     AT,
@@ -77,14 +78,23 @@ def _beside(operation: Operation, *, intact: bool = False) -> Check:
 
 
 def _rebased(
-    *, parents: tuple[str, ...] = (), status: str = "needs_review", succeeded: bool = True
+    *, parents: tuple[str, ...] = (), status: str = "needs_review", due: str = BASE, **more: Any
 ) -> Check:
-    """A worker's branch after a rebase: its one commit, and what that stands on."""
+    """A worker's branch when a rebase was taken for it: its one commit, and what that stands on."""
     shown = view("alpha", status, commit_sha=SHA)
     commits = (views.Commit(BASE, (), True), views.Commit(SHA, (), False, (), parents))
     now = replace(picture(shown), commits=commits, default_head=BASE)
-    given = op.Rebase("alpha")
-    return check(model(belief("alpha", status)), now, operation=given, succeeded=succeeded)
+    return check(model(belief("alpha", status, rebase_due=due, **more)), now)
+
+
+def _begun(*, promised: bool = True, parents: tuple[str, ...] = (), **more: Any) -> Check:
+    """A worker that was just given a task, while the default branch is at `BASE`."""
+    given, profile = op.Start("alpha", "x"), Profile(begins_on_newest=promised)
+    commits = (views.Commit(BASE, (), True), views.Commit(SHA, (), False, (), parents))
+    now = tree(view("alpha", "working", prompt="x"), head=SHA)
+    now = replace(now, commits=commits, default_head=BASE)
+    believed = replace(model(belief("alpha", "working")), profile=profile)
+    return check(believed, now, before=now, **{"operation": given, **more})
 
 
 def _died_at(*ticks: int) -> Check:
@@ -204,7 +214,20 @@ STATE_CASES: tuple[Case, ...] = (
     Case(
         "workers.rebased_is_on_top",
         _rebased(),
-        (_rebased(parents=(BASE,)), _rebased(succeeded=False), _rebased(status="working")),
+        (
+            *(_rebased(parents=(BASE,)), _rebased(due=""), _rebased(status="working")),
+            *(_rebased(disturbed="KillAgent"), _rebased(behaviours=("late-commit:5",))),
+        ),
+        "alpha",
+        ("worktrees", "commits"),
+    ),
+    Case(
+        "workers.begins_on_newest",
+        _begun(),
+        (
+            *(_begun(parents=(BASE,)), _begun(promised=False), _begun(succeeded=False)),
+            _begun(operation=op.Message("alpha", "x")),
+        ),
         "alpha",
         ("worktrees", "commits"),
     ),

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import subprocess
+import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -36,7 +37,7 @@ from mutiny.contracts.batch.rules import RULES
 from mutiny.contracts.batch.scenarios import SCENARIOS, scenarios_of
 from mutiny.contracts.batch.supported import supported
 from mutiny.contracts.batch.tasks import in_circle, read_task, read_tasks
-from mutiny.doubles.tasks import agent
+from mutiny.doubles.tasks import agent, records
 from mutiny.doubles.tasks.records import Desk
 from mutiny.kit.answer import Words
 from mutiny.kit.beliefs import Beliefs
@@ -471,6 +472,23 @@ def test_an_agent_that_counts_tells_all_that_it_has_used(
     lines = [json.loads(line)["usage"] for line in capsys.readouterr().out.splitlines()]
     assert len(lines) == 2
     assert sum(sum(one.values()) for one in lines) == 90
+
+
+def test_agents_that_meet_end_together_and_wait_for_nobody_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    prompt = "Do task {} now. [does=meets tokens=3 with=2]"
+    first = threading.Thread(target=agent.attempt, args=(Desk(str(tmp_path)), prompt.format("a")))
+    first.start()
+    assert agent.attempt(Desk(str(tmp_path)), prompt.format("b")) == (0, 3)
+    first.join(5.0)
+    whats = [json.loads(line)["what"] for line in (tmp_path / "record.jsonl").open()]
+    assert whats.index("agent_end") > max(n for n, one in enumerate(whats) if one == "meets")
+    assert whats.count("agent_end") == 2
+    monkeypatch.setattr(records, "LONGEST_MEETING_S", 0.05)
+    lonely = "Do task c now. [does=meets tokens=3 with=9]"
+    assert agent.attempt(Desk(str(tmp_path)), lonely) == (0, 3)
 
 
 def test_an_agent_that_pushes_reaches_whatever_its_workspace_knows(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from test_contract_session import (
@@ -12,6 +14,7 @@ from test_contract_session import (
     FRESH,
     PLAN,
     RESTORED,
+    STATUS,
     at,
     broken,
     call,
@@ -22,10 +25,13 @@ from test_contract_session import (
 )
 
 from mutiny.contracts.session import operations as op
+from mutiny.contracts.session.judge import SessionJudge, _phase_too_short
+from mutiny.contracts.session.knobs import Knobs
 from mutiny.contracts.session.profile import SessionProfile
 from mutiny.contracts.session.supported import supported
 from mutiny.kit.judging import Moment
 from mutiny.model.operation import Operation
+from mutiny.model.result import OperationResult
 
 
 def test_an_agent_writes_nothing_but_files_of_the_project() -> None:
@@ -45,6 +51,7 @@ def test_an_agent_writes_nothing_but_files_of_the_project() -> None:
     [
         (op.AgentDeadlock("mute"), {"votes_without": True}),
         (op.LetRun(6, misset=True), {"keeps_settings": True}),
+        (op.SystemCrash(told="task.done"), {"logs_events": True}),
     ],
 )
 def test_what_not_every_session_bears(asked: Operation, promise: dict[str, bool]) -> None:
@@ -89,3 +96,47 @@ def test_what_was_told_to_go_on_is_not_brought_back_paused() -> None:
         assert "answers_truly" not in broken(after, model=at("paused", killed=True, **excused))
     again = seen(more=(*told, told[0], back, RESTORED[1]), points=(point(0), point(1), FRESH))
     assert "answers_truly" not in broken(again, model=at("paused", killed=True, going=True))
+
+
+@pytest.mark.parametrize(
+    ("lasted_s", "kept", "rule"),
+    [(2.8, True, ""), (0.4, True, "status_true"), (0.4, False, "")],
+    ids=["since it was begun", "since it was gone on with", "where that is promised"],
+)
+def test_how_long_a_phase_has_lasted_is_counted_over_a_crash(
+    lasted_s: float, kept: bool, rule: str
+) -> None:
+    begun = event("phase.start", 8.2, phase="two")
+    again = (event("supervisor.start", 10.5, 2), event("phase.start", 10.6, 2, phase="two"))
+    now = seen(more=(event("phase.complete", 8.0, phase="one"), begun, *again))
+    phase = {"index": 1, "name": "two", "elapsed_s": lasted_s}
+    said = {**STATUS, "elapsed_s": 11.0, "phase": phase}
+    result = OperationResult(0, json.dumps({"ok": True, **said}))
+    judge = SessionJudge(CONTRACT, now, now, 0.0)
+    found = judge.judge(at("running", keeps_phase=kept), op.Status(), result).violation
+    assert (found.rule if found else "") == (f"session.{rule}" if rule else "")
+
+
+def test_a_phase_that_was_begun_twice_may_have_begun_late() -> None:
+    """Somebody went back to before it, and then to a checkpoint of its first time."""
+    complete, begun = (
+        lambda at_s: event("phase.complete", at_s, phase="one"),
+        lambda at_s: event("phase.start", at_s, phase="two"),
+    )
+    rows = (complete(8.0), begun(8.2), complete(4.0), begun(4.1))
+    said: dict[str, Any] = {"elapsed_s": 9.0, "phase": {"name": "two", "elapsed_s": 0.8}}
+    session = seen(more=rows).session
+    assert session is not None
+    assert _phase_too_short(said, session) is None
+    assert _phase_too_short({**said, "elapsed_s": 11.0}, session) is not None
+
+
+@pytest.mark.parametrize(("calls", "early"), [(1, True), (2, False)])
+def test_who_waits_for_a_limit_has_used_all_of_it(calls: int, early: bool) -> None:
+    made = tuple(call("begin", 10.5 + n / 10, f"c{5 + n}") for n in range(calls - 1))
+    waits = event("limit.reached", 11.0, limit="agent_calls_hour", agent="a", action="wait")
+    found = seen(more=(waits,), calls=(*CALLS, *made))
+    model = at("running", knobs=Knobs(agent_calls_hour=2), uses_limits=True)
+    assert ("limits_have_reason" in broken(found, model=model)) is early
+    others = replace(model, uses_limits=False)
+    assert "limits_have_reason" not in broken(found, model=others)

@@ -16,6 +16,7 @@ from mutiny.contracts.board.contract import BoardContract
 from mutiny.contracts.board.profile import BoardProfile
 from mutiny.contracts.board.scenarios import scenarios_of
 from mutiny.contracts.board.supported import supported as board_says
+from mutiny.contracts.spawns import operations as spawns
 from mutiny.contracts.spawns.contract import SpawnsContract
 from mutiny.contracts.spawns.profile import SETTINGS, SpawnsProfile
 from mutiny.contracts.workers import operations as workers
@@ -39,7 +40,7 @@ LIBRARY = sorted(
     if one.name.endswith("yaml")
 )
 Says = Callable[[Any, Operation], bool]
-ALL_SPAWNS = SpawnsProfile(settable=tuple(SETTINGS), keeps_place=True, any_case=True)
+ALL_SPAWNS = SpawnsProfile(settable=tuple(SETTINGS), keeps_place=True, any_case=True, roams=True)
 EVERYTHING = Profile(
     notices_damage=True,
     listens=True,
@@ -230,3 +231,15 @@ def test_what_not_every_target_promises_is_asked_only_where_it_is() -> None:
     named[False] = SpawnsContract(replace(ALL_SPAWNS, any_case=False)).scenarios
     for name in ("names_in_any_case", "human_in_capitals"):
         assert [name in named[promised] for promised in (True, False)] == [True, False]
+    named[False] = SpawnsContract(replace(ALL_SPAWNS, roams=False)).scenarios
+    name = "human_ends_elsewhere"
+    assert [name in named[promised] for promised in (True, False)] == [True, False]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_agents_speak_elsewhere_only_where_they_can(seed: int) -> None:
+    for roams in (True, False):
+        contract = SpawnsContract(replace(ALL_SPAWNS, roams=roams))
+        told = [one for one in contract.generate(seed, 60) if isinstance(one, spawns.Behave)]
+        assert told
+        assert roams or not any("in:" in turn for one in told for turn in one.does)

@@ -40,6 +40,7 @@ ABOUT: dict[str, str] = {
     "secret_of_a_failure": "A failure tells no secret, either.",
     "stray_processes": "What an agent leaves running ends with its task.",
     "agent_pushes": "What an agent pushes reaches nobody.",
+    "ended_together": "Agents that end in the same moment are all heard.",
     "tokens_in_parts": "What an agent tells of its use in parts is added up.",
     "task_budget": "A task above its tokens is not merged.",
     "run_budget": "A run above its tokens merges nothing more.",

@@ -31,6 +31,7 @@ PLANS: tuple[tuple[str, ...], ...] = (
     ("a does=leaves", "b does=tells"),
     ("a does=blurts,works", "b tokens=40", "c tokens=40"),
     ("a does=nears", "b does=counts tokens=150", "c does=pushes"),
+    ("a does=meets tokens=40", "b does=meets tokens=40"),
 )
 KNOBS = (
     *(("max_parallel", "1"), ("max_parallel", "3"), ("max_retries", "0"), ("max_retries", "2")),

@@ -396,7 +396,7 @@ def stop_costs_nothing(check: BatchCheck) -> Iterator[Violation]:
         due = len([a for a in ended if a.number > 0])
         before = was.tasks[name].attempts if was is not None and name in was.tasks else 0
         base = max(before or 0, due)
-        if any(word not in ("works", "leaves") for word in run.tasks[name].does):
+        if any(word not in ("works", "leaves", "meets") for word in run.tasks[name].does):
             continue
         for text in task_rules.more_attempts(name, base, one.attempts):
             yield found("stop_costs_nothing", text, name)

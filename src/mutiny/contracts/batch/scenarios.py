@@ -229,6 +229,12 @@ FLOW: dict[str, Steps] = {
     "secret_of_a_failure": _run_to_end("a does=blurts,works"),
     "stray_processes": _run_to_end("a does=leaves", "b"),
     "agent_pushes": _run_to_end("a does=pushes", "b"),
+    "ended_together": (
+        *_planned("t1..6 does=meets tokens=40"),
+        Configure("max_parallel", "6"),
+        Run(),
+        *_END,
+    ),
     "tokens_in_parts": _run_to_end("a does=counts tokens=90", "b"),
 }
 BLOCKED: dict[str, Steps] = {

@@ -22,10 +22,11 @@ removing or by renaming it.
 REMOVING = frozenset({"removes", "renames"})
 BEHAVIOURS = (
     *("works", "slowly", *FRUITLESS, *STRAYING, "shares", "tells", "leaves"),
-    *("counts", "pushes"),
+    *("counts", "pushes", "meets"),
 )
 """What else an agent may do: its work, at once or in a second; also add a line to a file that others write;
-print a secret; leave a process running; tell what it has used in two parts; push to wherever it can.
+print a secret; leave a process running; tell what it has used in two parts; push to wherever it can; end in
+the same moment as all others of the plan that meet.
 """
 LISTS = ("needs", "reads", "writes", "does")
 SHARED_FILE = "shared.txt"

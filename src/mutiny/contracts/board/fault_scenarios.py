@@ -88,6 +88,11 @@ FAULT_SCENARIOS: dict[str, Sequence] = {
         *(WriteAsLeader("n2"), Down(), CorruptBoard("garbage"), Up(), Repair(), Status()),
         *(Elect("n3"), WriteAsLeader("n3"), WriteAsLeader("n2"), Status(), Settle()),
     ),
+    "corrupt_after_many_changes": (
+        *(*BEGIN, *(AddTask(f"t{number}") for number in range(1, 11))),
+        *(Claim("w1"), Complete("w1", "t1"), CorruptBoard("garbage")),
+        *(Repair(), List(), Claim("w2"), Settle()),
+    ),
     "poisoned_backup": (
         *BEGIN,
         AddTask("a"),

@@ -527,6 +527,11 @@ _FIXED: Mapping[str, Sequence] = {
         Claim("w2"),
         Settle(),
     ),
+    "limiter_refills": (
+        *(Reset(), Configure("rate_limit", 0.25), Configure("rate_burst", 2), Init(), Up()),
+        *(AddBatch(("a", "b", "c", "d", "e", "f")), Claim("w-1"), Sleep(9.0)),
+        *(Claim("w-1"), Claim("w-1"), Claim("w-1"), Settle()),
+    ),
     "limiter": (
         Reset(),
         Configure("rate_limit", 0.1),

@@ -68,6 +68,8 @@ class SessionContract(ContractBase[SessionModel, SessionSeen]):
             criteria=profile.criteria,
             has_fallback=profile.has_fallback,
             keeps_progress=profile.keeps_progress,
+            keeps_phase=profile.keeps_phase,
+            uses_limits=profile.uses_limits,
             measured=measured,
         )
 

@@ -38,6 +38,8 @@ _GOING_ON = ("session.continue", "session.recover", "session.restore", "session.
 STRAYING = 2.0
 EARLY = 0.5
 """Below this share of a limit nobody is near it: some warn early, and count more than can be seen."""
+ROUNDED_S = 0.01
+"""Times in logs are rounded."""
 
 
 @BOOK.rule(eventual=False)
@@ -389,8 +391,11 @@ def limits_have_reason(check: SessionCheck) -> Iterator[Found]:
                 or (untold and limit != "idle_s")
             ):
                 continue  # what former lives and failed requests have used is its own count
-            used = _used(limit, str(row.get("agent")), calls.get(life, []), at_of(row))
-            if used + slack_s(check) * (limit == "idle_s") < least * EARLY:
+            mine = (str(row.get("agent")), calls.get(life, []), at_of(row))
+            used, early = _used(limit, *mine), EARLY
+            if limit == "agent_calls_hour" and check.model.uses_limits and _undisturbed(check):
+                used, early = _begun(*mine), 1.0  # they are counted when they begin
+            if used + slack_s(check) * (limit == "idle_s") < least * early:
                 text = f"{row['type']} at {used:.0f} of {least:.0f} ({limit})"
                 yield one.name, f"{text}: nobody was near that limit."
                 return
@@ -426,6 +431,13 @@ def _used(limit: str, agent: str, calls: Sequence[Row], now: float) -> float:
         return len(ends(recent, "tool")) + 1
     rows = ends(recent, "model")
     return sum(map(tokens, rows)) + max(map(tokens, rows), default=0)
+
+
+def _begun(agent: str, calls: Sequence[Row], now: float) -> int:
+    """How many tool calls an agent has begun in the hour before."""
+    rows = (row for row in calls if row.get("kind") == "tool" and row.get("state") == "begin")
+    times = [at_of(row) for row in rows if row.get("agent") == agent]
+    return sum(now - HOUR_S - ROUNDED_S < at <= now + ROUNDED_S for at in times)
 
 
 # --- ends -------------------------------------------------------------------------------------------------

@@ -58,6 +58,7 @@ def explored(profile: SessionProfile) -> Explored:
             Move(op.ModelError, {"error": drawn(*ERRORS)}, weight=1.0, when=_runs),
             Move(op.KillAgent, weight=0.6, when=_runs),
             Move(op.SystemCrash, {"alone": drawn(False, True)}, weight=1.2, when=_up),
+            Move(op.SystemCrash, {"told": drawn(*op.TOLD)}, weight=0.3, when=_up),
             Move(op.HalfDone, {"what": drawn(*op.HALVES)}, 0.5, when=_crashed),
             Move(op.CorruptCheckpoint, {"part": drawn("body", "key", "delta")}, 0.8, when=_crashed),
         ),

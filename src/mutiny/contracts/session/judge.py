@@ -72,7 +72,7 @@ class SessionJudge(Judge[SessionModel, SessionSeen]):
         first = before if before is not None and before.name == one.name else one
         operation, answer = heard.operation, heard.answer
         if isinstance(operation, op.Status):
-            return self._status(answer, first, one)
+            return self._status(model, answer, first, one)
         if isinstance(operation, op.VerifyCheckpoint):
             return self._verified(answer, first, one)
         if isinstance(operation, op.Health):
@@ -128,7 +128,9 @@ class SessionJudge(Judge[SessionModel, SessionSeen]):
         text = f"The newest checkpoint was left out ({why}), and that is not told."
         return self.violation("fallback_told", text, first.name)
 
-    def _status(self, answer: Answer, first: SessionView, one: SessionView) -> Violation | None:
+    def _status(
+        self, model: SessionModel, answer: Answer, first: SessionView, one: SessionView
+    ) -> Violation | None:
         said = answer.said
         lost = one.last_valid is None and said.get("status") == "unreadable"
         words = set(str(said.get("status")).split("|"))  # a word may leave it open
@@ -148,6 +150,8 @@ class SessionJudge(Judge[SessionModel, SessionSeen]):
                 text = f"It says {what} {told}; it was {least} before and is {most} now."
                 return self.violation("status_true", text, one.name)
         wrong = next(_contradictions(said, one), _phase_too_long(said, one))
+        if wrong is None and model.keeps_phase:
+            wrong = _phase_too_short(said, one)
         return None if wrong is None else self.violation("status_true", wrong, one.name)
 
     def _verified(self, answer: Answer, first: SessionView, one: SessionView) -> Violation | None:
@@ -276,6 +280,30 @@ def _phase_too_long(said: Mapping[str, Any], one: SessionView) -> str | None:
         return None
     text = f"It says that phase {name} has lasted {lasted:g} s of {whole:g} s"
     return f"{text}; phase {before} was complete at {min(ends):g} s."
+
+
+def _phase_too_short(said: Mapping[str, Any], one: SessionView) -> str | None:
+    """A phase has lasted since it was first begun, however often it was gone on with. Where a restore has
+    led to several beginnings the latest counts: which of them it went back behind does not matter then.
+    """
+    lasted, whole = _inside(said, "phase", "elapsed_s"), said.get("elapsed_s")
+    name = _inside(said, "phase", "name")
+    if not isinstance(lasted, int | float) or not isinstance(whole, int | float):
+        return None
+    if name not in one.plan.phases:
+        return None
+    place = one.plan.phases.index(name)
+    begun, waiting = list[float](), place == 0
+    for row in one.of("phase.start", "phase.complete"):
+        if row["type"] == "phase.complete":
+            waiting = waiting or (place > 0 and row.get("phase") == one.plan.phases[place - 1])
+        elif waiting and row.get("phase") == name:
+            begun.append(at_of(row))
+            waiting = False
+    if not begun or lasted >= whole - max(begun) - _ROUNDED_S:
+        return None
+    text = f"It says that phase {name} has lasted {lasted:g} s of {whole:g} s"
+    return f"{text}; it was begun at {max(begun):g} s."
 
 
 def _earliest(one: SessionView) -> int:

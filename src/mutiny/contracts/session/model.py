@@ -39,6 +39,10 @@ class SessionModel(ModelBase):
     """It has another model to ask."""
     keeps_progress: bool = False
     """After a crash only the rest of a task's time is due."""
+    keeps_phase: bool = False
+    """How long a phase has lasted is counted over a crash."""
+    uses_limits: bool = False
+    """Nobody waits before all calls that the limit allows were made."""
     measured: tuple[str, ...] = ()
     """What every line of metrics has."""
     names: tuple[str | None, ...] = ()

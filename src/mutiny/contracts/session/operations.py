@@ -278,11 +278,21 @@ class AgentDeadlock(SessionFault):
         check_one_of("how", self.how, ("split", "mute"))
 
 
+TOLD = ("task.done", "phase.complete", "vote.won")
+"""Events that say that something is so from now on, whatever comes."""
+
+
 @dataclass(frozen=True)
 class SystemCrash(SessionFault):
-    """Every process of the session dies; `alone`: only the one that drives it."""
+    """Every process of the session dies; `alone`: only the one that drives it; `told`: when it has just told
+    of the next event of this kind.
+    """
 
     alone: bool = False
+    told: str = ""
+
+    def __post_init__(self) -> None:
+        check_one_of("told", self.told, ("", *TOLD))
 
 
 @dataclass(frozen=True)

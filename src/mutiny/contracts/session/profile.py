@@ -45,6 +45,12 @@ class SessionProfile(TargetProfile):
     """What runs goes on with the settings that it had while those in the file are wrong."""
     keeps_progress: bool = False
     """A checkpoint keeps for how long a task was worked on: after a crash only the rest is due."""
+    logs_events: bool = False
+    """Its log of events tells what happens in the moment when it does."""
+    keeps_phase: bool = False
+    """How long a phase has lasted is counted over a crash, as far as a checkpoint has kept it."""
+    uses_limits: bool = False
+    """Whoever has to wait for the hourly limit of tool calls has made as many as it allows."""
     votes_without: bool = False
     """A vote is decided without the ballot of whoever gives none that can be counted."""
     stop_is_no_end: bool = False

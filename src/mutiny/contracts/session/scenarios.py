@@ -325,6 +325,11 @@ RECOVERY: dict[str, Steps] = {
         *(WaitForStatus("paused"), Status(), SystemCrash(), Recover(), Status()),
         *(Continue(decide="first"), *_AFTER, Settle()),
     ),
+    "crash_when_told": (
+        *(*_begun(SLOW_H, interval_s="0.5"), WaitForTasks(1)),
+        *(step for _ in range(5) for step in (SystemCrash(told="task.done"), Recover())),
+        *(*_AFTER, Settle()),
+    ),
     "crash_in_a_thought": (
         *(*_begun(0.08, agents=2), LetRun(14), Checkpoint(), SystemCrash(), Recover()),
         *(WaitForTasks(1), Status(), Stop()),
@@ -534,6 +539,12 @@ LIMITS: dict[str, Steps] = {
             0.008, agents=2, interval_s="1", calls_interval="900000", tokens_interval="900000000"
         ),
         *(LetRun(10, misset=True), Status(), Stop()),
+    ),
+    "agent_calls_used": (
+        *_begun(SLOW_H, agent_calls_hour="2", calls_interval="50"),
+        LetRun(6),
+        Status(),
+        Stop(),
     ),
     "agent_calls": (*_begun(SLOW_H, agent_calls_hour="1"), LetRun(6), Status(), Stop()),
     "context": (*_begun(context_tokens="560"), *_AFTER, Settle()),

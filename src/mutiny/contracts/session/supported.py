@@ -36,6 +36,8 @@ def has_words(profile: SessionProfile, part: Operation) -> bool:
         return op.SPOILS[part.how] in profile.criteria
     if isinstance(part, op.AgentDeadlock) and part.how == "mute":
         return profile.votes_without
+    if isinstance(part, op.SystemCrash) and part.told:
+        return profile.logs_events
     if isinstance(part, op.LetRun) and part.misset:
         return profile.keeps_settings
     return profile.walled or not isinstance(part, op.Trespass)

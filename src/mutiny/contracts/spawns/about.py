@@ -15,6 +15,7 @@ ABOUT: dict[str, str] = {
     "flood": "An agent that mentions another one again and again is bounded.",
     "human_ends": "After `@human` nothing of that conversation is started.",
     "human_ends_queue": "What waits when a conversation ends is refused; others go on.",
+    "human_ends_elsewhere": "The end of a conversation ends what waits for it in other channels, too.",
     "no_retry_after_end": "What fails after the end is not tried again.",
     "human_frees_the_queue": "Who waits behind a run that the end took away has its turn.",
     "human_may_go_on": "A human's own `@human` ends nothing.",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 
 from mutiny.contracts.spawns import operations as op
 from mutiny.contracts.spawns.profile import SpawnsProfile
@@ -13,6 +14,7 @@ from mutiny.kit.exploring import Around, Each, Explored, Move, Scene, Some
 from mutiny.kit.operations import KillDuring, Settle, Sleep, SweepPoint
 from mutiny.model.operation import Operation, walk
 
+Turns = Callable[[Scene], list[tuple[str, ...]]]
 CHANNELS = ("dev", "ops")
 AGENTS = ("prime", "hailot", "auger", "sentinel")
 PROVIDERS = ("claude", "claude", "gemini", "codex")
@@ -34,13 +36,14 @@ _LOOKS_BACK = {
 def explored(profile: SpawnsProfile) -> Explored:
     """All of it, for one target."""
     agent, channel = Each(_agents, _strangers), Each(lambda _scene: CHANNELS)
+    turns = partial(_turns, profile.roams)
     return Explored(
-        opening=_opening,
+        opening=partial(_opening, turns),
         names={"agent": casts(AGENTS[:3])},
         moves=(
             Move(op.Send, {"channel": channel, "text": Some(_texts)}, 4.0),
             Move(op.Spawn, {"agent": agent, "text": Some(_plain), "channel": channel}, 0.3),
-            Move(op.Behave, {"agent": Each(_agents), "does": Some(_turns)}, 0.4),
+            Move(op.Behave, {"agent": Each(_agents), "does": Some(turns)}, 0.4),
             Move(op.Stop, {"agent": agent, "channel": channel}, 0.25),
             Move(op.StopAll, weight=0.2, writes=False),  # there may be nothing to stop
             Move(op.StopAll, {"channel": channel}, 0.1, writes=False),
@@ -80,12 +83,12 @@ def _end() -> tuple[Operation, ...]:
     return (Settle(), op.ListSpawns(), op.Health(), Settle())
 
 
-def _opening(scene: Scene) -> Iterable[Operation]:
+def _opening(turns: Turns, scene: Scene) -> Iterable[Operation]:
     yield op.Init()
     yield from (op.CreateChannel(name) for name in CHANNELS)
     for name, provider in zip(_agents(scene), PROVIDERS, strict=False):
         yield op.Register(name, provider)
-        yield op.Behave(name, scene.pick(_turns(scene)))
+        yield op.Behave(name, scene.pick(turns(scene)))
 
 
 def _agents(scene: Scene) -> tuple[str, ...]:
@@ -109,9 +112,11 @@ def _plain(_scene: Scene) -> tuple[str, ...]:
     return WORDS
 
 
-def _turns(scene: Scene) -> list[tuple[str, ...]]:
+def _turns(roams: bool, scene: Scene) -> list[tuple[str, ...]]:
     agents = _agents(scene)
     summons = [f"mention:{one}" for one in agents] + [f"mention:{','.join(agents)}"]
+    if roams:
+        summons += [f"in:{place}+mention:{one}" for place in CHANNELS for one in agents]
     first = [scene.pick(CALM), scene.pick(WILD), scene.pick(summons)]
     return [(scene.pick(first), scene.pick(CALM)), (scene.pick(CALM),), (scene.pick(first),)]
 

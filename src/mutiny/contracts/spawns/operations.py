@@ -23,7 +23,7 @@ _WORDS = (
 )
 _STEP = re.compile(
     rf"(?:{'|'.join(_WORDS)}|mention:[\w,-]+|echo:[\w,-]+|flood:\d+(?:,[\w-]+)*|post:[^+]+"
-    r"|slow:\d+|busy:\d+|exit:\d+)"
+    r"|slow:\d+|busy:\d+|exit:\d+|in:[\w-]+)"
 )
 
 
@@ -198,7 +198,10 @@ class Behave(Operation):
             for step in steps_of(turn):
                 if _STEP.fullmatch(step) is None:
                     known = ", ".join(
-                        (*_WORDS, "mention:A", "flood:N", "post:TEXT", "slow:MS", "busy:MS")
+                        (
+                            *(*_WORDS, "mention:A", "flood:N", "post:TEXT", "slow:MS", "busy:MS"),
+                            "in:CHANNEL",
+                        )
                     )
                     raise ValueError(f"does: {step!r} is no behaviour; known: {known}, exit:N")
 

@@ -117,6 +117,13 @@ FLOW: dict[str, Steps] = {
         say("@prime and this is another task"),
         *END,
     ),
+    "human_ends_elsewhere": (
+        *crew("prime", "hailot", "zealot", prime=("in:ops+mention:zealot",)),
+        *(CreateChannel("ops"), Behave("hailot", ("slow:1500+human",))),
+        *(Behave("zealot", ("slow:5000+reply", "reply")), say("@zealot hold on", "ops")),
+        *(WaitForRun("zealot", "ops"), say("@prime @hailot build it"), WaitForHuman("dev")),
+        *END,
+    ),
     "no_retry_after_end": (
         *crew("prime", "hailot", prime=("human",), hailot=("slow:900+exit:1", "reply")),
         say("@prime @hailot build it"),

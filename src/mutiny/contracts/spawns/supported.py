@@ -26,7 +26,13 @@ def has_words(profile: SpawnsProfile, part: Operation) -> bool:
         return profile.keeps_place
     if isinstance(part, op.Send | op.Behave) and _calls_in_capitals(part):
         return profile.any_case
+    if isinstance(part, op.Behave) and _roams(part):
+        return profile.roams
     return not isinstance(part, op.Configure) or part.name in profile.settable
+
+
+def _roams(part: op.Behave) -> bool:
+    return any(step.startswith("in:") for turn in part.does for step in op.steps_of(turn))
 
 
 def _calls_in_capitals(part: op.Send | op.Behave) -> bool:

@@ -34,6 +34,8 @@ ABOUT: dict[str, str] = {
     "crash_in_commit": "An agent dies in the middle of its commit.",
     "rebase_is_done": "The user's branch moves on; a rebase brings a worker's branch onto it.",
     "author_is_kept": "An agent signs its commits: what is merged has that author.",
+    "begins_on_newest": "Whoever has rested for long begins on what the others have brought.",
+    "rebase_put_off_and_told": "A rebase that was put off is not forgotten over a message.",
     "rebase_put_off": "A rebase is asked for while the agent works, and is done after its turn.",
     "conflict_with_upstream": "The user's branch moves on; a rebase meets a conflict.",
     "conflict_given_up": "An agent gives up on a conflict: an error that is shown.",

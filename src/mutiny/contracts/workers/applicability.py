@@ -50,7 +50,7 @@ KEPT_BY: dict[str, KeptBy] = {
         KeptBy.DAEMON: (
             *("worktree_exists", "session_exists", "offline_has_no_agent", "agent_running"),
             *("review_has_commit", "review_means_done", "rebasing_is_in_rebase", "on_branch"),
-            "rebased_is_on_top",
+            *("rebased_is_on_top", "begins_on_newest"),
             *("tree_clean", "idle_is_fresh", "nuked_is_gone", "one_agent", "no_orphan_session"),
             *("recovers", "completes", "discarded_is_kept", "work_reachable", "checkout_clean"),
         ),

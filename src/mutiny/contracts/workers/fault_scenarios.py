@@ -234,6 +234,21 @@ FAULT_SCENARIOS: dict[str, Sequence_] = {
         AssertAuthor("alpha"),
         Down(),
     ),
+    "begins_on_newest": (
+        *_idle("alpha"),
+        *(Add("beta"), WaitForIdle("beta")),
+        *(Start("alpha", "Create test.txt"), WaitForNeedsReview("alpha"), *_MERGED),
+        *(Start("beta", "Create other.txt"), WaitForNeedsReview("beta"), Accept("beta")),
+        *(MoveSource(), Start("alpha", "Create third.txt"), WaitForNeedsReview("alpha")),
+        *(*_MERGED, Settle(), Down()),
+    ),
+    "rebase_put_off_and_told": (
+        *_idle("alpha"),
+        *(Behave("alpha", ("slow:1500", "obey")), Start("alpha", "Create test.txt")),
+        *(WaitForPrompt("alpha"), MoveSource(), Rebase("alpha")),
+        *(Message("alpha", "Also create other.txt"), WaitForNeedsReview("alpha")),
+        *(Settle(), AssertOnTop("alpha"), *_MERGED, Down()),
+    ),
     "rebase_put_off": (
         *_idle("alpha"),
         Behave("alpha", ("slow:1500", "obey")),

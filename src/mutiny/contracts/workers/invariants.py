@@ -106,17 +106,33 @@ def _same(full: str, given: str) -> bool:
 
 @BOOK.rule(eventual=True)
 def rebased_is_on_top(check: Check) -> Iterator[Found]:
+    # Whoever works has it put off until the turn is over, and whoever is in a conflict is not there yet.
+    for view in check.settled_workers():
+        belief = check.model.workers[view.name]
+        odd = belief.strays or belief.ends_oddly
+        if view.status != "needs_review" or not belief.rebase_due or odd:
+            continue
+        tree = worktree_of(check.seen, view.name)
+        if check.seen.commits is None:
+            raise Unreadable("the commits")
+        for message in has_commit(tree.branch, tree.head, belief.rebase_due, check.seen.commits):
+            yield view.name, f"Its rebase was taken, and it needs review: {message}"
+
+
+@BOOK.rule(eventual=True)
+def begins_on_newest(check: Check) -> Iterator[Found]:
     given, base = check.operation, check.before.default_head
-    if not isinstance(given, op.Rebase) or not check.succeeded or base is None:
+    if not check.model.profile.begins_on_newest or base is None:
         return
-    # Whoever works has it put off, and whoever is in a conflict is not there yet.
-    if check.seen.status_of(given.worker) != "needs_review":
+    if not isinstance(given, op.Start) or not check.succeeded:
         return
-    tree = worktree_of(check.seen, given.worker)
+    belief, tree = check.model.workers.get(given.worker), worktree_of(check.seen, given.worker)
+    if belief is None or belief.strays or not tree.exists:
+        return
     if check.seen.commits is None:
         raise Unreadable("the commits")
     for message in has_commit(tree.branch, tree.head, base, check.seen.commits):
-        yield given.worker, message
+        yield given.worker, f"It was given a task on an old tree. {message}"
 
 
 @BOOK.rule(eventual=True)

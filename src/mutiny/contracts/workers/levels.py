@@ -96,6 +96,7 @@ PROMISED: Mapping[str, Callable[[Profile], bool]] = {
         lambda profile: not profile.legal,
     ),
     "author_is_kept": lambda profile: profile.keeps_author,
+    "begins_on_newest": lambda profile: profile.begins_on_newest,
     "control_characters": lambda profile: profile.tames_texts,
     "nuke_finished_work": lambda profile: profile.keeps_discarded,
     "foreign_name": lambda profile: profile.takes_names and names_fit(profile.names, FOREIGN_NAME),

@@ -31,6 +31,8 @@ COMPLETING = frozenset(
 )
 """Behaviours of the double that end a turn with work done."""
 
+UNTIMELY = ("late-stop", "late-commit", "double-stop", "no-stop")
+"""Behaviours whose turn ends, as the agent tells it, too early, too late, twice or never."""
 STRAYING = ("die-elsewhere", "die-detached")
 """Behaviours of the double that leave the worker's branch."""
 
@@ -49,6 +51,10 @@ again.
 def completing(behaviour: str) -> bool:
     """Does a turn with this behaviour end with work done?"""
     return behaviour.partition(":")[0] in COMPLETING
+
+
+_NOTHING_TO_REBASE = ("idle", "no_changes", "error")
+"""Whoever comes to rest so is owed no rebase any more."""
 
 
 @dataclass(frozen=True)
@@ -83,10 +89,13 @@ class WorkerBelief:
     """The model that its agents are to be started with; empty: nobody knows."""
     stale_base: bool = False
     """The source moved since its branch began: a rebase, perhaps a conflict, lies ahead."""
+    rebase_due: str = ""
+    """Where the default branch was when a rebase was taken for its task, and nothing has hit it since."""
 
     def away(self, reason: str, now: float, **more: Any) -> WorkerBelief:
         """The same; something has happened, and it may be away for a while."""
-        return replace(self, offline_allowed=True, disturbed=reason, disturbed_at=now, **more)
+        known = {"offline_allowed": True, "disturbed": reason, "disturbed_at": now}
+        return replace(self, **{**known, "rebase_due": "", **more})
 
     def moved(self, seen: Observation) -> WorkerBelief:
         """The same after a look: when it stands as it never stood since it was due, that is progress."""
@@ -108,6 +117,11 @@ class WorkerBelief:
     def strays(self) -> bool:
         """May its agent leave the worker's branch by itself?"""
         return any(turn in STRAYING for turn in self.behaviours)
+
+    @property
+    def ends_oddly(self) -> bool:
+        """May its agent end a turn at another moment than it says?"""
+        return any(turn.partition(":")[0] in UNTIMELY for turn in self.behaviours)
 
     @property
     def will_complete(self) -> bool:
@@ -340,6 +354,7 @@ class WorkersModel(ModelBase):
                     and (name in self.unfinished or not well),
                     due_at=belief.due_at if status in AGENT_MOVES or status == "idle" else None,
                     waits=self._waits(belief, status, observation.at),
+                    rebase_due="" if status in _NOTHING_TO_REBASE else belief.rebase_due,
                 )
             model = model.with_worker(belief.moved(observation))
         return replace(model, looked_at=observation.at)

@@ -412,6 +412,7 @@ def _reset_worker(model: WorkersModel, operation: op.ResetWorker, moment: When) 
         tokens=(),
         due_at=None,
         stale_base=False,
+        rebase_due="",
         typed=False,
     )
     given_up = _discard(model, operation.worker, moment)
@@ -432,6 +433,7 @@ def _start(model: WorkersModel, operation: op.Start | op.Add, moment: When) -> W
             hits=0,
             received=False,
             stale_base=False,
+            rebase_due="",
             due_at=model.due(belief, moment.now),
         )
     )
@@ -492,7 +494,9 @@ def _review(model: WorkersModel, operation: op.Review, moment: When) -> WorkersM
 def _rebase(model: WorkersModel, operation: op.Rebase, moment: When) -> WorkersModel:
     after = _rebased(model, operation.worker, moment, model.workers[operation.worker].statuses)
     belief = after.workers[operation.worker]
-    return after.with_worker(replace(belief, waits=ANYTIME if belief.waits else None))
+    known = moment.before.default_head if moment.before is not None else None
+    waits = ANYTIME if belief.waits else None
+    return after.with_worker(replace(belief, waits=waits, rebase_due=known or ""))
 
 
 def _accept(model: WorkersModel, operation: op.Accept, moment: When) -> WorkersModel:
@@ -515,6 +519,7 @@ def _accept(model: WorkersModel, operation: op.Accept, moment: When) -> WorkersM
             tokens=(),
             due_at=None,
             stale_base=False,
+            rebase_due="",
             hits=0,
             typed=False,
         )

@@ -95,6 +95,8 @@ class Profile(TargetProfile):
     """An orderly stop is no failed attempt: a task goes on after any number of them."""
     review_per_task: bool = False
     """A review is of one task: once that is merged or given up, nothing counts as reviewed."""
+    begins_on_newest: bool = False
+    """A worker that is given a task begins it on the newest commit of the default branch."""
     message_begins_anew: bool = False
     """A worker that was given up and is told to go on has all its attempts again."""
     passes_bad_hooks: bool = False

@@ -40,6 +40,8 @@ _OWN = (
      "needs_review workers have commit_sha set"),
     ("rebased_is_on_top", _GIT,
      "A branch whose rebase was acknowledged contains what the default branch had."),
+    ("begins_on_newest", _GIT,
+     "A worker that is given a task begins it on the newest commit of the default branch."),
     ("rebasing_is_in_rebase", _GIT,
      "A rebasing worker is in a rebase in git, or leaves the status soon after the rebase ended; "
      "no other worker that rests is in one.",

@@ -195,6 +195,8 @@ class Provider:
         elif name == "echo":
             sender = "" if self.sender in ("", "human") else f"@{self.sender}"
             self._post(f"{names or sender} verified complete".strip())
+        elif name == "in":
+            self.channel = argument
         elif name == "flood":
             self._flood(argument)
         elif name in ("slow", "busy", "hang", "silent"):

@@ -20,6 +20,7 @@ STEPS: dict[str, str] = {
     "echo": "Answers a completion with one: mentions whoever wrote to it, or these (`echo:prime`).",
     "flood": "Posts so many messages (`flood:5`), each with these mentions (`flood:5,prime`).",
     "post": "Posts these words (`post:write to a@prime.org`).",
+    "in": "Posts in another channel from now on (`in:ops`).",
     "quiet": "Posts nothing.",
     "slow": "Waits so many milliseconds (`slow:400`).",
     "busy": "Works for so many milliseconds (`busy:4000`), and writes to its session all the time.",
@@ -36,7 +37,7 @@ STEPS: dict[str, str] = {
 """Every step with one sentence about what the agent then does."""
 
 _NUMBERS = frozenset({"slow", "busy", "exit"})
-_NAMES = frozenset({"mention"})
+_NAMES = frozenset({"mention", "in"})
 _OPTIONAL = frozenset({"echo"})
 WITHOUT_SESSION = frozenset({"hang", "tty"})
 """Whoever begins so has no session file."""

@@ -15,7 +15,7 @@ import time
 from mutiny.doubles.tasks.records import Desk
 
 TASK = re.compile(r"Do task (\S+)")
-TOLD = re.compile(r"\[does=(\S+) tokens=(\d+)\]")
+TOLD = re.compile(r"\[does=(\S+) tokens=(\d+)(?: with=(\d+))?\]")
 
 
 def main(desk: Desk, arguments: list[str]) -> int:
@@ -40,6 +40,8 @@ def attempt(desk: Desk, prompt: str) -> tuple[int, int]:
     desk.hold(f"agent-{task}")
     behaviour = does[min(number, len(does)) - 1]
     code = act(task, number, behaviour, desk.script().get("secret", ""))
+    if behaviour == "meets" and told is not None:
+        desk.meet(task, int(told[3] or 0))
     desk.hold("agent-half")
     desk.write("agent_end", task, tokens=tokens, code=code, attempt=number)
     if behaviour == "counts":

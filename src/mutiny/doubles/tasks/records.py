@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 LONGEST_WAIT_S = 60.0
 """Nobody waits for ever."""
+LONGEST_MEETING_S = 10.0
+"""Who should be met may have been given up, or may never begin."""
 
 
 class Desk:
@@ -50,6 +52,17 @@ class Desk:
         finally:
             os.close(descriptor)
         return number
+
+    def meet(self, subject: str, count: int) -> None:
+        """Wait until so many have come here, so that all of them go on in the same moment."""
+        self.write("meets", subject)
+        until = time.monotonic() + LONGEST_MEETING_S
+        while self._met() < count and time.monotonic() < until:
+            time.sleep(0.005)
+
+    def _met(self) -> int:
+        with open(os.path.join(self.path, "record.jsonl"), encoding="utf-8") as file:
+            return sum('"what": "meets"' in line for line in file)
 
     def hold(self, word: str) -> None:
         """Wait here as long as somebody wants it."""

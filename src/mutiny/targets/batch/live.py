@@ -195,12 +195,14 @@ class BatchLive(DaemonlessTarget):
         """The plan as a file; what an agent does stands in its prompt, so that it follows the plan that was
         taken, whichever that is.
         """
+        meeting = sum("meets" in task.does for task in operation.parsed())
         rows = [
             {
                 "id": task.id,
                 "name": f"Task {task.id}",
                 "prompt": f"Do task {task.id} and nothing else. "
-                f"[does={','.join(task.does)} tokens={task.tokens}]",
+                f"[does={','.join(task.does)} tokens={task.tokens}"
+                f"{f' with={meeting}' if 'meets' in task.does else ''}]",
                 "depends": list(task.needs),
                 "reads": list(task.reads),
                 "writes": list(task.writes),

@@ -172,6 +172,8 @@ def _crash(live: Any, operation: op.SystemCrash, context: StepContext) -> Operat
     drivers = live.processes_of("daemon", None)
     if not drivers:
         return _not_fired("nothing drives a session")
+    if operation.told and not _told(live, operation.told, drivers):
+        return _not_fired(f"no {operation.told} was told of any more")
     for _ in range(20):
         found = drivers if operation.alone else live.everybody()
         alive = [one for one in live.everybody() if one.identity in {f.identity for f in found}]
@@ -180,6 +182,25 @@ def _crash(live: Any, operation: op.SystemCrash, context: StepContext) -> Operat
         live.signalled(alive, signal.SIGKILL)
         live.box.wait_gone(alive[0].pid, alive[0].start, GONE_S)
     return _not_fired("something of it is always started again")
+
+
+def _told(live: Any, kind: str, drivers: Sequence[ProcessView]) -> bool:
+    """Wait for the next event of a kind; what drives the session stands still at each look:
+    what it would have done next is not done. Between two looks there is no pause: a signal through the box
+    takes long enough for a step. False: none comes any more.
+    """
+    events = live.observer.files(live.observer.names()[-1]).events
+    known = sum(row["type"] == kind for row in events.rows())
+    deadline = time.monotonic() + patience_s(live.limit(FELT_S), live.rate)
+    while time.monotonic() < deadline:
+        live.signalled(drivers, signal.SIGSTOP)
+        rows = events.rows()
+        if sum(row["type"] == kind for row in rows) > known:
+            return True
+        live.signalled(drivers, signal.SIGCONT)
+        if ended(rows):
+            return False
+    return False
 
 
 def _agents(live: Any, find: Callable[[Any], tuple[ProcessView, ...]]) -> tuple[ProcessView, ...]:
