@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -232,4 +233,29 @@ def test_lines_that_come_regularly_are_kept_briefly(tmp_path: Path) -> None:
         assert {len(row["agent_utilization"]) for row in earlier} == {7}
         assert all(row.keys() == last.keys() for row in earlier)
         assert not any(row["agent_utilization"][0] for row in earlier)
+        assert all("nothing" not in row and row.get("nothing") is None for row in earlier)
     assert tail.rows() == (*earlier, last), "nothing is new"
+
+
+def test_a_regular_line_takes_little_memory(tmp_path: Path) -> None:
+    """What is as in the line before is there once; a line of another form is kept as it is."""
+    path = tmp_path / "metrics.jsonl"
+    same = {f"figure_{place}": 1000.5 + place for place in range(20)}
+    lines = [{"elapsed_seconds": 1000 + number, "done": number > 1500, **same} for number in range(2000)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    tail = Tail(BoxPath(tmp_path, "metrics.jsonl"), ("elapsed_seconds",), regular=True)
+    tracemalloc.start()
+    try:
+        rows = tail.rows()
+        each = tracemalloc.get_traced_memory()[0] / len(rows)
+    finally:
+        tracemalloc.stop()
+    assert list(map(dict, rows)) == lines
+    assert each < 400, "a dict of its own with its own figures takes 1,200 bytes and more"
+    with path.open("a", encoding="utf-8") as file:
+        file.write('{"elapsed_seconds": 1}\n{"elapsed_seconds": 2}\n')
+    assert [dict(row) for row in tail.rows()[-3:]] == [
+        lines[-1],
+        {"elapsed_seconds": 1},
+        {"elapsed_seconds": 2},
+    ]

@@ -83,7 +83,8 @@ def _silently(run: Run, tries: Sequence[Invocation], most: int) -> bool:
 def _too_soon(check: SpawnsCheck, run: Run, tries: Sequence[Invocation]) -> Accused:
     """Between two attempts lies at least the pause that was set, by what the agents noted themselves."""
     model, least = check.model, check.model.setting("retry_delay_s")
-    if model.retuned or run.id in model.hit or model.faults or clock_bent(check):
+    unsure = model.retuned or run.id in model.hit or model.faults
+    if len(tries) < 2 or unsure or clock_bent(check):
         return
     for first, second in itertools.pairwise(tries):
         pause = second.at - first.at
@@ -97,9 +98,11 @@ def running_bounded(check: SpawnsCheck) -> Accused:
     nobody.
     """
     most = check.model.setting("max_running")
+    if clock_bent(check):
+        return
     for run in check.seen.runs.values():
         was = check.before.runs.get(run.id)
-        if clock_bent(check) or not run.started or (was is not None and was.started == run.started):
+        if not run.started or (was is not None and was.started == run.started):
             continue
         beside = sum(_at_work(other, run.started) for other in check.seen.runs.values())
         if beside > most:

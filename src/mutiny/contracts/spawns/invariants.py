@@ -298,11 +298,11 @@ def pid_first(check: SpawnsCheck) -> Accused:
 
 def _acted_early(check: SpawnsCheck, run: Run, now: Invocation) -> bool:
     """By the clock that both have; nobody's clock was bent."""
-    new = all(one.identity != now.identity for one in check.before.invocations)
-    begun = len(check.seen.invoked(run))
+    if not 0 < now.at < run.started - SLACK_S or clock_bent(check):
+        return False
     # Who was there before may have begun in time, and the start of his next attempt was written down since.
-    same = new or begun == run.attempt
-    return same and not clock_bent(check) and 0 < now.at < run.started - SLACK_S
+    new = all(one.identity != now.identity for one in check.before.invocations)
+    return new or len(check.seen.invoked(run)) == run.attempt
 
 
 @BOOK.rule(eventual=True)

@@ -25,6 +25,8 @@ from mutiny.system.files import BoxPath
 from mutiny.targets.kit.crash_states import KeptStates, kept_states
 
 TECHNIQUE = "seccomp user notification"
+HELD = 10.0
+"""So many times as long may a command take that is held at every call until its files are kept."""
 
 
 @dataclass(frozen=True)
@@ -91,12 +93,14 @@ def _named(roots: Sequence[BoxPath]) -> list[Path]:
     return [root.host for root in roots]
 
 
-def _given(command: Command, supervisor: Supervisor, box: Box) -> CommandResult | None:
+def _given(
+    command: Command, supervisor: Supervisor, box: Box, *, held: bool
+) -> CommandResult | None:
     """Give a command under supervision; None when the box died."""
     return supervisor.run_in(
         box,
         command.argv,
-        timeout_s=command.timeout_s,
+        timeout_s=command.timeout_s * (HELD if held else 1.0),
         cwd=command.cwd,
         env=command.env,
         stdin=command.stdin,
@@ -115,7 +119,7 @@ def _run_broken(
     its answer.
     """
     with Supervisor(policy, roots=_named(roots), counted=counted) as supervisor:
-        answer = _given(command, supervisor, box)
+        answer = _given(command, supervisor, box, held=isinstance(policy, _PowerLoss))
         fired, seen = supervisor.fired, len(supervisor.calls)
         ended = supervisor.world_dead
     if after in (seen, op.AFTER_LAST) and answer is not None:
@@ -149,7 +153,7 @@ def trace(operation: op.Trace, box: Box, roots: Sequence[BoxPath], command: Comm
     policy: policies.Policy = policies.Record() if states is None else states.policy()
     counted = Counted.BOTH if operation.reads else Counted.CHANGES
     with Supervisor(policy, roots=_named(roots), counted=counted) as supervisor:
-        answer = _given(command, supervisor, box)
+        answer = _given(command, supervisor, box, held=states is not None)
         calls, blind = supervisor.calls, supervisor.blind_spots
     if answer is None:
         raise BoxDied("the box died while a command was traced")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mutiny.foreign import lines, parse
@@ -17,14 +17,40 @@ MOST_BAD = 20
 SHOWN = 160
 
 
-def _brief(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The line as it is kept for hours: of its lists only how long they are, and every word once."""
-    return {sys.intern(name): _kept(value) for name, value in row.items()}
+class _Kept(Mapping[str, Any]):
+    """A line as it is kept for hours: of its lists only how long they are, and what is as in the line before
+    it is there once.
+    """
+
+    __slots__ = ("_names", "_values")
+
+    def __init__(self, row: Mapping[str, Any], before: _Kept | None) -> None:
+        names = tuple(map(sys.intern, row))
+        if before is not None and before._names == names:
+            names, old = before._names, before._values
+        else:
+            old = (None,) * len(names)
+        self._names = names
+        self._values = tuple(map(_kept, row.values(), old))
+
+    def __getitem__(self, name: str) -> Any:
+        try:
+            return self._values[self._names.index(name)]
+        except ValueError:
+            raise KeyError(name) from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
-def _kept(value: Any) -> Any:
+def _kept(value: Any, old: Any) -> Any:
     if isinstance(value, list | tuple):
-        return (None,) * len(value)
+        value = (None,) * len(value)
+    if type(value) is type(old) and value == old:
+        return old
     return sys.intern(value) if isinstance(value, str) else value
 
 
@@ -56,10 +82,13 @@ class Tail:
                 raise UnsafeFile(f"{self.path} has more than {MOST_ROWS} lines")
             read = (self._row(line) for line in lines(whole.decode("utf-8", "replace")))
             fresh = [*self._rows[-1:], *(row for row in read if row is not None)]
+            older = self._rows[:-1]
             if self._regular:
-                fresh = [*map(_brief, fresh[:-1]), *fresh[-1:]]
+                before = next((row for row in older[-1:] if isinstance(row, _Kept)), None)
+                for place, row in enumerate(fresh[:-1]):
+                    fresh[place] = before = _Kept(row, before)
             self._offset += len(whole)
-            self._rows = (*self._rows[:-1], *fresh)
+            self._rows = (*older, *fresh)
         return self._rows
 
     def _row(self, line: str) -> Mapping[str, Any] | None:
