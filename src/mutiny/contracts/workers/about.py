@@ -129,6 +129,7 @@ ABOUT: dict[str, str] = {
     "long_turn": "An agent works for longer than any step before it may take.",
     "refused_in_every_state": "Idle, at work, in review, without changes, gone: what is refused then.",
     "refused_in_error": "What a worker in error is not to be told is refused.",
+    "told_while_rebasing": "A message to an agent that resolves a conflict is taken, and done after it.",
     "odd_models": "Models whose names mean something to a shell.",
     "agent_will_not_go": "An agent that stays when it is told to end: nuke and stop end it.",
     "every_shape": "Work that removes a file, makes one executable, and adds odd ones and a link.",

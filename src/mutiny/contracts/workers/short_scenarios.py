@@ -372,6 +372,11 @@ SHORT_SCENARIOS: dict[str, Sequence_] = {
         *(*_READY, MoveSource("test.txt"), Behave("alpha", ("give-up", "obey")), Rebase("alpha")),
         *(WaitForState("alpha", "error"), *_refused("error"), Settle(), Down()),
     ),
+    "told_while_rebasing": (
+        *(*_READY, MoveSource("test.txt"), Behave("alpha", ("slow:2500", "obey")), Rebase("alpha")),
+        *(WaitForState("alpha", "rebasing"), Message("alpha", "Also create more.txt")),
+        *(Rebase("alpha"), Settle(), *_MERGED),
+    ),
     "odd_models": (
         *(*_BEGIN, Add("alpha", model="opus[1m]"), Add("beta", model="a model's $HOME")),
         *(WaitForIdle("alpha"), WaitForIdle("beta"), KillAgent("alpha"), Settle(), Down()),
