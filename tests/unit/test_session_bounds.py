@@ -119,11 +119,10 @@ def test_how_long_a_phase_has_lasted_is_counted_over_a_crash(
 
 def test_a_phase_that_was_begun_twice_may_have_begun_late() -> None:
     """Somebody went back to before it, and then to a checkpoint of its first time."""
-    complete, begun = (
-        lambda at_s: event("phase.complete", at_s, phase="one"),
-        lambda at_s: event("phase.start", at_s, phase="two"),
+    rows = (
+        *(event("phase.complete", 8.0, phase="one"), event("phase.start", 8.2, phase="two")),
+        *(event("phase.complete", 4.0, phase="one"), event("phase.start", 4.1, phase="two")),
     )
-    rows = (complete(8.0), begun(8.2), complete(4.0), begun(4.1))
     said: dict[str, Any] = {"elapsed_s": 9.0, "phase": {"name": "two", "elapsed_s": 0.8}}
     session = seen(more=rows).session
     assert session is not None

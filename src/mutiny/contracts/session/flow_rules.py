@@ -394,7 +394,7 @@ def limits_have_reason(check: SessionCheck) -> Iterator[Found]:
             mine = (str(row.get("agent")), calls.get(life, []), at_of(row))
             used, early = _used(limit, *mine), EARLY
             if limit == "agent_calls_hour" and check.model.uses_limits and _undisturbed(check):
-                used, early = _begun(*mine), 1.0  # they are counted when they begin
+                used, early = _calls_begun(*mine), 1.0  # they are counted when they begin
             if used + slack_s(check) * (limit == "idle_s") < least * early:
                 text = f"{row['type']} at {used:.0f} of {least:.0f} ({limit})"
                 yield one.name, f"{text}: nobody was near that limit."
@@ -433,7 +433,7 @@ def _used(limit: str, agent: str, calls: Sequence[Row], now: float) -> float:
     return sum(map(tokens, rows)) + max(map(tokens, rows), default=0)
 
 
-def _begun(agent: str, calls: Sequence[Row], now: float) -> int:
+def _calls_begun(agent: str, calls: Sequence[Row], now: float) -> int:
     """How many tool calls an agent has begun in the hour before."""
     rows = (row for row in calls if row.get("kind") == "tool" and row.get("state") == "begin")
     times = [at_of(row) for row in rows if row.get("agent") == agent]

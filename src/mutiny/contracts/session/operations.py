@@ -284,8 +284,9 @@ TOLD = ("task.done", "phase.complete", "vote.won")
 
 @dataclass(frozen=True)
 class SystemCrash(SessionFault):
-    """Every process of the session dies; `alone`: only the one that drives it; `told`: when it has just told
-    of the next event of this kind.
+    """Every process of the session dies.
+
+    `alone`: only the one that drives it; `told`: when it has just told of the next event of this kind.
     """
 
     alone: bool = False
