@@ -292,6 +292,20 @@ def test_what_a_behaviour_leaves_behind(
     box.wait_for("exit", exit_code=0)
 
 
+@pytest.mark.parametrize(("behaviour", "commits"), [("reshape", 2), ("reshape-dirty", 1)])
+def test_work_of_every_shape_is_written_down(
+    box: Box, alpha: Path, behaviour: str, commits: int
+) -> None:
+    write_script(BoxPath(box.doubles), {"alpha": [behaviour]})
+    assert box.print_mode("Create one.txt MT-1-1", cwd=alpha).returncode == 0
+    [shaped] = box.events("shaped")
+    assert len(shaped.shape) == 5
+    assert all(os.path.lexists(alpha / line.split(" ", 2)[2]) for line in shaped.shape)
+    assert box.git("rev-list", "--count", "HEAD", cwd=alpha).strip() == str(commits)
+    clean = box.git("status", "--porcelain", cwd=alpha) == ""
+    assert clean is (behaviour == "reshape")
+
+
 def test_an_agent_that_dies_leaves_its_work_uncommitted(box: Box, alpha: Path) -> None:
     write_script(BoxPath(box.doubles), {"alpha": ["die-dirty"]})
     result = box.print_mode("Create one.txt MT-1-1", cwd=alpha)
@@ -337,6 +351,22 @@ def test_ignore_ctrl_c_until_the_next_turn(box: Box, alpha: Path) -> None:
     box.wait_for("turn_end", 2, outcome="done")
     box.press("a", "C-c")
     box.wait_for("exit", reason="interrupt")
+
+
+def test_only_sigkill_ends_who_will_not_go(box: Box, alpha: Path) -> None:
+    write_script(BoxPath(box.doubles), {"alpha": ["will-not-go", "obey"]})
+    agent = box.start("a", alpha)
+    box.type("a", "Create one.txt")
+    box.wait_for("turn_end", outcome="done")
+    os.kill(agent.pid, signal.SIGTERM)
+    os.kill(agent.pid, signal.SIGHUP)
+    box.type("a", "Create two.txt")
+    box.wait_for("turn_end", 2, outcome="done")
+    box.tmux("kill-session", "-t", "=a")
+    assert is_alive(agent.pid, agent.start)
+    os.kill(agent.pid, signal.SIGKILL)
+    wait_until(lambda: not is_alive(agent.pid, agent.start), lambda: "its end")
+    assert box.events("exit") == []
 
 
 def test_swallow_takes_the_prompt_and_goes_on(box: Box, alpha: Path) -> None:

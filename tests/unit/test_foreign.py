@@ -241,7 +241,9 @@ def test_a_regular_line_takes_little_memory(tmp_path: Path) -> None:
     """What is as in the line before is there once; a line of another form is kept as it is."""
     path = tmp_path / "metrics.jsonl"
     same = {f"figure_{place}": 1000.5 + place for place in range(20)}
-    lines = [{"elapsed_seconds": 1000 + number, "done": number > 1500, **same} for number in range(2000)]
+    lines = [
+        {"elapsed_seconds": 1000 + number, "done": number > 1500, **same} for number in range(2000)
+    ]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     tail = Tail(BoxPath(tmp_path, "metrics.jsonl"), ("elapsed_seconds",), regular=True)
     tracemalloc.start()

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from mutiny.box.errors import BoxDied
 from mutiny.box.results import Command
 from mutiny.contracts.batch.operations import Run
 from mutiny.kit import operations as op
+from mutiny.syscalls.supervisor import Supervisor
 from mutiny.system.files import BoxPath
 from mutiny.targets.kit import points
 
@@ -47,7 +49,7 @@ def test_only_who_is_held_at_every_call_may_take_longer(
 ) -> None:
     """A run of three tasks took its whole limit while its files were kept, and was accused of it."""
     heard = Heard()
-    monkeypatch.setattr(points.Supervisor, "run_in", heard)
+    monkeypatch.setattr(Supervisor, "run_in", heard)
     home = tmp_path / "home"
     home.mkdir()
     box: Any = Box(tmp_path)
@@ -61,10 +63,10 @@ def test_a_trace_that_keeps_files_may_take_longer(
 ) -> None:
     """The other way to hold it at every call."""
     heard = Heard()
-    monkeypatch.setattr(points.Supervisor, "run_in", heard)
+    monkeypatch.setattr(Supervisor, "run_in", heard)
     (tmp_path / "home").mkdir()
     box: Any = Box(tmp_path)
-    with pytest.raises(points.BoxDied):
+    with pytest.raises(BoxDied):
         points.trace(
             op.Trace(Run(), keep), box, (BoxPath(tmp_path, "home"),), Command(("true",), LIMIT_S)
         )

@@ -235,7 +235,8 @@ def prepare_for_task(transaction: Transaction, worker: Worker) -> None:
         repair_worktree(transaction, worker)
     clean = not git.in_rebase(worker.worktree) and not git.is_dirty(worker.worktree)
     attached = git.checked_out(worker.worktree) == worker.branch
-    if clean and attached and git.head(worker.worktree) == trunk:
+    newest = git.head(worker.worktree) == trunk or planted("task-begins-on-old-tree")
+    if clean and attached and newest:
         return
     intent = Intent("prepare", worker.name)
     transaction.begin(intent)

@@ -275,6 +275,13 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
         f"{_KNOWN}; claude-code#77268",
     ),
     (
+        "task-begins-on-old-tree",
+        "A task is begun where its worker has rested, however far others have come since. Shortest: "
+        f"{_IN_REVIEW} Add(beta) WaitForIdle(beta) Review Accept Start(beta)",
+        "git corruption",
+        "a bug written by hand that nothing found",
+    ),
+    (
         "prompt-only-queued",
         "The prompt of a task is only in the queue, the worker itself does not know what it works "
         "on. Shortest: Init Up Add WaitForIdle Start",

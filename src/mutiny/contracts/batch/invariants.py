@@ -19,7 +19,8 @@ from mutiny.model.violation import Violation
 
 BatchCheck = Check[BatchModel, BatchSeen]
 StateRule = Callable[[BatchCheck], Iterator[Violation]]
-_OWN_PLACES = ("work/", "extra/", fixtures.PLACE)
+_OWN_PLACES = ("work/", "extra/", "old/", fixtures.PLACE)
+"""Where tasks write, and what the repository has from its first commit on."""
 _OWN_FILES = (SHARED_FILE, "README.md", ".gitignore")
 
 

@@ -51,7 +51,7 @@ ABOUT: dict[str, str] = {
     "mute_voter": "An agent gives no ballot that can be counted: the others decide.",
     "crash_while_a_vote_waits": "It dies while somebody is to decide a vote: the vote still waits.",
     "deadlock_escalated": "A vote that nobody wins is put to somebody.",
-    "crash_when_told": "It dies just when it has told of a task that is done: that is so afterwards.",
+    "crash_when_told": "It dies just when it has told that a task is done: so it stays.",
     "crash_in_a_thought": "It dies in a long task: what was kept of it is not done again.",
     "system_crash": "Everything dies, and is brought back.",
     "crash_in_a_line": "It dies in the middle of a line of its logs.",

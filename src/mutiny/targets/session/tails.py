@@ -18,20 +18,19 @@ SHOWN = 160
 
 
 class _Kept(Mapping[str, Any]):
-    """A line as it is kept for hours: of its lists only how long they are, and what is as in the line before
-    it is there once.
+    """A line as it is kept for hours: of its lists only how long they are, and what is as in the line
+    before it is there once.
     """
 
     __slots__ = ("_names", "_values")
 
     def __init__(self, row: Mapping[str, Any], before: _Kept | None) -> None:
         names = tuple(map(sys.intern, row))
+        old: tuple[Any, ...] = (None,) * len(names)
         if before is not None and before._names == names:
             names, old = before._names, before._values
-        else:
-            old = (None,) * len(names)
-        self._names = names
-        self._values = tuple(map(_kept, row.values(), old))
+        self._names: tuple[str, ...] = names
+        self._values: tuple[Any, ...] = tuple(map(_kept, row.values(), old))
 
     def __getitem__(self, name: str) -> Any:
         try:
