@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from rule_cases import MERGED, ON_BRANCH, Case, delivered, ready, task
+from rule_parts import MERGED, ON_BRANCH, Case, delivered, ready, task
 
 from builders import (
     HISTORY,

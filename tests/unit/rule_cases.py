@@ -5,132 +5,48 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+
+from rule_parts import (
+    ASKED,
+    CHILDREN,
+    CUT_OFF,
+    MANY,
+    MAY_BE_AWAY,
+    NO_AGENT,
+    ONE,
+    ORPHANING,
+    READY,
+    TELLING,
+    WORKING,
+    Case,
+    away,
+    begun,
+    beside,
+    died_at,
+    ready,
+    rebased,
+    started,
+    task,
+    tree,
+)
 
 from builders import (
     AT,
     BASE,
     DAEMON,
     SHA,
-    TOKEN,
     agent,
     belief,
     check,
-    commit,
     model,
     picture,
-    receipt,
     view,
-    worktree,
 )
 from mutiny.contracts.workers import operations as op
-from mutiny.contracts.workers.looking import Check
-from mutiny.contracts.workers.model import Work, WorkersModel
-from mutiny.contracts.workers.observation import Observation, WorkerView
 from mutiny.contracts.workers.profile import LEGAL, Profile
 from mutiny.kit import operations as common
-from mutiny.kit import views
-from mutiny.model.operation import Operation
 
-
-@dataclass(frozen=True)
-class Case:
-    """A rule, what breaks it, what comes close, and the facts without which nobody could tell."""
-
-    rule: str
-    broken: Check
-    sound: tuple[Check, ...]
-    subject: str
-    hide: tuple[str, ...] = ()
-
-
-def ready(**changes: object) -> WorkerView:
-    return view("alpha", "needs_review", **changes)
-
-
-def tree(view_: WorkerView, **changes: object) -> Observation:
-    """A healthy picture of one worker with something odd in its worktree."""
-    return picture(view_, worktrees={view_.name: worktree(view_, **changes)})
-
-
-def away(**changes: object) -> WorkersModel:
-    """One idle worker that a fault hit at time 0."""
-    return model(belief("alpha", disturbed="KillAgent", offline_allowed=True, **changes))
-
-
-def task(fate: str = "open", *, status: str = "working", **changes: object) -> WorkersModel:
-    """One worker with one acknowledged task."""
-    worker = belief("alpha", status, tokens=(TOKEN,))
-    return model(worker, work=(Work(TOKEN, "task", "alpha", fate),), **changes)
-
-
-def delivered(status: str, *commits: object, **changes: object) -> Observation:
-    """The agent received the task and committed it; these commits are reachable."""
-    return picture(view("alpha", status), receipts=(receipt(),), commits=commits, **changes)
-
-
-def _beside(operation: Operation, *, intact: bool = False) -> Check:
-    """Somebody's session, before and after an operation."""
-    there = picture(view(), neighbours={"session 'notes'": True})
-    now = replace(there, neighbours={"session 'notes'": intact})
-    return check(model(belief()), now, before=there, operation=operation)
-
-
-def _rebased(
-    *, parents: tuple[str, ...] = (), status: str = "needs_review", due: str = BASE, **more: Any
-) -> Check:
-    """A worker's branch when a rebase was taken for it: its one commit, and what that stands on."""
-    shown = view("alpha", status, commit_sha=SHA)
-    commits = (views.Commit(BASE, (), True), views.Commit(SHA, (), False, (), parents))
-    now = replace(picture(shown), commits=commits, default_head=BASE)
-    return check(model(belief("alpha", status, rebase_due=due, **more)), now)
-
-
-def _begun(*, promised: bool = True, parents: tuple[str, ...] = (), **more: Any) -> Check:
-    """A worker that was just given a task, while the default branch is at `BASE`."""
-    given, profile = op.Start("alpha", "x"), Profile(begins_on_newest=promised)
-    commits = (views.Commit(BASE, (), True), views.Commit(SHA, (), False, (), parents))
-    now = tree(view("alpha", "working", prompt="x"), head=SHA)
-    now = replace(now, commits=commits, default_head=BASE)
-    believed = replace(model(belief("alpha", "working")), profile=profile)
-    return check(believed, now, before=now, **{"operation": given, **more})
-
-
-def _died_at(*ticks: int) -> Check:
-    """Agents of one worker that began at these moments and died; nobody had asked for them."""
-    dead = tuple(
-        replace(agent("alpha", 300 + tick), identity=(300 + tick, tick), alive=False)
-        for tick in ticks
-    )
-    profile = Profile(restart_pause_s=0.4, most_restarts=3)
-    return check(
-        replace(model(belief()), profile=profile),
-        picture(view(), agents=(agent(), *dead)),
-        before=picture(view()),
-    )
-
-
-ASKED = replace(model(belief(model="opus")), profile=Profile(passes_model=True))
-
-
-def _started(*argv: str) -> views.AgentView:
-    return replace(agent(), argv=argv)
-
-
-CHILDREN = replace(model(belief()), profile=Profile(ends_children=True))
-ORPHANING = replace(agent(), alive=False, left_running=((300, 9),))
-ONE = model(belief())
-MAY_BE_AWAY = model(belief("alpha", offline_allowed=True))
-READY = model(belief("alpha", "needs_review"))
-WORKING = model(belief("alpha", "working"))
-NO_AGENT = {"sessions": frozenset(), "agents": ()}
-MERGED = commit(on_default=True)
-ON_BRANCH = commit(on_default=False)
-
-MANY = replace(DAEMON, descriptors=100)
-CUT_OFF = replace(agent(pid=201, alive=False), cut_off=True)
-TELLING = replace(ONE, profile=Profile(tells_errors=True))
 STATE_CASES: tuple[Case, ...] = (
     Case(
         "workers.state_readable",
@@ -213,20 +129,20 @@ STATE_CASES: tuple[Case, ...] = (
     ),
     Case(
         "workers.rebased_is_on_top",
-        _rebased(),
+        rebased(),
         (
-            *(_rebased(parents=(BASE,)), _rebased(due=""), _rebased(status="working")),
-            *(_rebased(disturbed="KillAgent"), _rebased(behaviours=("late-commit:5",))),
+            *(rebased(parents=(BASE,)), rebased(due=""), rebased(status="working")),
+            *(rebased(disturbed="KillAgent"), rebased(behaviours=("late-commit:5",))),
         ),
         "alpha",
         ("worktrees", "commits"),
     ),
     Case(
         "workers.begins_on_newest",
-        _begun(),
+        begun(),
         (
-            *(_begun(parents=(BASE,)), _begun(promised=False), _begun(succeeded=False)),
-            _begun(operation=op.Message("alpha", "x")),
+            *(begun(parents=(BASE,)), begun(promised=False), begun(succeeded=False)),
+            begun(operation=op.Message("alpha", "x")),
         ),
         "alpha",
         ("worktrees", "commits"),
@@ -416,26 +332,26 @@ STATE_CASES: tuple[Case, ...] = (
     ),
     Case(
         "workers.agent_as_asked",
-        check(ASKED, picture(view(), agents=(_started("claude", "--model", "haiku"),))),
+        check(ASKED, picture(view(), agents=(started("claude", "--model", "haiku"),))),
         (
-            check(ASKED, picture(view(), agents=(_started("claude", "--model", "opus"),))),
-            check(ASKED, picture(view(), agents=(_started("claude", "--model=opus-9"),))),
-            check(ASKED, picture(view(), agents=(_started(),))),
-            check(ASKED, picture(view(), agents=(replace(_started("claude"), alive=False),))),
-            check(model(belief(model="opus")), picture(view(), agents=(_started("claude"),))),
-            check(replace(ASKED, workers={}), picture(agents=(_started("claude"),))),
+            check(ASKED, picture(view(), agents=(started("claude", "--model", "opus"),))),
+            check(ASKED, picture(view(), agents=(started("claude", "--model=opus-9"),))),
+            check(ASKED, picture(view(), agents=(started(),))),
+            check(ASKED, picture(view(), agents=(replace(started("claude"), alive=False),))),
+            check(model(belief(model="opus")), picture(view(), agents=(started("claude"),))),
+            check(replace(ASKED, workers={}), picture(agents=(started("claude"),))),
         ),
         subject="alpha",
         hide=("agents",),
     ),
     Case(
         "workers.others_left_alone",
-        _beside(op.Down()),
+        beside(op.Down()),
         (
-            _beside(op.Down(), intact=True),
-            _beside(op.KillTmuxServer()),
-            _beside(common.CrashAt(op.Down(), 3)),
-            replace(_beside(op.Down()), before=picture(view())),
+            beside(op.Down(), intact=True),
+            beside(op.KillTmuxServer()),
+            beside(common.CrashAt(op.Down(), 3)),
+            replace(beside(op.Down()), before=picture(view())),
         ),
         subject="",
     ),
@@ -454,12 +370,12 @@ STATE_CASES: tuple[Case, ...] = (
     *(
         Case(
             "workers.backs_off",
-            _died_at(*ticks),
+            died_at(*ticks),
             (
-                _died_at(0, 100, 200),
-                _died_at(0, 600, 605),
-                replace(_died_at(*ticks), operation=op.Up()),
-                replace(_died_at(*ticks), model=model(belief())),
+                died_at(0, 100, 200),
+                died_at(0, 600, 605),
+                replace(died_at(*ticks), operation=op.Up()),
+                replace(died_at(*ticks), model=model(belief())),
             ),
             subject="alpha",
         )

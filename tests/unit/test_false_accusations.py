@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 from ledger_cases import LEDGER_CASES
-from rule_cases import STATE_CASES, Case
+from rule_cases import STATE_CASES
+from rule_parts import Case
 
 from builders import (
     AT,

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 from ledger_cases import LEDGER_CASES
-from rule_cases import MAY_BE_AWAY, ONE, STATE_CASES, Case, task
+from rule_cases import STATE_CASES
+from rule_parts import MAY_BE_AWAY, ONE, Case, task
 
 from builders import AT, DAEMON, agent, belief, check_state, model, picture, view
 from mutiny.contracts.workers import operations as op

@@ -20,7 +20,7 @@ from mutiny.contracts.session.looking import BOOK
 from mutiny.contracts.session.model import SessionModel
 from mutiny.contracts.session.observation import Plan, Processes, Row, SessionSeen, SessionView
 from mutiny.contracts.session.profile import SessionProfile
-from mutiny.contracts.session.scenarios import QUICK
+from mutiny.contracts.session.recipes import QUICK
 from mutiny.contracts.session.single_file import Form, kept_of, said_of, within
 from mutiny.contracts.session.supported import PACE
 from mutiny.kit.checking import Check

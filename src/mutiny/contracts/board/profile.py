@@ -138,6 +138,10 @@ class BoardProfile(TargetProfile):
     robbed.
     """
 
+    def past(self, seconds: float) -> float:
+        """Long enough that a span is over beyond all doubt."""
+        return round(seconds + self.limits.tolerance_s + 0.15, 3)
+
     @property
     def made_by_first(self) -> bool:
         """Is there no board as long as there is no task?"""

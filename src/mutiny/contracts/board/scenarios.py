@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
+from mutiny.contracts.board import breakers
 from mutiny.contracts.board.fault_scenarios import (
     BEGIN,
     FAULT_SCENARIOS,
@@ -94,7 +95,7 @@ def checkup(profile: BoardProfile) -> Sequence:
 
 def _stale_claim(profile: BoardProfile) -> Sequence:
     """A worker dies; its task is returned, and its ghost is refused."""
-    over = Sleep(_past(profile.figures.lease_s, profile))
+    over = Sleep(profile.past(profile.figures.lease_s))
     return (
         *BEGIN,
         AddTask("a"),
@@ -114,7 +115,7 @@ def _stale_claim(profile: BoardProfile) -> Sequence:
 
 def _stale_by_claim(profile: BoardProfile) -> Sequence:
     """Nobody calls recover: the next claim takes what is stale; at the last attempt it fails."""
-    over = Sleep(_past(profile.figures.lease_s, profile))
+    over = Sleep(profile.past(profile.figures.lease_s))
     return (
         *BEGIN,
         AddTask("a", max_attempts=2),
@@ -131,7 +132,7 @@ def _stale_by_claim(profile: BoardProfile) -> Sequence:
 
 def _claim_is_heard(profile: BoardProfile) -> Sequence:
     """Who was silent for long and claims has shown that it lives."""
-    over = Sleep(_past(profile.figures.lease_s, profile))
+    over = Sleep(profile.past(profile.figures.lease_s))
     return (
         *BEGIN,
         AddTask("a"),
@@ -187,7 +188,7 @@ def _clock_skew(profile: BoardProfile) -> Sequence:
 
 def _election(profile: BoardProfile) -> Sequence:
     """One leader at a time; whoever was one before is fenced off."""
-    over = Sleep(_past(profile.figures.leader_lease_s, profile))
+    over = Sleep(profile.past(profile.figures.leader_lease_s))
     return (
         *BEGIN,
         Elect("n1"),
@@ -210,7 +211,7 @@ def _election(profile: BoardProfile) -> Sequence:
 
 def _next_leader(profile: BoardProfile) -> Sequence:
     """The next leader has a newer token, though the last one never stepped down."""
-    over = Sleep(_past(profile.figures.leader_lease_s, profile))
+    over = Sleep(profile.past(profile.figures.leader_lease_s))
     return (*BEGIN, Elect("n1"), over, Elect("n2"), Status(), Settle())
 
 
@@ -225,10 +226,10 @@ def _retry_returns(profile: BoardProfile) -> Sequence:
         AddTask("a"),
         Claim("w1"),
         Fail("w1", "a"),
-        Sleep(_past(rest_s, profile)),
+        Sleep(profile.past(rest_s)),
         Claim("w2"),
         Fail("w2", "a"),
-        Sleep(_past(rest_s * 2, profile)),
+        Sleep(profile.past(rest_s * 2)),
         Claim("w1"),
         Fail("w1", "a"),
         AssertStatus("a", "failed"),
@@ -237,58 +238,6 @@ def _retry_returns(profile: BoardProfile) -> Sequence:
         Complete("w1", "a"),
         Settle(),
     )
-
-
-def _failing(profile: BoardProfile) -> Sequence:
-    """Enough failures to open a breaker, and three tasks that are left."""
-    names = [f"t{number}" for number in range(int(profile.figures.breaker_failures))]
-    tries = tuple(step for name in names for step in (Claim("w1", name), Fail("w1", name)))
-    return (Init(), Up(), AddBatch((*names, "x", "y", "z")), *tries)
-
-
-def _breaker_opens(profile: BoardProfile) -> Sequence:
-    """Once it is open nobody gets through."""
-    return (
-        *(Reset(), Configure("retry_base_s", 5), Configure("breaker_open_s", 60)),
-        *(*_failing(profile), ExpectError(Claim("w1")), ExpectError(Claim("w2", "x"))),
-        *(Status(), Settle()),
-    )
-
-
-def _breaker(profile: BoardProfile) -> Sequence:
-    """Failures open it, time half-opens it, a success closes it."""
-    return (
-        *(Reset(), Configure("retry_base_s", 5), *_failing(profile), Claim("w1")),
-        *(Sleep(_past(profile.figures.breaker_open_s, profile)), Claim("w1", "x")),
-        *(ExpectError(Claim("w2")), Complete("w1", "x"), Claim("w1"), Claim("w2")),
-        *(Status(), Settle()),
-    )
-
-
-def _breaker_probe_dropped(profile: BoardProfile) -> Sequence:
-    """What was let through to try it is cancelled or given back: the next one may try."""
-    return (
-        *(Reset(), Configure("retry_base_s", 5), *_failing(profile)),
-        *(Sleep(_past(profile.figures.breaker_open_s, profile)), Claim("w1", "x"), Cancel("x")),
-        *(Claim("w1", "y"), Release("w1", "y"), Claim("w2", "z"), Complete("w2", "z")),
-        *(Claim("w1", "y"), Status(), Settle()),
-    )
-
-
-def _breaker_forgets(profile: BoardProfile) -> Sequence:
-    """It counts failures in a row: a success in between begins the count anew."""
-    names = [f"t{number}" for number in range(int(profile.figures.breaker_failures) - 1)]
-    tries = tuple(step for name in names for step in (Claim("w1", name), Fail("w1", name)))
-    return (
-        *(Reset(), Configure("retry_base_s", 5), Init(), Up()),
-        *(AddBatch((*names, "x", "y", "z")), *tries, Claim("w1", "x"), Complete("w1", "x")),
-        *(Claim("w1", "y"), Fail("w1", "y"), Claim("w2", "z"), Settle()),
-    )
-
-
-def _past(seconds: float, profile: BoardProfile) -> float:
-    """Long enough that a span is over beyond all doubt."""
-    return round(seconds + profile.limits.tolerance_s + 0.15, 3)
 
 
 _SAID_WRONGLY: Sequence = (
@@ -556,10 +505,10 @@ _TIMED = {
     "election": _election,
     "next_leader": _next_leader,
     "retry_returns": _retry_returns,
-    "breaker_opens": _breaker_opens,
-    "breaker": _breaker,
-    "breaker_forgets": _breaker_forgets,
-    "breaker_probe_dropped": _breaker_probe_dropped,
+    "breaker_opens": breakers.opens,
+    "breaker": breakers.closes,
+    "breaker_forgets": breakers.forgets,
+    "breaker_probe_dropped": breakers.probe_dropped,
 }
 _NEEDS_PRIORITIES = ("priority", "priority_is_a_number")
 _NEEDS_BREAKER = ("breaker", "breaker_opens", "breaker_forgets", "breaker_probe_dropped")

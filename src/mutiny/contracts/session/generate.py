@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from mutiny.contracts.session import operations as op
 from mutiny.contracts.session.profile import SessionProfile
-from mutiny.contracts.session.scenarios import QUICK
+from mutiny.contracts.session.recipes import QUICK
 from mutiny.contracts.session.supported import supported
 from mutiny.kit import hazards
 from mutiny.kit.exploring import Each, Explored, Move, Scene, Some, drawn
