@@ -78,6 +78,7 @@ PODMAN = Kind(
     {
         "containers.conf": '[containers]\ndefault_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]\n'
         '[engine]\nruntime = "runc"\ncgroup_manager = "cgroupfs"\nevents_logger = "file"\n'
+        '[network]\nnetwork_config_dir = "/run/networks"\n'
     },
     {"CONTAINERS_CONF": f"{INSIDE}/{PLACE}/containers.conf", "HOME": "/run", "TMPDIR": "/run"},
 )
