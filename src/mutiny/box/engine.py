@@ -35,6 +35,8 @@ START_LIMIT_S = 60.0
 ASK_LIMIT_S = 30.0
 POLL_S = 0.05
 _CGROUPS = Path("/sys/fs/cgroup")
+_OWN = (Path("/etc/docker"),)
+"""Where engines keep a key or a setting of the machine: each has an empty one of its own."""
 _PREFIX = "mutiny-engine-"
 _TOP = ("bin", "sbin", "lib", "lib32", "lib64")
 
@@ -101,7 +103,8 @@ class EngineWalls(Bubblewrap):
             walls.directory, inside=self.inside_root(walls), read_only=walls.read_only
         )
         groups = ["--dev-bind", str(_CGROUPS), str(_CGROUPS)]
-        return [*arguments, "--cap-add", "ALL", *mounts, *groups, "--", *command]
+        own = [word for place in _OWN if place.is_dir() for word in ("--tmpfs", str(place))]
+        return [*arguments, "--cap-add", "ALL", *mounts, *groups, *own, "--", *command]
 
     def clean_up(self, walls: Walls) -> None:
         """Groups of processes are the only thing that does not go with the walls."""
