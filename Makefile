@@ -54,7 +54,7 @@ deep: compiled
 	$(TESTS) -m "deep and not slow" --ignore=tests/unit --ignore=tests/repo
 
 quality: compiled
-	$(VENV)/bin/pytest -n 2 --dist worksteal -m slow
+	$(VENV)/bin/pytest -n $(JOBS) --dist worksteal -m slow
 
 mutants: compiled
 	$(VENV)/bin/python tools/mutants.py $(MUTANTS)

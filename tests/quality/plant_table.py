@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from plants import MINIMAL
+from plants import MINIMAL, SHORTER
 from prove import HEAD, KEPT, cases, keep_replays, kept
 
 EVERY_S = 60.0
@@ -62,7 +62,7 @@ class Progress:
         told = [json.loads((KEPT / f"{row.case.id}.json").read_text()) for row in rows]
         table.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
         keep_replays(rows)
-        terminalreporter.write_line(f"As JSON: {table}; minimal replays: {MINIMAL}")
+        terminalreporter.write_line(f"As JSON: {table}; replays: {MINIMAL} and {SHORTER.name}")
 
 
 def pytest_configure(config: pytest.Config) -> None:

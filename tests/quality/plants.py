@@ -1,8 +1,9 @@
 """What is known about each plant: the scenario that finds it, the rule that it breaks, its shortest
 sequence.
 
-`known.json` says what finds the workers' plants, `minimal.json` holds the minimal replays of all parts as
-Mutiny wrote them, by the name of their case in `prove.py`, one a line.
+`known.json` says what finds the workers' plants. `minimal.json` holds the minimal replays of all parts as
+Mutiny wrote them, by the name of their case in `prove.py`, one a line; `shorter.json` likewise those whose
+minimising had not come to its end.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from mutiny.model.operation import Operation
 
 KNOWN_FILE = Path(__file__).with_name("known.json")
 MINIMAL = Path(__file__).with_name("minimal.json")
+SHORTER = Path(__file__).with_name("shorter.json")
 
 
 @dataclass(frozen=True)
@@ -38,9 +40,9 @@ class Known:
 
 
 @cache
-def proved_once() -> dict[str, list[dict[str, Any]]]:
-    """The minimal replays, by the name of their case."""
-    found: dict[str, list[dict[str, Any]]] = json.loads(MINIMAL.read_text(encoding="utf-8"))
+def proved_once(path: Path = MINIMAL) -> dict[str, list[dict[str, Any]]]:
+    """The replays that were proved, by the name of their case."""
+    found: dict[str, list[dict[str, Any]]] = json.loads(path.read_text(encoding="utf-8"))
     return found
 
 

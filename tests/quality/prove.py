@@ -1,19 +1,20 @@
 """For every plant and every way to find it: the minimal replay fails with it and passes without it.
 
-To find a plant and to minimise takes a minute or two, and there are hundreds. So a minimal replay that was
-proved once is kept in `minimal.json`, and later only tried again: the plant is found, the replay fails with
-it and passes without it. What does not hold any more is minimised anew. Proofs are kept below
-`build/quality`, with a digest of the sources that they are about: a suite that was interrupted goes on
-where it stopped.
+To find a plant and to minimise takes a minute or two, and there are hundreds. So a replay that was proved
+once is kept, in `minimal.json` if minimising came to its end and else in `shorter.json`, and later only
+tried again: the plant is found, the replay fails with it and passes without it. What does not hold any more
+is minimised anew, for at most `QUALITY_SECONDS`. Proofs are kept below `build/quality`, with a digest of the
+sources that they are about: a suite that was interrupted goes on where it stopped.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -33,12 +34,12 @@ from mutiny.modes.shrinking import TRIES, Trials
 from mutiny.modes.subject import Subject
 from mutiny.modes.sweep import Sweeper, split
 from mutiny.targets.registry import find_target
-from plants import MINIMAL, known, proved_once
+from plants import MINIMAL, SHORTER, known, proved_once
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 KEPT = ROOT / "build" / "quality"
-BUDGET = Budget(150, 500.0)
+BUDGET = Budget(150, float(os.environ.get("QUALITY_SECONDS", "500")))
 CHOICES = {"torn": ("short",), "errno": ("ENOSPC",)}
 BOARDS: list[dict[str, Any]] = json.loads((HERE / "board_known.json").read_text(encoding="utf-8"))
 PARTS = {
@@ -206,15 +207,19 @@ def prove(case: Case) -> Row:
 
 
 def keep_replays(rows: Iterable[Row]) -> None:
-    """What was minimised to its end and proved is only tried again from now on."""
-    proved = {
-        row.case.id: row.replay for row in rows if not row.problem and row.minimised == "finished"
-    }
-    lines = [
-        f"{json.dumps(name)}: {json.dumps(replay)}"
-        for name, replay in sorted({**proved_once(), **proved}.items())
-    ]
-    MINIMAL.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    """What was proved is only tried again from now on."""
+    fresh = [row for row in rows if not row.problem and row.minimised != "kept"]
+    done = {row.case.id: row.replay for row in fresh if row.minimised == "finished"}
+    begun = {row.case.id: row.replay for row in fresh if row.minimised != "finished"}
+    minimal = {**proved_once(MINIMAL), **done}
+    shorter = {**proved_once(SHORTER), **begun}
+    _write(MINIMAL, minimal)
+    _write(SHORTER, {name: one for name, one in shorter.items() if name not in minimal})
+
+
+def _write(path: Path, replays: Mapping[str, list[dict[str, Any]]]) -> None:
+    lines = [f"{json.dumps(name)}: {json.dumps(one)}" for name, one in sorted(replays.items())]
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
 def _found(case: Case, scratch: Path, budget: Budget | None) -> tuple[Outcome, Subject]:
@@ -226,7 +231,7 @@ def _found(case: Case, scratch: Path, budget: Budget | None) -> tuple[Outcome, S
 
 def _tried_again(case: Case, scratch: Path) -> Row | None:
     """Is it found, and does the replay that is kept still show it, and nothing else?"""
-    replay = proved_once().get(case.id)
+    replay = proved_once(MINIMAL).get(case.id) or proved_once(SHORTER).get(case.id)
     if replay is None:
         return None
     outcome, subject = _found(case, scratch, None)

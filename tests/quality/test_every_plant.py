@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import pytest
 
-from plants import proved_once
+from plants import MINIMAL, SHORTER, proved_once
 from prove import Case, cases, prove
 
-NEVER_PROVED_FIRST = sorted(cases(), key=lambda case: case.id in proved_once())
+KNOWN = (*proved_once(SHORTER), *proved_once(MINIMAL))
+NEVER_PROVED_FIRST = sorted(cases(), key=lambda case: case.id in KNOWN)
 """A suite that is broken off has then done what nobody did before it."""
 pytestmark = pytest.mark.slow
 
