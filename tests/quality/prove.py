@@ -3,8 +3,8 @@
 To find a plant and to minimise takes a minute or two, and there are hundreds. So a replay that was proved
 once is kept, in `minimal.json` if minimising came to its end and else in `shorter.json`, and later only
 tried again: the plant is found, the replay fails with it and passes without it. What does not hold any more
-is minimised anew, for at most `QUALITY_SECONDS`. Proofs are kept below `build/quality`, with a digest of the
-sources that they are about: a suite that was interrupted goes on where it stopped.
+is minimised anew, for at most `QUALITY_SECONDS`. Proofs are kept below `build/quality`, with a digest of
+the sources that they are about: a suite that was interrupted goes on where it stopped.
 """
 
 from __future__ import annotations
