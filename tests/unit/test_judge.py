@@ -747,20 +747,3 @@ def test_who_is_in_doubt_expects_no_refusal() -> None:
         result = OperationResult(inner=(ok(),))
         answer = judge(believed, common.ExpectError(op.Up()), result, HEALTHY, HEALTHY)
         assert verdict(answer) == expected
-
-
-@pytest.mark.parametrize(
-    ("damaged", "worker", "right"),
-    [
-        (True, "beta", Verdict.EXPECTED),
-        (False, "beta", Verdict.INCONCLUSIVE),
-        (True, "alpha", Verdict.INCONCLUSIVE),
-    ],
-)
-def test_who_could_not_be_added_over_a_damaged_state_has_nothing_to_break(
-    damaged: bool, worker: str, right: Verdict
-) -> None:
-    state = replace(waiting("idle"), state_damaged=damaged)
-    nothing = OperationResult(1, stderr=f"worker {worker} has no session", fired=False)
-    answer = judge(state, op.KillTmuxSession(worker), nothing)
-    assert verdict(answer) == (right, None)
