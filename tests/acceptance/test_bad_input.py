@@ -24,6 +24,13 @@ def test_unknown_scenario_names_the_nearest(tmp_path: Path) -> None:
     assert not (tmp_path / "chaos_runs").exists(), "nothing was run"
 
 
+def test_a_scenario_that_a_target_leaves_out_is_not_called_unknown(tmp_path: Path) -> None:
+    words = ("--target", "llmc", "--bin", "/bin/true", "--scenario", "nuke_finished_work")
+    ran = run_mutiny(tmp_path, "run", *words)
+    assert ran.code == 2
+    assert "scenario 'nuke_finished_work' is left out for llmc" in ran.stderr
+
+
 def test_unknown_plant_and_target_name_the_nearest(tmp_path: Path) -> None:
     ran = run_mutiny(tmp_path, "run", "--plant", "doctor-lie")
     assert ran.code == 2

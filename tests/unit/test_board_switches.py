@@ -628,3 +628,11 @@ def test_where_no_clock_can_be_bent_no_worker_has_a_bent_one() -> None:
         assert supported(PLAIN, worker)
         assert supported(unbent, worker) is left
     assert fit(unbent, FAULT_SCENARIOS["skewed_worker"]).nothing_left
+
+
+def test_the_number_of_attempts_that_a_board_has_anyway_need_not_be_said() -> None:
+    mute = replace(PLAIN, says_attempts=False)
+    for own, left in ((1, True), (3, False)):
+        profile = replace(mute, figures=replace(mute.figures, max_attempts=own))
+        assert supported(profile, op.AddTask("a", max_attempts=1)) is left
+        assert ("failed_not_completed" in BoardContract(profile).scenarios) is left

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
+from mutiny.contracts.catalogue import scenarios_about
 from mutiny.engine.causes import Causes
 from mutiny.engine.code import CodeCoverage
 from mutiny.engine.known import Known
@@ -60,11 +61,21 @@ def chosen_scenarios(
                 Path(name), contract.operations, contract=contract.name
             ).operations
         else:
-            raise UsageError(
-                f"unknown scenario {name!r}{nearest(name, list(known))}; "
-                "give one of `mutiny scenarios`, or a JSON file"
-            )
+            raise UsageError(_why_not(name, bench.target.name, contract.name, known))
     return chosen
+
+
+def _why_not(name: str, target: str, contract: str, known: Collection[str]) -> str:
+    """Why a scenario cannot be run: no contract knows it, or this target has nothing to show in it."""
+    if name in scenarios_about(contract):
+        return (
+            f"scenario {name!r} is left out for {target}: it lacks what the scenario needs, or does "
+            "not promise what it asks; a JSON file with its operations can be given all the same"
+        )
+    return (
+        f"unknown scenario {name!r}{nearest(name, list(known))}; "
+        "give one of `mutiny scenarios`, or a JSON file"
+    )
 
 
 def run_one(bench: Bench, assignment: Assignment, show: Shower, kind: str) -> Outcome:

@@ -80,12 +80,13 @@ def _has_words(profile: BoardProfile, part: Operation) -> bool:
 
 
 def _can_be_added(profile: BoardProfile, part: Operation) -> bool:
-    """Has its file words for this priority, and for what a new task waits for?"""
+    """Has its file words for this priority, this number of attempts, and for what a new task waits for?"""
     known = not profile.urgencies or getattr(part, "priority", None) in profile.urgencies
     if isinstance(part, op.AddTask) and not profile.says_priorities:
         known = part.priority == op.AddTask("a").priority
-    if isinstance(part, op.AddTask) and not profile.says_attempts and part.max_attempts:
-        return False
+    if isinstance(part, op.AddTask) and not profile.says_attempts:
+        own = int(profile.figures.max_attempts)  # what it has anyway need not be said
+        known = known and part.max_attempts in (None, own)
     urgent = known or not isinstance(part, op.AddTask)
     return urgent and (profile.says_dependencies or not _waits(part))
 

@@ -23,6 +23,7 @@ from mutiny.kit.outcome import Outcome
 from mutiny.kit.questions import Heard
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
+from mutiny.model.verdict import Verdict
 from mutiny.model.violation import Violation
 
 When = Moment[Observation]
@@ -57,7 +58,14 @@ class WorkersJudge(Judge[WorkersModel, Observation]):
     def under_fault(
         self, model: WorkersModel, operation: Operation, result: OperationResult
     ) -> Judged[WorkersModel]:
-        """A daemon that died somewhere in the middle: the command may have met it alive or dead."""
+        """A daemon that died somewhere in the middle: the command may have met it alive or dead.
+
+        Whoever could not be added over a damaged state has nothing that could be broken.
+        """
+        worker = common.worker_of(operation)
+        alone = worker is not None and not operation.children() and not result.fired
+        if alone and model.state_damaged and worker not in {*model.workers, *model.unfinished}:
+            return Judged(Verdict.EXPECTED, (model,), None, "nobody could be added meanwhile")
         command = operation.during if isinstance(operation, op.KillDaemon) else None
         if command is None or not result.fired or not result.inner:
             return super().under_fault(model, operation, result)
