@@ -398,6 +398,13 @@ STATE_CASES: tuple[Case, ...] = (
                 succeeded=False,
             ),
             check(
+                model(),
+                picture(),
+                before=picture(view()),
+                operation=op.Nuke("alpha"),
+                succeeded=False,
+            ),
+            check(
                 replace(model(belief()), faults=("CrashAt",)),
                 picture(view(), view("beta", "offline")),
                 before=picture(view()),

@@ -269,6 +269,16 @@ def test_a_stale_base_may_end_in_a_conflict(operation: Operation) -> None:
     assert stale.workers["alpha"].due_at == NOW
 
 
+def test_a_rebase_that_was_put_off_comes_after_a_look_at_finished_work() -> None:
+    """It was seen ready for review, and the conflict came a moment later (`--seed 7700174`)."""
+    asked = after(after(busy("working"), op.MoveSource()), op.Rebase("alpha"))
+    ready = asked.see(picture(view("alpha", "needs_review")))
+    assert "rebasing" in ready.allowed("alpha")
+    merged = after(ready.see(picture(view("alpha", "idle"))), op.Start("alpha", "two"))
+    again = after(merged, op.MoveSource()).see(picture(view("alpha", "needs_review")))
+    assert "rebasing" not in again.allowed("alpha")
+
+
 def test_accept_with_a_stale_base_is_merged_or_in_conflict_by_what_is_seen() -> None:
     stale = after(busy("needs_review"), op.MoveSource())
 

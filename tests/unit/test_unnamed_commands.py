@@ -103,6 +103,16 @@ def test_an_accept_without_a_name_is_about_the_worker_that_was_reviewed() -> Non
     assert lie.violation.rule == "workers.answers_truly"
 
 
+@pytest.mark.parametrize(("stale", "either"), [(True, True), (False, False)])
+def test_a_review_that_met_a_conflict_may_have_shown_nothing(*, stale: bool, either: bool) -> None:
+    """The agent has resolved it since, and the accept was refused: rightly (`--seed 7700039`)."""
+    waits = replace(belief("alpha", "needs_review"), tokens=(TOKEN,), stale_base=stale)
+    shown = picture(view("alpha", "needs_review"))
+    reviewed = judged(model(waits), op.Review("alpha"), "alpha", shown)
+    assert ("alpha" in {one.last_reviewed for one in reviewed.models}) is True
+    assert (None in {one.last_reviewed for one in reviewed.models}) is either
+
+
 @pytest.mark.parametrize("command", [op.AcceptReviewed(), op.Reject("again")])
 def test_a_review_of_a_task_that_is_over_counts_no_longer_where_that_is_promised(
     command: Operation,

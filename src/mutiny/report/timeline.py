@@ -116,11 +116,12 @@ def _until(step: StepRecord, axis: _Axis) -> float:
 
 
 def _short(text: str) -> str:
+    """An operation and the first word of what it is about: a value, the operation inside, a switch."""
     name, _, rest = text.partition("(")
-    inner = rest.rstrip(")").replace('"', "")
-    first = inner.split(",")[0].partition("=")
-    value = (first[2] or first[0]).partition("(")[0].lstrip("[")
-    return f"{name} {value}"[:26].rstrip() if value and value != "..." else name[:26]
+    first = rest.split(",")[0].lstrip("[").partition("(")[0].rstrip(")]").replace('"', "")
+    word, _, value = first.partition("=")
+    said = word if value == "True" else value or word
+    return f"{name} {said}"[:26].rstrip() if said not in ("...", "False") else name[:26]
 
 
 def _rows(spans: Sequence[tuple[float, float]], most: int = 6) -> list[int]:

@@ -248,6 +248,8 @@ def refusal_changes_nothing(check: Check) -> Iterator[Found]:
         yield "source", f"{check.operation} was refused, but {moved}"
     if not (before.state_error or seen.state_error or check.model.faults):
         for name in sorted(set(before.workers) ^ set(seen.workers)):
+            if (name in check.model.workers) == (name in seen.workers):
+                continue  # what an earlier command that was broken off has left to others came only now
             change = "is there now" if name in seen.workers else "is gone"
             yield name, f"{check.operation} was refused, but worker {name!r} {change}."
     for view in check.settled_workers():

@@ -91,6 +91,8 @@ class WorkerBelief:
     """The source moved since its branch began: a rebase, perhaps a conflict, lies ahead."""
     rebase_due: str = ""
     """Where the default branch was when a rebase was taken for its task, and nothing has hit it since."""
+    put_off: bool = False
+    """A rebase was taken while its agent worked: it comes once the turn is over, and may conflict then."""
 
     def away(self, reason: str, now: float, **more: Any) -> WorkerBelief:
         """The same; something has happened, and it may be away for a while."""
@@ -213,6 +215,8 @@ class WorkersModel(ModelBase):
                 moves += ("error",)
             if belief is not None and status == "rebasing" and len(belief.tokens) > 1:
                 moves += ("working",)  # a message that waited for the rebase to end
+            if belief is not None and status == "needs_review" and belief.put_off:
+                moves += ("rebasing",) if belief.stale_base else ()
             for move in moves:
                 if move not in reached:
                     reached.add(move)
@@ -355,6 +359,7 @@ class WorkersModel(ModelBase):
                     due_at=belief.due_at if status in AGENT_MOVES or status == "idle" else None,
                     waits=self._waits(belief, status, observation.at),
                     rebase_due="" if status in _NOTHING_TO_REBASE else belief.rebase_due,
+                    put_off=belief.put_off and status not in _NOTHING_TO_REBASE,
                 )
             model = model.with_worker(belief.moved(observation))
         return replace(model, looked_at=observation.at)

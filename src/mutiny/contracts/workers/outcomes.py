@@ -75,13 +75,16 @@ def _meant(
 
 def _ends(model: WorkersModel, operation: Operation, moment: When) -> tuple[WorkersModel, ...]:
     """How a command that was served can have ended: an accept that nobody saw end has merged, or a
-    conflict is with the agent.
+    conflict is with the agent; a review that met a conflict has shown nothing yet.
     """
     done = served(model, operation, moment)
     belief = model.workers.get(common.worker_of(operation) or "")
-    if not isinstance(operation, op.Accept) or moment.seen or belief is None:
+    if belief is None or not belief.stale_base:
         return (done,)
-    if not belief.stale_base:
+    if isinstance(operation, op.Review):
+        before = replace(done, last_reviewed=model.last_reviewed, review_used=model.review_used)
+        return done, before
+    if not isinstance(operation, op.Accept) or moment.seen:
         return (done,)
     merged = done
     if belief.name in done.workers:
@@ -413,6 +416,7 @@ def _reset_worker(model: WorkersModel, operation: op.ResetWorker, moment: When) 
         due_at=None,
         stale_base=False,
         rebase_due="",
+        put_off=False,
         typed=False,
     )
     given_up = _discard(model, operation.worker, moment)
@@ -434,6 +438,7 @@ def _start(model: WorkersModel, operation: op.Start | op.Add, moment: When) -> W
             received=False,
             stale_base=False,
             rebase_due="",
+            put_off=False,
             due_at=model.due(belief, moment.now),
         )
     )
@@ -496,7 +501,10 @@ def _rebase(model: WorkersModel, operation: op.Rebase, moment: When) -> WorkersM
     belief = after.workers[operation.worker]
     known = moment.before.default_head if moment.before is not None else None
     waits = ANYTIME if belief.waits else None
-    return after.with_worker(replace(belief, waits=waits, rebase_due=known or ""))
+    in_turn = model.workers[operation.worker].in_turn
+    return after.with_worker(
+        replace(belief, waits=waits, rebase_due=known or "", put_off=belief.put_off or in_turn)
+    )
 
 
 def _accept(model: WorkersModel, operation: op.Accept, moment: When) -> WorkersModel:
@@ -520,6 +528,7 @@ def _accept(model: WorkersModel, operation: op.Accept, moment: When) -> WorkersM
             due_at=None,
             stale_base=False,
             rebase_due="",
+            put_off=False,
             hits=0,
             typed=False,
         )

@@ -6,6 +6,7 @@ placeholders, places and regular expressions wherever they stand, with the line 
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
@@ -251,7 +252,8 @@ def base_file(path: Path, name: str) -> Path:
     """The file that another one extends: beside it, or one that ships with Mutiny."""
     beside = path.with_name(f"{name}.toml")
     shipped = Path(str(resources.files("mutiny.targets.files"))) / beside.name
-    return shipped if not beside.exists() and shipped.exists() else beside
+    there = os.path.exists(beside)  # noqa: PTH110  that of a path fails for a name that is too long
+    return shipped if not there and os.path.exists(shipped) else beside  # noqa: PTH110
 
 
 def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
