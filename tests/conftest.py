@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import schemas
+from mutiny.kit import exploring
 
 # How long an example takes is the machine's business: a crowded one is no finding.
 settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -21,3 +22,10 @@ settings.load_profile("steady")
 def validate_run() -> Callable[[Path], None]:
     """Check every file of a run directory against its JSON Schema."""
     return schemas.validate_run
+
+
+@pytest.fixture
+def by_chance_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exploration begins nothing like a ready sequence, and is never calm: what it makes up by itself."""
+    monkeypatch.setattr(exploring, "BEGUN", 0.0)
+    monkeypatch.setattr(exploring, "CALM", 0.0)

@@ -29,6 +29,8 @@ from mutiny.model.operation import Kind, Operation, walk
 from mutiny.seeds import stream
 from mutiny.targets.registry import find_target
 
+pytestmark = pytest.mark.usefixtures("by_chance_alone")
+
 SEEDS = range(190)
 LENGTH = 30
 Run = tuple[Operation, ...]

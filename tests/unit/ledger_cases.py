@@ -42,10 +42,14 @@ def _heard(text: str | None, kind: str = "task") -> Observation:
     return picture(view("alpha", "working"), receipts=(receipt(text=text, kind=kind),))
 
 
-def _accounted(fate: str, *kept: TaskView, kind: str = "task") -> Check:
+def _accounted(fate: str, *kept: TaskView, kind: str = "task", status: str = "working") -> Check:
     """One task, and the account that the target keeps."""
     believed = replace(task(), work={TOKEN: Work(TOKEN, kind, "alpha", fate)})
-    return check(believed, picture(view(), commits=(MERGED,), tasks=kept))
+    look = picture(view("alpha", status), commits=(MERGED,), tasks=kept)
+    return check(believed, look)
+
+
+GIVEN_UP = TaskView("t1", "given_up", f"Create a.txt ({TOKEN})")
 
 
 def _two_said(fate: str = "open", later: str = "open", worker: str = "alpha") -> WorkersModel:
@@ -204,6 +208,16 @@ LEDGER_CASES: tuple[Case, ...] = (
             TaskView("t1", "open", f"Create a.txt ({TOKEN})"),
             TaskView("t1", "merged", f"Create a.txt ({TOKEN})", "f" * 40),
         )
+    ),
+    Case(
+        "workers.tasks_accounted",
+        _accounted("open", GIVEN_UP),
+        (
+            _accounted("open", TaskView("t1", "open", f"Create a.txt ({TOKEN})")),
+            _accounted("open", GIVEN_UP, status="error"),
+            _accounted("open", GIVEN_UP, status="offline"),
+        ),
+        TOKEN,
     ),
     Case(
         "workers.only_work_lands",

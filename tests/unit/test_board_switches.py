@@ -33,9 +33,12 @@ from mutiny.kit.operations import ExpectError, KillDuring, Misuse, Sleep
 from mutiny.model.operation import Operation, walk
 from mutiny.targets.board.history import model_for
 
+pytestmark = pytest.mark.usefixtures("by_chance_alone")
+
 PLAIN = BoardProfile()
 FAILED = replace(A, status="failed", attempts=1)
 CANCELLED = replace(A, status="cancelled")
+STILL_OWNED = replace(A, owner="w1")
 WHEN = Span(NOW, NOW)
 
 
@@ -262,6 +265,12 @@ SWITCHES: dict[str, dict[str, tuple[object, Allowed]]] = {
     },
     "marks_refusals": {
         "step": (True, lambda one: broken(one, A, op.Cancel("a"), MARKED, seen(CANCELLED))),
+    },
+    "frees_owner": {
+        "step": (True, lambda one: broken(one, A, op.List(), ok(tasks=[]), seen(STILL_OWNED))),
+    },
+    "names_leader": {
+        "said": (True, lambda one: supported(one, op.Renew("n", borrowed=True))),
     },
     "keeps_reasons": {
         "step": (True, lambda one: broken(one, A, op.Cancel("a"), ok(task="a"), seen(CANCELLED))),

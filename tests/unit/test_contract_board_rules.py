@@ -83,6 +83,7 @@ class StateCase:
 A, DONE = Task("a", order=1), Task("a", order=1, status="done", owner="w1", epoch=1, output="x")
 B_AFTER_A = Task("b", depends=("a",), order=2, status="blocked")
 ONE = board(A)
+FREED = board(A, profile=replace(PROFILE, frees_owner=True))
 HELD = board(held())
 LIST = op.List()
 TOLD = board(replace(A, size=10), profile=BoardProfile(tells_payload=True))
@@ -134,6 +135,7 @@ STATE_CASES = (
     case("batch_is_atomic", board(), picture(view(Task("x"))), BATCH, picture(), picture()),
     case("batch_is_atomic", BATCHED, picture(view(Task("x"))), BATCH, picture()),
     case("single_owner", HELD, picture(view(held(), owner=None))),
+    case("single_owner", FREED, picture(view(A, owner="w1")), sound=picture(view(A))),
     case("claim_kept", HELD, picture(view(A, epoch=1)), op.Claim("w1"), picture(view(A))),
     case("live_worker_kept", HELD, picture(view(A, epoch=1)), op.Recover()),
     case("no_stuck_claim", board(replace(A, epoch=1)), of(HELD), op.Recover(), of(HELD)),

@@ -45,6 +45,8 @@ from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
 from mutiny.targets.registry import find_target
 
+pytestmark = pytest.mark.usefixtures("by_chance_alone")
+
 UNREADABLE = BoardObservation(NOW, NOW, NOW, None, "it is no JSON", absent=False)
 FIRED = OperationResult(0, fired=True)
 OLD = picture(view(A, epoch=1))

@@ -44,6 +44,8 @@ from mutiny.syscalls.calls import Call
 from mutiny.syscalls.policies import Continue, Fail, FullBelow
 from mutiny.targets.kit import requirements
 
+pytestmark = pytest.mark.usefixtures("by_chance_alone")
+
 START = op.Start("alpha", "Create a.txt")
 NOW = 2000.0
 IDLE, WORKING = picture(view()), picture(view(status="working", prompt="x"))

@@ -21,6 +21,8 @@ from mutiny.model.operation import Kind, Operation, walk
 from mutiny.targets.registry import find_spec
 from mutiny.targets.workers.spec import TargetSpec
 
+pytestmark = pytest.mark.usefixtures("by_chance_alone")
+
 SEEDS = range(80)
 LENGTH = 30
 Run = tuple[Operation, ...]

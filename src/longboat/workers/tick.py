@@ -90,6 +90,9 @@ def _sign_in(transaction: Transaction, memory: Memory, me: Daemon) -> None:
             worker = lifecycle.try_again(worker)
         if worker.status == "offline" and worker.resume != "idle":
             worker = worker._replace(status=worker.resume, resume="idle")
+        if worker.status in DELIVERABLE:  # it goes on, also with what was given up before
+            state = transaction.book.state.with_task_state(worker.task_id, "active")
+            transaction.book.state = state
         transaction.put(worker)
 
 
@@ -182,6 +185,8 @@ def _typed_by_hand(transaction: Transaction, worker: Worker, text: str) -> None:
     if agent is None or worker.status not in ("idle", "needs_review", "no_changes", "error"):
         return
     worker = give_task(transaction, worker, text) if worker.task_id is None else worker
+    state = transaction.book.state.with_task_state(worker.task_id, "active")
+    transaction.book.state = state
     prompt = delivery.new_prompt("manual", text, worker.task_id or "")
     worker = worker._replace(inbox=(prompt,), status="working", error_reason=None)
     worker = delivery.begin_typing(

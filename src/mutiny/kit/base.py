@@ -177,7 +177,8 @@ class ContractBase(Generic[Model, Seen]):
         """An explored sequence: chaos, then recovery."""
         from mutiny.kit.exploring import generate
 
-        return generate(self.explored(), self.walk(), seed, length)
+        ready = tuple(self.scenarios.values())
+        return generate(self.explored(), self.walk(), seed, length, ready)
 
     def walk(self) -> Walk:
         """A run without a target."""

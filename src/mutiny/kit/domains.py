@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import fields
 
-from mutiny.model.operation import Operation
+from mutiny.model.operation import Operation, walk
 
 BAD_INPUT = "bad_input"
 """The refusal of a value that a program does not take."""
@@ -64,6 +64,7 @@ ROOTS = ("crew v1.2", "it's here; $HOME", "c# 50%20?")
 """Names of the directory in which everything lies: they are only awkward for a shell, or in an address."""
 
 _NAME_ARGUMENTS = ("worker", "task", "node", "name", "key")
+_SHAPED = ("worker", "task")
 _TEXT_ARGUMENTS = ("prompt", "message", "text")
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 _LONGEST_TEXT = 4000
@@ -99,6 +100,12 @@ def _fits(name: str, names: str) -> bool:
 def names_fit(names: str, *said: str) -> bool:
     """Are these names as a target says that its names look? One that says nothing has to answer for any."""
     return not names or all(_fits(one, names) for one in said)
+
+
+def sequence_fits(names: str, sequence: Iterable[Operation]) -> bool:
+    """Are all names in a sequence as a target says that its names look?"""
+    said = (getattr(part, one, "") for item in sequence for part in walk(item) for one in _SHAPED)
+    return names_fit(names, *(name for name in said if isinstance(name, str) and name))
 
 
 def _plain_text(text: str) -> bool:

@@ -19,6 +19,7 @@ from mutiny.kit import operations as common
 from mutiny.kit.domains import ROOTS
 from mutiny.kit.surroundings import SURROUNDINGS
 from mutiny.model.operation import Kind, Operation
+from mutiny.model.operation import walk as walk_of
 from mutiny.seeds import stream
 
 if TYPE_CHECKING:
@@ -31,6 +32,14 @@ ODD_WORLDS = 0.125
 """How often everything lies in a directory with an awkward name, and how often the machine is unusual."""
 EARLY = 0.25
 """How often a command that must be refused is given before what has to come first."""
+BEGUN = 0.3
+"""How often a sequence begins like a ready one."""
+FARTHEST, LONGEST_SLEEP_S = 30, 6.0
+"""Ready sequences that lead no farther than that are gone on with."""
+CALM = 0.35
+"""How often nothing is broken in a sequence: so work comes to its end, again and again."""
+TASTES = (0.3, 1.0, 1.0, 3.0)
+"""In a calm sequence each kind of command is wanted so much more or less than otherwise."""
 REFUSALS, MISUSES, PAIRS, AROUND = 3.2, 0.4, 1.8, 2.2
 """How often each family is wanted; one step of ordinary progress has a weight of 0.3 to 6."""
 
@@ -188,6 +197,8 @@ class Explored:
     """Casts of names, by what they name; each sequence takes one."""
     follows: Callable[[Scene, Operation], Iterable[Operation]] = lambda _scene, _operation: ()
     """What must come after an operation, so that the beliefs know again what there is."""
+    goes_on: Callable[[tuple[Operation, ...]], bool] = lambda _begun: True
+    """May a sequence begin like this part of a ready one?"""
     first: Callable[[Scene], Operation | None] = lambda _scene: None
     """What comes before everything else now, if anything does."""
     supported: Callable[[Operation], bool] = lambda _operation: True
@@ -213,29 +224,96 @@ class Explored:
         return tuple(found.values())
 
 
-def generate(explored: Explored, walk: Walk, seed: int, length: int) -> tuple[Operation, ...]:
-    """`Reset`, an opening, `length` operations in all, then recovery."""
+def generate(
+    explored: Explored,
+    walk: Walk,
+    seed: int,
+    length: int,
+    ready: Sequence[tuple[Operation, ...]] = (),
+) -> tuple[Operation, ...]:
+    """`Reset`, an opening, `length` operations in all, then recovery.
+
+    Now and then it begins like one of the `ready` sequences instead: they lead to where chance alone hardly
+    comes, with settings, behaviours and damage that no move has. What is so begun does not count.
+    """
     chance = stream(seed, "explore")
     names = {kind: chance.choice(list(casts)) for kind, casts in explored.names.items()}
     place = stream(seed, "root")
     root = place.choice(ROOTS) if place.random() < ODD_WORLDS else ""
     around = place.choice(tuple(SURROUNDINGS)) if place.random() < ODD_WORLDS else ""
-    maker = _Maker(explored, Scene(walk, chance, names), common.Reset(root, around))
-    for operation in filter(explored.supported, explored.opening(maker.scene)):
-        maker.take(operation)
-    while len(maker.sequence) < length + 1 or maker.next:
+    begun = _beginning(explored, seed, ready)
+    reset = begun[0] if begun else common.Reset(root, around)
+    maker = _Maker(explored, Scene(walk, chance, names), reset, _temper(seed, explored))
+    for operation in begun[1:]:
+        maker.take(operation, follow=operation is begun[-1])
+    if not begun:
+        for operation in filter(explored.supported, explored.opening(maker.scene)):
+            maker.take(operation)
+    while len(maker.sequence) < length + max(len(begun), 1) or maker.next:
         maker.take(maker.choose())
     for operation in filter(explored.supported, explored.recovery(maker.scene)):
         maker.take(operation, follow=False)
     return tuple(maker.sequence)
 
 
+@dataclass(frozen=True)
+class Temper:
+    """What one sequence is fond of."""
+
+    calm: bool = False
+    """Nothing is broken in it."""
+    tastes: Mapping[type[Operation], float] = field(default_factory=dict)
+
+    def weight(self, move: Move, weight: float) -> float:
+        """How much a move is wanted in this sequence."""
+        if self.calm and move.make.kind is Kind.FAULT:
+            return 0.0
+        return weight * self.tastes.get(move.make, 1.0)
+
+    def families(self) -> tuple[float, float, float, float]:
+        """How much refusals, misuses, pairs, and faults around commands are wanted."""
+        if self.calm:
+            return REFUSALS / 3, MISUSES / 3, PAIRS / 3, 0.0
+        return REFUSALS, MISUSES, PAIRS, AROUND
+
+
+def _temper(seed: int, explored: Explored) -> Temper:
+    chance = stream(seed, "temper")
+    if chance.random() >= CALM:
+        return Temper()
+    return Temper(True, {move.make: chance.choice(TASTES) for move in explored.commands()})
+
+
+def _beginning(
+    explored: Explored, seed: int, ready: Sequence[tuple[Operation, ...]]
+) -> tuple[Operation, ...]:
+    """The first part of a ready sequence, or nothing: as it stands there, so that it is right as it is."""
+    chance = stream(seed, "beginning")
+    if not ready or chance.random() >= BEGUN:
+        return ()
+    whole = chance.choice(ready)
+    cut = chance.randint(max(len(whole) // 2, 1), len(whole))
+    begun = whole[:cut]
+    fits = explored.goes_on(begun) and all(map(explored.supported, begun))
+    return begun if fits and can_go_on(begun) else ()
+
+
+def can_go_on(sequence: tuple[Operation, ...]) -> bool:
+    """Can exploration go on from where this leads? One box, not too far, and without a long sleep."""
+    slept_s = sum(
+        part.seconds for one in sequence for part in walk_of(one) if isinstance(part, common.Sleep)
+    )
+    resets = sum(isinstance(one, common.Reset) for one in sequence)
+    return resets == 1 and len(sequence) <= FARTHEST and slept_s <= LONGEST_SLEEP_S
+
+
 class _Maker:
     """A sequence that grows."""
 
-    def __init__(self, explored: Explored, scene: Scene, reset: common.Reset) -> None:
+    def __init__(self, explored: Explored, scene: Scene, reset: Operation, temper: Temper) -> None:
         self.explored = explored
         self.scene = scene
+        self.temper = temper
         self.sequence: list[Operation] = [reset]
         self.next: list[Operation] = []
         """What must come next, whatever else would be sensible."""
@@ -276,13 +354,14 @@ class _Maker:
         for move in self.explored.moves:
             for template in move.templates(self.scene):
                 if move.when(self.scene, template):
-                    weight = move.weight_of(self.scene, template)
+                    weight = self.temper.weight(move, move.weight_of(self.scene, template))
                     pool.append((weight, partial(move.drawn, self.scene, template)))
-        pool.append((REFUSALS, self._refusal))
-        pool.append((MISUSES, self._misuse))
-        pool.append((PAIRS, self._pair))
+        refusals, misuses, pairs, around = self.temper.families()
+        pool.append((refusals, self._refusal))
+        pool.append((misuses, self._misuse))
+        pool.append((pairs, self._pair))
         if self.explored.around and self.explored.hazardous(self.scene):
-            pool.append((AROUND, self._around))
+            pool.append((around, self._around))
         return [one for one in pool if one[0] > 0]
 
     def _under_fault(self) -> list[tuple[float, Callable[[], Operation | None]]]:

@@ -91,7 +91,18 @@ def _alone(model: BatchModel, run: RunModel, name: str, seen: BatchSeen | None) 
     ends |= _REVIEW if blocked or stray else _COMPLETE
     if (blocked or stray) and "validated" in now:
         ends.add("complete")
+    if _rivals(run, name) > knobs.max_conflicts:
+        ends |= _REVIEW
     return frozenset(ends)
+
+
+def _rivals(run: RunModel, name: str) -> int:
+    """How many others write the same file, and may each come to the branch before it: a conflict each."""
+    over = ("complete", "skipped", "failed", "review")
+    if "shares" not in run.tasks[name].does:
+        return 0
+    open_ones = [one for one in run.tasks.values() if not run.sure(one.id, *over)]
+    return sum("shares" in one.does for one in open_ones if one.id != name)
 
 
 def _failures(task: Task, tries: int) -> int | None:
@@ -139,7 +150,7 @@ def _stopped(
         over = _over_budget(model, run, ends, seen, unheard)
         if over is not None:
             return Forecast({**loose, **_never_merged(over, loose)}, frozenset({"failed"}))
-    untested = model.gate("doctor") == "blind" and knobs.canary == "block"
+    untested = model.gate("doctor") in ("blind", "stuck") and knobs.canary == "block"
     if open_tasks and untested:
         held = {name: loose[name] - _COMPLETE | _REVIEW for name in open_tasks}
         return Forecast({**loose, **held}, frozenset({"failed"}))

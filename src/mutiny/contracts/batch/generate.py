@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -33,7 +33,15 @@ PLANS: tuple[tuple[str, ...], ...] = (
     ("a does=nears", "b does=counts tokens=150", "c does=pushes"),
     ("a does=meets tokens=40", "b does=meets tokens=40"),
 )
+NAMES = (("a", "b", "c", "d", "e"), ("job", "job-2", "job-21", "jobs", "j"))
+DOES = (
+    *("works", "works", "works", "fails,works", "fails", "shares", "shares", "strays", "leaves"),
+    *("tells", "nears", "counts", "removes", "renames", "pushes", "blurts,works", "slowly"),
+)
+LOCKS = ("core", "docs", "ui")
 KNOBS = (
+    *(("max_conflicts", "0"), ("max_conflicts", "1"), ("task_cost", "0.01"), ("run_cost", "0.01")),
+    *(("max_parallel", "2"), ("max_parallel", "4"), ("review", "block"), ("architecture", "warn")),
     *(("max_parallel", "1"), ("max_parallel", "3"), ("max_retries", "0"), ("max_retries", "2")),
     *(("test", "block"), ("style", "warn"), ("test", "off")),
     *(("manifest", "block"), ("manifest", "off"), ("rescope", "off"), ("rescope", "on")),
@@ -42,7 +50,8 @@ KNOBS = (
 )
 SAYS = (
     *(("test", "fail"), ("test", "pass"), ("test", "crash"), ("test", "garbage")),
-    *(("test", "missing"), ("test", "odd"), ("doctor", "missing")),
+    *(("test", "missing"), ("test", "odd"), ("doctor", "missing"), ("doctor", "blind")),
+    *(("review", "fail"), ("review", "pass"), ("architecture", "fail"), ("style", "garbage")),
     *(("lint", "fail"), ("lint", "pass"), ("doctor", "fail"), ("doctor", "pass")),
     ("style", "fail"),
 )
@@ -51,14 +60,20 @@ MOMENTS = ("worker", "task_doctor", "merging", "integration_doctor", "landing", 
 
 def explored(profile: BatchProfile) -> Explored:
     """All of it, for one target."""
-    plans = [tasks for tasks in PLANS if supported(profile, op.Plan(tasks))]
+    known = [tasks for tasks in PLANS if supported(profile, op.Plan(tasks))]
+    does = [word for word in DOES if supported(profile, op.Plan((f"a does={word}",)))]
+
+    def plans(scene: Scene) -> list[tuple[str, ...]]:
+        made = [_made_up(scene, does) for _ in range(3)]
+        return [*scene.chance.sample(known, min(len(known), 3)), *made]
+
     return Explored(
-        opening=lambda scene: (op.Init(), op.Plan(scene.pick(plans))),
+        opening=lambda scene: (op.Init(), op.Plan(scene.pick(plans(scene)))),
         moves=(
             Move(op.Init, weight=0.2),
             Move(
                 op.Plan,
-                {"tasks": Some(lambda _scene: plans)},
+                {"tasks": Some(plans)},
                 weight=0.8,
                 when=lambda scene, _plan: profile.own_plan or _none_open(scene),
             ),
@@ -66,6 +81,7 @@ def explored(profile: BatchProfile) -> Explored:
             Move(op.Resume, weight=3.0, when=_may_be_served),
             Move(op.Status, weight=0.7, writes=False),
             Move(op.LogsQuery, weight=0.3, writes=False),
+            Move(op.LogsQuery, {"task": Each(_tasks)}, weight=0.1, writes=False),
             Move(op.LogsTimeline, weight=0.2, writes=False),
             Move(op.Clean, weight=0.5, when=_may_be_served),
             Move(op.Clean, {"name": Each(_older)}, weight=0.3, when=_may_be_served),
@@ -99,6 +115,27 @@ def explored(profile: BatchProfile) -> Explored:
         follows=_follows,
         refused=lambda operation: operation,
     )
+
+
+def _made_up(scene: Scene, does: Sequence[str]) -> tuple[str, ...]:
+    """A plan by chance: who needs whom, who reads and writes what, and what becomes of it."""
+    chance, names = scene.chance, scene.pick(NAMES)
+    lines: list[str] = []
+    for number in range(chance.randint(2, len(names))):
+        line, word = names[number], scene.pick(does)
+        needed = chance.sample(names[:number], chance.choice((0, 0, 1, 2))) if number > 1 else []
+        if word in ("removes", "renames") and not needed:
+            needed = list(names[:1])[:number]
+            word = word if needed else "works"
+        words = {
+            "needs": ",".join(sorted(needed)),
+            "writes": scene.pick(LOCKS) if chance.random() < 0.3 else "",
+            "reads": scene.pick(LOCKS) if chance.random() < 0.2 else "",
+            "does": "" if word == "works" else word,
+            "tokens": scene.pick(("40", "150", "300")) if chance.random() < 0.2 else "",
+        }
+        lines.append(" ".join((line, *(f"{key}={text}" for key, text in words.items() if text))))
+    return tuple(lines)
 
 
 def _calm() -> Iterable[Operation]:

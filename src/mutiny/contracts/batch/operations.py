@@ -18,7 +18,7 @@ NO = ("fail", "crash", "garbage", "hang", "missing", "odd")
 """A gate that has not passed: it says no; dies; says nothing that is a verdict; never ends; is not
 installed; gives its verdict in another type than was agreed.
 """
-VERDICTS = ("pass", *NO, "blind", "apart", "leaves")
+VERDICTS = ("pass", *NO, "blind", "stuck", "apart", "leaves")
 """What a gate does: it passes, or not; does not notice the canary; passes each task but not two of them
 together; leaves a process running.
 """

@@ -75,6 +75,12 @@ FLOW: dict[str, Steps] = {
         *_END,
     ),
     "locks": _run_to_end("a writes=core", "b writes=core", "c writes=docs"),
+    "locks_apart": (
+        *_planned("a writes=core", "b", "c writes=core"),
+        Configure("max_parallel", "3"),
+        Run(),
+        *_END,
+    ),
     "read_locks": _run_to_end("a writes=core", "b reads=core"),
     "conflict": _run_to_end("a does=shares", "b does=shares", "c does=shares"),
     "conflict_unlocked": (
@@ -97,6 +103,12 @@ FLOW: dict[str, Steps] = {
         Run(),
         *_END,
     ),
+    "conflict_set_again": (
+        *(Reset(), Init(), Configure("max_conflicts", "1"), Configure("max_parallel", "4")),
+        Plan(("a does=shares", "b does=shares", "c does=shares", "d does=shares")),
+        *(Run(), Status(), SetTaskStatus("c"), SetTaskStatus("d"), Resume()),
+        *_END,
+    ),
     "conflict_beside_others": (
         *_planned("a does=shares", "b does=shares", "c", "d"),
         Configure("max_parallel", "4"),
@@ -109,6 +121,10 @@ FLOW: dict[str, Steps] = {
         Configure("max_parallel", "4"),
         Run(),
         *_END,
+    ),
+    "names_alike": (
+        *_run_to_end("job", "job-2 needs=job", "job-21"),
+        *(LogsQuery(task="job"), LogsQuery(task="job-2"), LogsQuery(task="job-21")),
     ),
     "second_try": _run_to_end("a does=fails,works", "b needs=a"),
     "tokens_of_retries": _run_to_end("a does=fails,works tokens=40", "b tokens=30"),
@@ -329,6 +345,9 @@ BLOCKED: dict[str, Steps] = {
         *_END,
     ),
     "canary": (*_planned("a"), Configure("canary", "block"), Run(), *_END),
+    "stuck_doctor": _blocked(
+        "a", knobs={"canary": "block", "gate_timeout_s": "2"}, gates={"doctor": "stuck"}
+    ),
     "blind_doctor": _blocked("a", knobs={"canary": "block"}, gates={"doctor": "blind"}),
     "blocked_after_crash": (
         *_planned("a", "b needs=a"),

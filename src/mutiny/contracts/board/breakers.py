@@ -56,6 +56,17 @@ def probe_dropped(profile: BoardProfile) -> Sequence:
     )
 
 
+def opens_anew(profile: BoardProfile) -> Sequence:
+    """What tries a half-open breaker takes its time, and fails: it is open for as long as before."""
+    open_s = 3.0
+    return (
+        *(Reset(), Configure("retry_base_s", 30), Configure("breaker_open_s", open_s)),
+        *(*_failing(profile), Sleep(profile.past(open_s)), Claim("w1", "x"), Sleep(2.4)),
+        *(Fail("w1", "x"), Sleep(0.8), Claim("w2", "y"), Status()),
+        *(Sleep(profile.past(open_s)), Claim("w2", "y"), Complete("w2", "y"), Settle()),
+    )
+
+
 def forgets(profile: BoardProfile) -> Sequence:
     """It counts failures in a row: a success in between begins the count anew."""
     names = [f"t{number}" for number in range(int(profile.figures.breaker_failures) - 1)]

@@ -64,6 +64,11 @@ FAULT_SCENARIOS: dict[str, Sequence] = {
         Claim("w2"),
         Settle(),
     ),
+    "claimed_over_repair": (
+        *(*BEGIN, AddTask("a"), AddTask("b"), Claim("w1"), Heartbeat("w1")),
+        *(CorruptBoard("garbage"), Repair(), List(), Complete("w1", "a")),
+        *(Claim("w2"), List(), Settle()),
+    ),
     "twice_corrupt": (
         *BEGIN,
         AddTask("a"),
@@ -418,8 +423,8 @@ NEEDS_SERVER = (
     "read_only_store",
 )
 NEEDS_FILES = (
-    *("disk_full", "corrupt_state", "twice_corrupt", "poisoned_backup", "stale_state", "held_lock"),
-    "tokens_over_repair",
+    *("disk_full", "corrupt_state", "claimed_over_repair", "poisoned_backup", "stale_state"),
+    *("held_lock", "tokens_over_repair", "twice_corrupt"),
     *("before_init", "state_deleted", "state_repaired", "heartbeat_lost"),
     "newest_copy_damaged",
 )

@@ -15,7 +15,7 @@ from mutiny.contracts.board.supported import added_again, supported
 from mutiny.contracts.board.tasks import Task
 from mutiny.kit import faults, hazards
 from mutiny.kit import operations as common
-from mutiny.kit.domains import casts, plain_name, strange_names
+from mutiny.kit.domains import casts, plain_name, sequence_fits, strange_names
 from mutiny.kit.exploring import Arguments, Around, Each, Explored, Move, Scene, Some, drawn
 from mutiny.model.operation import Operation, walk
 
@@ -33,6 +33,7 @@ TASKS: tuple[tuple[str, ...], ...] = (
 FIGURES = (
     *(("lease_s", 1.0), ("lease_s", 5.0), ("max_attempts", 1.0), ("max_attempts", 2.0)),
     *(("retry_base_s", 0.5), ("leader_lease_s", 1.0), ("jitter", 0.0)),
+    *(("rate_limit", 3.0), ("rate_burst", 3.0), ("breaker_open_s", 0.5), ("breaker_open_s", 1.5)),
 )
 LIFE = (op.Init, op.Up, op.Down, op.RestartServer)
 CRASHES = (common.CrashAt, common.KillAt, common.FailAt, common.KillDuring)
@@ -54,6 +55,7 @@ def explored(profile: BoardProfile) -> Explored:
         names={"worker": casts(WORKERS, profile.names), "task": _fitting(TASKS, profile.names)},
         recovery=lambda scene: _recovery(scene, profile),
         follows=lambda scene, operation: _follows(scene, operation, profile),
+        goes_on=lambda begun: sequence_fits(profile.names, begun) and not _damaged_at_last(begun),
         first=lambda scene: op.Up() if profile.server and not _serving(scene) else None,
         supported=lambda operation: supported(profile, operation),
         hazardous=lambda scene: _calm(scene) and scene.taken(*CRASHES) < MOST_CRASHES,
@@ -67,6 +69,16 @@ def explored(profile: BoardProfile) -> Explored:
         ),
         refused=lambda command: command,
     )
+
+
+def _damaged_at_last(begun: Sequence[Operation]) -> bool:
+    """Was the board damaged, and nothing done about it yet?"""
+    damaged = False
+    for one in begun:
+        damaged = isinstance(one, op.CorruptBoard) or (
+            damaged and not isinstance(one, op.Repair | common.Reset)
+        )
+    return damaged
 
 
 def _fitting(wanted: Sequence[tuple[str, ...]], names: str) -> list[tuple[str, ...]]:
@@ -155,7 +167,7 @@ def _tasks_come(profile: BoardProfile) -> tuple[Move, ...]:
 
     def depends(scene: Scene) -> list[tuple[str, ...]]:
         known = _known(scene)
-        few = tuple(sorted(scene.chance.sample(known, min(len(known), scene.chance.randint(1, 2)))))
+        few = tuple(sorted(scene.chance.sample(known, min(len(known), scene.chance.randint(1, 3)))))
         return [(), (), few]
 
     def batches(scene: Scene) -> list[tuple[str, ...]]:
@@ -164,15 +176,16 @@ def _tasks_come(profile: BoardProfile) -> tuple[Move, ...]:
         chain, circle = (first, f"{second}:{first}"), (f"{first}:{second}", f"{second}:{first}")
         dangling = (first, f"{second}:nobody")
         again = ((first, known[0]),) if known else ()
-        return [chain, chain, chain, circle, dangling, *again]
+        behind = ((first, f"{second}:{first},{scene.pick(known)}"),) if known else ()
+        return [chain, chain, chain, circle, dangling, *again, *behind]
 
     twice = Each(_fresh_one, _some_known if profile.names_new_tasks else lambda _scene: ())
     adding: Arguments = {
         "task": twice,
-        "priority": drawn(1, 5, 5, 9) if profile.says_priorities else drawn(5),
+        "priority": drawn(1, 2, 5, 5, 9, 10) if profile.says_priorities else drawn(5),
         "depends": Some(depends),
-        "max_attempts": drawn(*[None] * 6, 1) if profile.says_attempts else drawn(None),
-        "size": drawn(0, 0, 0, 5000),
+        "max_attempts": drawn(*[None] * 6, 1, 2) if profile.says_attempts else drawn(None),
+        "size": drawn(0, 0, 0, 0, 5000, 60000),
     }
     batch = Move(op.AddBatch, {"tasks": Some(batches)}, lambda s, _o: 1.2 if _room(s) else 0.1)
     odd: Arguments = {"task": drawn(*strange)}
@@ -236,10 +249,13 @@ def _of_leaders() -> tuple[Move, ...]:
         return _calm(scene)
 
     stale: Arguments = {**node, "stale": drawn(True)}
+    borrowed: Arguments = {**node, "borrowed": drawn(True)}
     return (
         Move(op.Elect, node, 0.8),
         Move(op.WriteAsLeader, node, 0.5, led),
         Move(op.WriteAsLeader, stale, 0.2, led),
+        Move(op.WriteAsLeader, borrowed, 0.2, led),
+        Move(op.Renew, borrowed, 0.1, led),
         Move(op.Renew, node, 0.3, led),
         Move(op.StepDown, node, 0.3, led),
         Move(op.Checkpoint, {"name": Each(lambda s: [s.pick(("c1", "c2"))])}, 0.5),

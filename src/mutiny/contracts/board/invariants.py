@@ -114,10 +114,13 @@ def batch_is_atomic(check: Check) -> Iterable[Violation]:
 
 
 def single_owner(check: Check) -> Iterable[Violation]:
-    """What is held is held by somebody."""
+    """What is held is held by somebody, and what waits for a worker belongs to nobody."""
     for view in (check.seen.tasks or {}).values() if check.model.profile.shows_owners else ():
         if view.status in op.HELD and not view.owner:
             yield _found("single_owner", view.id, f"Task {view.id} is {view.status} by nobody.")
+        if check.model.profile.frees_owner and view.status == "available" and view.owner:
+            text = f"Task {view.id} waits for somebody, and still belongs to {view.owner}."
+            yield _found("single_owner", view.id, text)
 
 
 def one_run(check: Check) -> Iterable[Violation]:

@@ -29,7 +29,7 @@ def elect(model: BoardModel, operation: Any, when: Span) -> Iterable[BoardOutcom
 
 def _leads(model: BoardModel, operation: op.LeaderCommand, when: Span) -> bool | None:
     """Does the node lead with the token that it shows? None: its lease may just have run out."""
-    token = model.token_used(operation.node, stale=operation.stale)
+    token = model.token_used(operation.node, stale=operation.stale, borrowed=operation.borrowed)
     leader = model.leader
     if leader is None or leader.node != operation.node or token != leader.token:
         return False

@@ -104,8 +104,10 @@ class BoardModel(ModelBase):
         """The epoch that a worker names; None when it was never given one."""
         return number_used(self.given.get((worker, task), ()), stale=stale)
 
-    def token_used(self, node: str, *, stale: bool) -> int:
-        """The token that a node shows."""
+    def token_used(self, node: str, *, stale: bool, borrowed: bool = False) -> int:
+        """The token that a node shows; `borrowed`: the newest of all."""
+        if borrowed:
+            return max((number for given in self.tokens.values() for number in given), default=0)
         return number_used(self.tokens.get(node, ()), stale=stale) or 0
 
     def stale(self, owner: str | None, when: Span) -> bool | None:

@@ -254,6 +254,8 @@ class LeaderCommand(OfNode):
 
     stale: bool = False
     """With the token before the last one that this node was given, or none that is right."""
+    borrowed: bool = False
+    """With the newest token that anybody was given, as it stands in every status."""
 
 
 class Renew(LeaderCommand):

@@ -124,6 +124,10 @@ class BoardProfile(TargetProfile):
     """What is held or over cannot be claimed. False: a claim is an edit that takes whatever it names."""
     shows_owners: bool = True
     """Its records say who holds a task."""
+    frees_owner: bool = False
+    """What waits for a worker belongs to nobody any more; False: the last owner may be told."""
+    names_leader: bool = False
+    """A leader is its token and its name: whoever shows another one's token is refused."""
     owner_speaks: bool = True
     """Only its owner completes or releases a task. False: whoever says so has done it."""
 

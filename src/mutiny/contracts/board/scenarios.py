@@ -509,9 +509,13 @@ _TIMED = {
     "breaker": breakers.closes,
     "breaker_forgets": breakers.forgets,
     "breaker_probe_dropped": breakers.probe_dropped,
+    "breaker_opens_anew": breakers.opens_anew,
 }
 _NEEDS_PRIORITIES = ("priority", "priority_is_a_number")
-_NEEDS_BREAKER = ("breaker", "breaker_opens", "breaker_forgets", "breaker_probe_dropped")
+_NEEDS_BREAKER = (
+    *("breaker", "breaker_opens", "breaker_forgets", "breaker_probe_dropped"),
+    "breaker_opens_anew",
+)
 _ONE_LEASE = ("stale_claim", "claim_is_heard")
 """They wait once until a lease is over, for which a minute is worth it."""
 _NEEDS_LEASE = (

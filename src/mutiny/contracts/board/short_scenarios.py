@@ -28,6 +28,7 @@ from mutiny.contracts.board.operations import (
     Settle,
     Start,
     Status,
+    StepDown,
     Up,
     WriteAsLeader,
 )
@@ -101,6 +102,10 @@ SHORT_SCENARIOS: dict[str, Sequence] = {
     "elected_anew": (
         *(*BEGIN, Elect("n1"), WriteAsLeader("n1"), Elect("n1"), WriteAsLeader("n1", stale=True)),
         *(WriteAsLeader("n1"), Status(), Settle()),
+    ),
+    "borrowed_token": (
+        *(*BEGIN, Elect("n1"), WriteAsLeader("n2", borrowed=True), Renew("n2", borrowed=True)),
+        *(StepDown("n2", borrowed=True), WriteAsLeader("n1"), Status(), Settle()),
     ),
     "leader_renews": (
         *(Reset(), Configure("leader_lease_s", 6), Init(), Up(), Elect("n1"), Sleep(3.6)),

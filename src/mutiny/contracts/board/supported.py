@@ -57,7 +57,7 @@ def _has_words(profile: BoardProfile, part: Operation) -> bool:
     if isinstance(part, WrongSetting):  # only a server's start, or a command that is no server's
         starts = isinstance(part.operation, op.Up)
         return can_be_misset(profile, part) and profile.server is starts
-    if not _can_be_added(profile, part):
+    if not (_can_be_added(profile, part) and _can_show(profile, part)):
         return False
     if isinstance(part, op.Configure):
         return profile.settable is None or part.name in profile.settable
@@ -70,13 +70,18 @@ def _has_words(profile: BoardProfile, part: Operation) -> bool:
     if isinstance(part, UNDER_ENGINE) and not profile.adds_dependencies:
         added = (one for one in part.children() if isinstance(one, op.AddTask))
         return not any(one.depends for one in added)
-    if isinstance(part, op.OwnerCommand) and part.stale:
-        return profile.fences
     if isinstance(part, op.Verify | VerifySentence):
         return _shows(profile, part.sentence.lower())
     if isinstance(part, ExpectError) and isinstance(part.inner, op.AddBatch):
         return profile.batches
     return not (isinstance(part, ExpectError) and _serves_anyway(profile, part.inner))
+
+
+def _can_show(profile: BoardProfile, part: Operation) -> bool:
+    """May somebody show a number that is not the present one of its own?"""
+    if isinstance(part, op.LeaderCommand) and part.borrowed:
+        return profile.names_leader
+    return profile.fences or not (isinstance(part, op.OwnerCommand) and part.stale)
 
 
 def _can_be_added(profile: BoardProfile, part: Operation) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mutiny.contracts.session import operations as op
+from mutiny.contracts.session.model import NONE
 from mutiny.contracts.session.profile import SessionProfile
 from mutiny.contracts.session.recipes import QUICK
 from mutiny.contracts.session.supported import supported
@@ -15,10 +16,15 @@ from mutiny.model.operation import Operation, walk
 
 HOURS = 0.006
 """Long enough that a session still runs when the last operation is done."""
-ERRORS = ("rate_limit", "overload", "malformed", "reset", "server")
+ERRORS = (
+    *("rate_limit", "overload", "malformed", "reset", "server", "cut", "error_event", "split"),
+    "stall",
+)
 KNOBS = (
     *(("interval_s", "1"), ("calls_interval", "4"), ("tokens_interval", "2000")),
-    *(("retries", "1"), ("keep", "3"), ("vote_rounds", "1")),
+    *(("retries", "1"), ("keep", "3"), ("vote_rounds", "1"), ("backoffs", "1"), ("backoffs", "2")),
+    *(("agent_calls_hour", "15"), ("agent_tokens_hour", "3000"), ("context_tokens", "560")),
+    *(("max_agents", "2"), ("gate_attempts", "1"), ("task_attempts", "2")),
 )
 
 
@@ -28,14 +34,14 @@ def explored(profile: SessionProfile) -> Explored:
     return Explored(
         opening=lambda scene: (
             *(op.Configure(name, value) for name, value in QUICK.items()),
-            op.Configure(*scene.pick(KNOBS)),
+            *(op.Configure(name, value) for name, value in _knobs(scene).items()),
             op.StartSession(project=project, hours=HOURS, agents=scene.pick((2, 3))),
         ),
         moves=(
             Move(
                 op.StartSession,
                 {"project": _is(project), "hours": _is(HOURS), "agents": Each(lambda _s: (2, 9))},
-                weight=0.3,
+                weight=lambda scene, _o: 0.3 if _there(scene) else 6.0,
             ),
             Move(op.Checkpoint, weight=2.0, when=_may_be_served),
             Move(op.VerifyCheckpoint, weight=0.8, writes=False),
@@ -55,7 +61,20 @@ def explored(profile: SessionProfile) -> Explored:
             Move(op.Continue, weight=1.5, when=_paused, writes=False),
             Move(op.Stop, weight=0.1, when=_may_be_served, writes=False),
             Move(op.WaitForTasks, {"count": drawn(1, 2, 3)}, weight=1.0, when=_runs),
-            Move(op.ModelError, {"error": drawn(*ERRORS)}, weight=1.0, when=_runs),
+            Move(
+                op.ModelError,
+                {"error": drawn(*ERRORS), "times": drawn(1, 1, 1, 2, 3)},
+                weight=1.0,
+                when=_runs,
+            ),
+            Move(op.BadWork, {"how": drawn("raises", "slow", *op.SPOILS)}, 0.4, when=_runs),
+            Move(op.OddBytes, {"what": drawn(*op.ODD)}, 0.3, when=_runs),
+            Move(op.Trespass, {"where": drawn(*op.OUT_OF_BOUNDS)}, 0.2, when=_runs),
+            Move(op.ToolTimeout, weight=0.3, when=_runs),
+            Move(op.AgentDeadlock, weight=0.2, when=_runs),
+            Move(op.ClockJump, {"offset_s": drawn(3600.0, -3600.0)}, 0.2, when=_runs),
+            Move(op.TouchCheckpoints, weight=0.2, when=_crashed),
+            Move(op.LetRun, {"seconds": drawn(1.0, 3.0)}, weight=0.5, when=_runs),
             Move(op.KillAgent, weight=0.6, when=_runs),
             Move(op.SystemCrash, {"alone": drawn(False, True)}, weight=1.2, when=_up),
             Move(op.SystemCrash, {"told": drawn(*op.TOLD)}, weight=0.3, when=_up),
@@ -71,6 +90,11 @@ def explored(profile: SessionProfile) -> Explored:
     )
 
 
+def _knobs(scene: Scene) -> dict[str, str]:
+    """One or two settings beside the pace."""
+    return dict(scene.chance.sample(KNOBS, scene.pick((1, 2))))
+
+
 def _is(value: object) -> Each:
     return Each(lambda _scene: (value,))
 
@@ -83,12 +107,18 @@ def _may_be_served(scene: Scene, operation: Operation) -> bool:
     return scene.walk.served(operation) is not False
 
 
+def _there(scene: Scene) -> bool:
+    """Is there a session already?"""
+    return bool(_statuses(scene) - NONE)
+
+
 def _runs(scene: Scene, _operation: Operation) -> bool:
-    return _statuses(scene) == {"running"}
+    """It may run, and so it does as a rule: a session lasts longer than what is done with it."""
+    return "running" in _statuses(scene)
 
 
 def _up(scene: Scene, _operation: Operation) -> bool:
-    return _statuses(scene) <= {"running", "paused"} and bool(_statuses(scene))
+    return bool(_statuses(scene) & {"running", "paused"})
 
 
 def _paused(scene: Scene, _operation: Operation) -> bool:
@@ -101,7 +131,7 @@ def _down(scene: Scene, _operation: Operation) -> bool:
 
 def _crashed(scene: Scene, operation: Operation) -> bool:
     damaged = any(model.damaged for model in scene.walk.models)
-    return _statuses(scene) == {"interrupted"} and not damaged
+    return "interrupted" in _statuses(scene) and not damaged
 
 
 def _pairable(_scene: Scene, one: Operation, other: Operation) -> bool:

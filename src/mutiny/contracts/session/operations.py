@@ -112,7 +112,9 @@ class Pause(OfSession):
 
 @dataclass(frozen=True)
 class Continue(OfSession):
-    """Go on; `decide`: what somebody decided (`VOTE=OPTION`) where a vote was escalated."""
+    """Go on; `decide`: what somebody decided (`VOTE=OPTION`) where a vote was escalated; `first`: the first
+    of its options; `none`: what is none of them, which no program may take.
+    """
 
     decide: str = ""
 

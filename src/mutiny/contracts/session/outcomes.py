@@ -130,6 +130,8 @@ def _driven(model: SessionModel, status: str, operation: Operation) -> list[Sess
     assert isinstance(operation, op.Continue)
     if status == "running":
         return [no(model, "it is not paused", "not_paused")]
+    if operation.decide == "none":
+        return [no(model, "that was no option", "no_vote", "paused", BAD_INPUT)]
     found = [ok(replace(model.with_status("running"), going=True), "it is paused")]
     if operation.decide:
         found.append(no(model, "there is no such vote", "no_vote", BAD_INPUT))

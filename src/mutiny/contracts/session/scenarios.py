@@ -269,6 +269,7 @@ RECOVERY: dict[str, Steps] = {
         *split(deadlock="escalate"),
         WaitForStatus("paused"),
         Status(),
+        ExpectError(Continue(decide="none")),
         Continue(decide="first"),
         *TO_THE_END,
         Settle(),

@@ -66,6 +66,7 @@ ABOUT: dict[str, str] = {
     "hangs": "An agent without a session is named by health, and can be stopped.",
     "waits_for_terminal": "An agent that wants a terminal hangs alone.",
     "stalls": "An agent that falls silent is named by health.",
+    "second_try_without_session": "A second attempt has no session of the first one.",
     "work_is_no_stall": "An agent that works for long, and shows it, is not called stalled.",
     "health_of_the_healthy": "Health names nobody who is well.",
     "killed_sender": "A run outlives the command that started it.",

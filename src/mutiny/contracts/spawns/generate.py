@@ -21,8 +21,16 @@ PROVIDERS = ("claude", "claude", "gemini", "codex")
 CALM = ("reply", "quiet", "slow:200+reply", "slow:600+quiet", "stdin+reply")
 WILD = (
     *("exit:1", "die", "reply+die", "reply+exit:1", "silent", "hang", "leave+reply", "human"),
-    *("echo", "flood:3", "ignore-term+slow:500+reply"),
+    *("echo", "flood:3", "ignore-term+slow:500+reply", "bytes+reply", "busy:900+reply"),
+    *("slow:200+human", "human+slow:600+exit:1", "slow:300+exit:1", "slow:900+die"),
 )
+FIGURES = (
+    *(("max_depth", 1.0), ("max_depth", 2.0), ("max_runs", 3.0), ("max_runs", 8.0)),
+    *(("max_running", 1.0), ("max_running", 2.0), ("retries", 0.0), ("retries", 2.0)),
+    *(("timeout_s", 3.0), ("stall_s", 1.5), ("no_session_s", 1.5), ("retry_delay_s", 0.1)),
+)
+"""Settings that a home may have from its beginning; every second one has some."""
+MOST_FIGURES = 3
 WORDS = ("please look", "go on", "and now?", 'say "yes"; $(false) %s', "a@b.org and `@prime`")
 
 
@@ -53,6 +61,7 @@ def explored(profile: SpawnsProfile) -> Explored:
             Move(op.ListSpawns, weight=0.3, writes=False),
             Move(op.Chain, weight=0.3, writes=False),
             Move(op.Receive, {"channel": channel, "reader": Some(_readers)}, 0.3, writes=False),
+            Move(op.Logs, {"agent": agent, "channel": channel}, 0.2, writes=False),
             Move(op.Receive, {"channel": channel, **_LOOKS_BACK}, 0.2, writes=False),
             Move(op.Await, {"agents": Some(_groups), "channel": channel}, 0.2, writes=False),
             Move(op.AwaitHuman, {"channel": channel}, 0.1, writes=False),
@@ -85,6 +94,9 @@ def _end() -> tuple[Operation, ...]:
 
 def _opening(turns: Turns, scene: Scene) -> Iterable[Operation]:
     yield op.Init()
+    if scene.chance.random() < 0.5:
+        some = scene.chance.sample(FIGURES, scene.chance.randint(1, MOST_FIGURES))
+        yield from (op.Configure(name, value) for name, value in dict(some).items())
     yield from (op.CreateChannel(name) for name in CHANNELS)
     for name, provider in zip(_agents(scene), PROVIDERS, strict=False):
         yield op.Register(name, provider)

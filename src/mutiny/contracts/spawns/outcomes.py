@@ -42,6 +42,13 @@ def outcomes(model: SpawnsModel, operation: Operation) -> Sequence[SpawnsOutcome
         and operation.channel.lower() not in model.channels
     ):
         return (no(model, "there is no such channel", "no_channel", BAD_INPUT),)
+    if (
+        isinstance(operation, op.StopAll)
+        and operation.channel
+        and operation.channel.lower() not in model.channels
+    ):
+        refused = no(model, "there is no such channel", "no_channel", BAD_INPUT)
+        return (ok(model, "there is nothing to stop"), refused)
     return (ok(model, "it can always be asked"),)
 
 

@@ -511,6 +511,14 @@ STOPPED: dict[str, Steps] = {
         Stop("prime", "dev"),
         *END,
     ),
+    "second_try_without_session": (
+        *crew(prime=("exit:1", "hang")),
+        *set_to(no_session_s=1, stall_s=60, retry_delay_s=0.1),
+        say("@prime twice"),
+        Sleep(5.5),
+        *(Health(), ListSpawns(), Stop("prime", "dev")),
+        *END,
+    ),
     "work_is_no_stall": (
         *crew(prime=("busy:7500+reply",)),
         *set_to(stall_s=4, no_session_s=60),

@@ -11,7 +11,7 @@ from mutiny.contracts.workers.profile import Profile
 from mutiny.contracts.workers.supported import supported
 from mutiny.kit import exploring, faults, hazards
 from mutiny.kit import operations as common
-from mutiny.kit.domains import BAD_INPUT, casts, plain_name, strange_names, texts
+from mutiny.kit.domains import BAD_INPUT, casts, plain_name, sequence_fits, strange_names, texts
 from mutiny.kit.exploring import Each, Explored, Move, Scene, Some, drawn
 from mutiny.model.operation import Operation, walk
 
@@ -23,7 +23,8 @@ CALM = (
 )
 WILD = (
     *("hang", "nothing", "exit", "crash-in-commit", "swallow", "ignore-ctrl-c", "give-up"),
-    "no-stop",
+    *("no-stop", "late-stop:600", "late-commit:500", "die-dirty", "die-elsewhere", "die-detached"),
+    "die-locked",
 )
 TURNS = tuple((turn, "obey") for turn in (*CALM * 3, *WILD))
 PROMPTS = texts(f"Create {file} with 'done'" for file in FILES)
@@ -59,6 +60,7 @@ def explored(profile: Profile, refusals: Collection[str] = REJECTIONS) -> Explor
         names={"worker": casts(NAMES, names)},
         recovery=_recovery,
         follows=_follows,
+        goes_on=lambda begun: sequence_fits(names, begun),
         supported=lambda operation: supported(profile, operation),
         hazardous=lambda scene: _running(scene) and not _tired(scene),
     )
@@ -325,7 +327,7 @@ def _faults(profile: Profile) -> tuple[Move, ...]:
         Move(op.MoveSource, {"path": drawn("upstream.txt", "shared.txt")}, 0.5, can_commit),
         Move(
             op.DirtySource,
-            {"undo": undo, "how": drawn("edit", "stage", "merge", "rebase")},
+            {"undo": undo, "how": drawn("edit", "stage", "merge", "rebase", "untracked")},
             lambda s, _o: 3.0 if _model(s).source_dirty else 0.5,
             manned,
         ),

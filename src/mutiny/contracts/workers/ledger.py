@@ -24,6 +24,7 @@ from mutiny.kit.views import Commit, Receipt
 from mutiny.model.violation import Violation
 
 LEDGER: RuleBook[Check] = RuleBook("workers")
+_AT_WORK = ("working", "rejected", "rebasing", "needs_review")
 REFERENCE = re.compile(r"\(ref [^()]*\)")
 """What Mutiny adds to each text, so that it can be found again."""
 _OF_RECEIPTS = (
@@ -117,6 +118,7 @@ def given_up_stays_so(check: Check) -> Iterator[Found]:
 @LEDGER.rule(eventual=True)
 def tasks_accounted(check: Check) -> Iterator[Found]:
     kept = check.seen.tasks
+    last = {one.worker: one.token for one in check.model.work.values() if one.kind == "task"}
     merged = {one.sha for one in _commits(check) if one.on_default}
     for work in check.model.work.values() if kept is not None else ():
         if work.kind != "task" or work.fate not in TASK_FATES:
@@ -126,6 +128,14 @@ def tasks_accounted(check: Check) -> Iterator[Found]:
         mine = [one for one in kept or () if exactly.search(one.text)]
         if not mine:
             yield work.token, f"{who} is {work.fate}, but in no account of the target."
+        elif mine[-1].fate == "given_up" and work.fate == "open":
+            if check.seen.status_of(work.worker) in _AT_WORK and work.token == last.get(
+                work.worker
+            ):
+                yield (
+                    work.token,
+                    f"{who} is being worked on; the target's account calls it given up.",
+                )
         elif mine[-1].fate != work.fate:
             yield (
                 work.token,

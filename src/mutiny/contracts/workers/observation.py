@@ -72,8 +72,10 @@ class WorkerView:
         return told
 
 
-TASK_FATES = ("open", "merged", "discarded")
-"""What can have become of a task in a target's own account."""
+TASK_FATES = ("open", "given_up", "merged", "discarded")
+"""What can have become of a task in a target's own account; `given_up`: nobody works on it until somebody
+is told to go on.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -443,6 +443,8 @@ class BoardLive(LiveTarget):
         if isinstance(operation, op.LeaderCommand):
             known = self._tokens.get(operation.node, ())
             values["token"] = number_used(known, stale=operation.stale) or 0
+            if operation.borrowed:
+                values["token"] = max(map(max, filter(None, self._tokens.values())), default=0)
         if isinstance(operation, op.WriteAsLeader):
             values["text"] = operation.text
         if isinstance(values.get("task"), str):

@@ -154,8 +154,10 @@ class SessionLive(DaemonlessTarget):
         given = super().given(operation, context)
         if given.get("checkpoint") == op.NEWEST:
             given["checkpoint"] = None
-        if given.get("decide") == "first":
-            given["decide"] = self._open_vote(context.before)
+        if given.get("decide") in ("first", "none"):
+            vote = self._open_vote(context.before)
+            none = f"{vote.partition('=')[0]}=none-of-these"
+            given["decide"] = vote if given["decide"] == "first" else none
         if isinstance(operation, NEEDS_API) and not self.api.url:
             self._serve(getattr(operation, "project", self.notes.project))
         return given
