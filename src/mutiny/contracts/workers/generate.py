@@ -314,6 +314,12 @@ def _faults(profile: Profile) -> tuple[Move, ...]:
     def can_commit(scene: Scene, operation: Operation) -> bool:
         return manned(scene, operation) and _model(scene).source_dirty not in ("merge", "rebase")
 
+    def lies_nowhere(scene: Scene, operation: Operation) -> bool:
+        """Where the user puts a file, none may lie that an agent has made and somebody has merged."""
+        assert isinstance(operation, op.DirtySource)
+        made = operation.how == "untracked" and operation.path in scene.walk.said
+        return manned(scene, operation) and (operation.undo or not made)
+
     worker = Each(_known)
     undo = Some(lambda s: (bool(_model(s).source_dirty),))
     return (
@@ -327,9 +333,13 @@ def _faults(profile: Profile) -> tuple[Move, ...]:
         Move(op.MoveSource, {"path": drawn("upstream.txt", "shared.txt")}, 0.5, can_commit),
         Move(
             op.DirtySource,
-            {"undo": undo, "how": drawn("edit", "stage", "merge", "rebase", "untracked")},
+            {
+                "undo": undo,
+                "how": drawn("edit", "stage", "merge", "rebase", "untracked"),
+                "path": drawn("test.txt", "other.txt", "shared.txt"),
+            },
             lambda s, _o: 3.0 if _model(s).source_dirty else 0.5,
-            manned,
+            lies_nowhere,
         ),
         Move(faults.SilentClient, {"lasting": drawn(True)}, 0.3, _running),
         *hazards.beside(when=calm, has_lock=profile.has_lock),

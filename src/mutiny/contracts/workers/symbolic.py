@@ -53,6 +53,8 @@ class Walk:
         """Workers whose agents were told to misbehave."""
         self.reviewed: tuple[str, ...] = ()
         """Who may have been reviewed last, when the target has chosen whom; empty: that is known."""
+        self.said = ""
+        """Everything that agents were told, with the names of all files that may have come of it."""
 
     @property
     def lasting(self) -> bool:
@@ -92,6 +94,10 @@ class Walk:
         for part in walk(operation):
             if isinstance(part, op.ReviewNext):
                 self.reviewed = (*self.reviewed, *_chosen_by_target(before))
+            names = [getattr(part, name, "") for name in ("prompt", "message")]
+            self.said += " ".join(
+                ("", *names, part.path if isinstance(part, op.MoveSource) else "")
+            )
         if isinstance(operation, op.Review | common.Reset):
             self.reviewed = ()
         if isinstance(operation, op.Behave):
