@@ -138,3 +138,17 @@ def test_exploration_learns_nothing_from_a_review_whose_worker_the_target_chose(
     assert way.served(op.Reject("again")) is None
     way.apply(op.Review("alpha"))
     assert not way.reviewed
+
+
+def test_exploration_waits_for_nobody_who_may_have_been_accepted_beside_a_review() -> None:
+    way = Walk(Profile())
+    way.apply(common.Reset())
+    for operation in (op.Init(), op.Up(), op.Add("alpha"), op.Add("beta")):
+        way.apply(operation)
+    for name in ("alpha", "beta"):
+        for operation in (op.WaitForIdle(name), op.Start(name, "one"), op.WaitForNeedsReview(name)):
+            way.apply(operation)
+    way.apply(op.Review("alpha"))
+    assert "idle" not in way.model.workers["beta"].statuses
+    way.apply(common.Parallel((op.AcceptReviewed(), op.ReviewNext())))
+    assert "idle" in way.model.workers["beta"].statuses

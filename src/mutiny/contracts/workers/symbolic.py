@@ -120,14 +120,17 @@ class Walk:
             return self._hindered(model, operation)
         return self._told(model, operation)
 
-    def _told(self, model: WorkersModel, operation: Operation) -> WorkersModel:
-        """One operation by itself."""
+    def _told(
+        self, model: WorkersModel, operation: Operation, reviewed: tuple[str, ...] | None = None
+    ) -> WorkersModel:
+        """One operation by itself, when these may have been reviewed last."""
+        reviewed = self.reviewed if reviewed is None else reviewed
         if isinstance(operation, op.Add) and not plain_name(operation.worker):
             return model  # whether a target takes such a name, nobody knows
         if isinstance(operation, op.ReviewNext) and _chosen_by_target(model):
             return _any_of(model, op.Review, _chosen_by_target(model))
-        if isinstance(operation, op.AcceptReviewed) and self.reviewed:
-            return _any_of(model, op.Accept, self.reviewed)
+        if isinstance(operation, op.AcceptReviewed) and reviewed:
+            return _any_of(model, op.Accept, reviewed)
         said = hasattr(operation, "message") or (
             hasattr(operation, "prompt") and (operation.prompt or not isinstance(operation, op.Add))
         )
@@ -141,9 +144,10 @@ class Walk:
         """Commands at once have happened in some order: believe every one."""
         worlds = []
         for order in itertools.permutations(parts):
-            world = model
+            world, reviewed = model, self.reviewed
             for part in order:
-                world = self._told(world, part)
+                chosen = _chosen_by_target(world) if isinstance(part, op.ReviewNext) else ()
+                world, reviewed = self._told(world, part, reviewed), (*reviewed, *chosen)
             worlds.append(world)
         after = worlds[0]
         for world in worlds[1:]:
