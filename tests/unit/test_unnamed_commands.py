@@ -142,13 +142,11 @@ def test_exploration_learns_nothing_from_a_review_whose_worker_the_target_chose(
 
 def test_exploration_waits_for_nobody_who_may_have_been_accepted_beside_a_review() -> None:
     way = Walk(Profile())
-    way.apply(common.Reset())
-    for operation in (op.Init(), op.Up(), op.Add("alpha"), op.Add("beta")):
-        way.apply(operation)
+    ready: list[Operation] = [common.Reset(), op.Init(), op.Up(), op.Add("alpha"), op.Add("beta")]
     for name in ("alpha", "beta"):
-        for operation in (op.WaitForIdle(name), op.Start(name, "one"), op.WaitForNeedsReview(name)):
-            way.apply(operation)
-    way.apply(op.Review("alpha"))
+        ready += [op.WaitForIdle(name), op.Start(name, "one"), op.WaitForNeedsReview(name)]
+    for operation in (*ready, op.Review("alpha")):
+        way.apply(operation)
     assert "idle" not in way.model.workers["beta"].statuses
     way.apply(common.Parallel((op.AcceptReviewed(), op.ReviewNext())))
     assert "idle" in way.model.workers["beta"].statuses
