@@ -462,6 +462,13 @@ STATE_CASES: tuple[Case, ...] = (
                 succeeded=False,
             ),
             check(
+                replace(READY, unfinished=frozenset({"alpha"})),
+                picture(ready()),
+                before=tree(ready(), head=None),
+                operation=op.Accept("alpha"),
+                succeeded=False,
+            ),
+            check(
                 WORKING,
                 picture(ready()),
                 before=tree(view("alpha", "working"), head=BASE),

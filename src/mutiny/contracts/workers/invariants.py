@@ -257,7 +257,8 @@ def refusal_changes_nothing(check: Check) -> Iterator[Found]:
         resting = view.status in _RESTING and before.status_of(view.name) == view.status
         unseen = bool(belief.tokens) and not check.model.profile.shows_ends
         may_work = "working" in belief.statuses or unseen  # between the two looks
-        if not resting or may_work or belief.stale_base:
+        left_over = view.name in check.model.unfinished  # whoever comes next may finish it
+        if not resting or may_work or left_over or belief.stale_base:
             continue
         old, new = worktree_of(before, view.name), worktree_of(seen, view.name)
         if old.head != new.head:
