@@ -26,6 +26,7 @@ from mutiny.contracts.spawns.outcomes import outcomes as of_spawns
 from mutiny.kit.beliefs import Span
 from mutiny.kit.checking import Check
 from mutiny.kit.exploring import Scene
+from mutiny.kit.operations import Reset
 from mutiny.seeds import stream
 from mutiny.targets.registry import find_target
 
@@ -90,3 +91,10 @@ def test_whose_work_was_taken_away_again_shared_no_batch_for_that(does: str, sha
     after = BatchSeen(home=True, git=landed, attempts=attempts)
     found = list(locks_kept(Check(model, after, BatchSeen(), batch.Run())))
     assert [one.rule for one in found] == ["batch.locks_kept"] * shared
+
+
+def test_exploration_of_sessions_begins_nothing_that_waits_for_an_hour() -> None:
+    contract: Any = find_target("longboat-session").contract()
+    goes_on = contract.explored().goes_on
+    assert goes_on((Reset(), session.Configure("context_tokens", "560")))
+    assert not goes_on((Reset(), session.Configure("agent_calls_hour", "2")))

@@ -16,6 +16,8 @@ from mutiny.model.operation import Operation, walk
 
 HOURS = 0.006
 """Long enough that a session still runs when the last operation is done."""
+HOURLY = ("agent_calls_hour", "agent_tokens_hour")
+"""Limits with which a session comes to its end only after an hour."""
 ERRORS = (
     *("rate_limit", "overload", "malformed", "reset", "server", "cut", "error_event", "split"),
     "stall",
@@ -23,8 +25,8 @@ ERRORS = (
 KNOBS = (
     *(("interval_s", "1"), ("calls_interval", "4"), ("tokens_interval", "2000")),
     *(("retries", "1"), ("keep", "3"), ("vote_rounds", "1"), ("backoffs", "1"), ("backoffs", "2")),
-    *(("agent_calls_hour", "15"), ("agent_tokens_hour", "3000"), ("context_tokens", "560")),
-    *(("max_agents", "2"), ("gate_attempts", "1"), ("task_attempts", "2")),
+    *(("context_tokens", "560"), ("max_agents", "2"), ("gate_attempts", "1")),
+    ("task_attempts", "2"),
 )
 
 
@@ -83,11 +85,16 @@ def explored(profile: SessionProfile) -> Explored:
         ),
         around=hazards.broken(profile.sure_calls),
         recovery=_recovery,
+        goes_on=_ends_soon,
         supported=lambda operation: supported(profile, operation),
         pairable=_pairable,
         follows=_follows,
         refused=lambda operation: operation,
     )
+
+
+def _ends_soon(begun: tuple[Operation, ...]) -> bool:
+    return not any(isinstance(one, op.Configure) and one.name in HOURLY for one in begun)
 
 
 def _knobs(scene: Scene) -> dict[str, str]:
