@@ -73,15 +73,15 @@ def explored(profile: SessionProfile) -> Explored:
             Move(op.OddBytes, {"what": drawn(*op.ODD)}, 0.3, when=_runs),
             Move(op.Trespass, {"where": drawn(*op.OUT_OF_BOUNDS)}, 0.2, when=_runs),
             Move(op.ToolTimeout, weight=0.3, when=_runs),
-            Move(op.AgentDeadlock, weight=0.2, when=_runs),
             Move(op.ClockJump, {"offset_s": drawn(3600.0, -3600.0)}, 0.2, when=_runs),
-            Move(op.TouchCheckpoints, weight=0.2, when=_crashed),
+            Move(op.TouchCheckpoints, weight=0.2, when=_crashed_later),
             Move(op.LetRun, {"seconds": drawn(1.0, 3.0)}, weight=0.5, when=_runs),
             Move(op.KillAgent, weight=0.6, when=_runs),
             Move(op.SystemCrash, {"alone": drawn(False, True)}, weight=1.2, when=_up),
             Move(op.SystemCrash, {"told": drawn(*op.TOLD)}, weight=0.3, when=_up),
             Move(op.HalfDone, {"what": drawn(*op.HALVES)}, 0.5, when=_crashed),
-            Move(op.CorruptCheckpoint, {"part": drawn("body", "key", "delta")}, 0.8, when=_crashed),
+            Move(op.CorruptCheckpoint, {"part": drawn("body", "key")}, 0.6, when=_crashed),
+            Move(op.CorruptCheckpoint, {"part": drawn("delta")}, 0.3, when=_crashed_later),
         ),
         around=hazards.broken(profile.sure_calls),
         recovery=_recovery,
@@ -139,6 +139,13 @@ def _down(scene: Scene, _operation: Operation) -> bool:
 def _crashed(scene: Scene, operation: Operation) -> bool:
     damaged = any(model.damaged for model in scene.walk.models)
     return "interrupted" in _statuses(scene) and not damaged
+
+
+def _crashed_later(scene: Scene, operation: Operation) -> bool:
+    """It crashed when it had checkpoints, and tasks that were done since."""
+    return _crashed(scene, operation) and bool(
+        scene.taken(op.Checkpoint) and scene.taken(op.WaitForTasks)
+    )
 
 
 def _pairable(_scene: Scene, one: Operation, other: Operation) -> bool:
