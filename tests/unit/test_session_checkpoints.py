@@ -18,6 +18,7 @@ from mutiny.contracts.session.checkpoints import (
     digest_of,
     last_valid,
     point_of,
+    state_of,
 )
 from mutiny.kit.operations import CrashAt, PowerLossAt, TearAt
 from mutiny.model.operation import Operation
@@ -140,3 +141,8 @@ def test_an_answered_restore_has_made_a_checkpoint(operation: Operation, accused
     assert ("checkpoint_whole" in broken(after, operation, DEAD)) is accused
     assert "checkpoint_whole" not in broken(replace(after, damaged=frozenset("2")), operation, DEAD)
     assert "checkpoint_whole" not in broken(after, operation, after), "it was there before"
+
+
+def test_a_vote_that_was_open_begins_anew_after_a_restore() -> None:
+    held = {"shape": {"status": "open", "option": ""}, "ship": {"status": "won", "option": "yes"}}
+    assert dict(state_of(payload(votes=held)).votes) == {"ship": "won yes"}

@@ -36,7 +36,7 @@ PLANS: tuple[tuple[str, ...], ...] = (
 NAMES = (("a", "b", "c", "d", "e"), ("job", "job-2", "job-21", "jobs", "j"))
 DOES = (
     *("works", "works", "works", "fails,works", "fails", "shares", "shares", "strays", "leaves"),
-    *("tells", "nears", "counts", "removes", "renames", "pushes", "blurts,works", "slowly"),
+    *("tells", "nears", "counts", "pushes", "blurts,works", "slowly"),
 )
 LOCKS = ("core", "docs", "ui")
 KNOBS = (
@@ -124,9 +124,6 @@ def _made_up(scene: Scene, does: Sequence[str]) -> tuple[str, ...]:
     for number in range(chance.randint(2, len(names))):
         line, word = names[number], scene.pick(does)
         needed = chance.sample(names[:number], chance.choice((0, 0, 1, 2))) if number > 1 else []
-        if word in ("removes", "renames") and not needed:
-            needed = list(names[:1])[:number]
-            word = word if needed else "works"
         words = {
             "needs": ",".join(sorted(needed)),
             "writes": scene.pick(LOCKS) if chance.random() < 0.3 else "",

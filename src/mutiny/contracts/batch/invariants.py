@@ -261,6 +261,9 @@ def locks_kept(check: BatchCheck) -> Iterator[Violation]:
     if run is None:
         return
     new = check.seen.attempts[max(run.began, len(check.before.attempts)) :]
+    # A file that a task takes away again tells nobody any more on whose work he has begun.
+    gone = {one.needs[0] for one in run.tasks.values() if REMOVING & set(one.does) and one.needs}
+    new = tuple(one for one in new if one.task not in gone)
     for one in new:
         for other in new:
             tasks = run.tasks.get(one.task), run.tasks.get(other.task)

@@ -235,6 +235,7 @@ def state_of(payload: Mapping[str, Any]) -> State:
         votes={
             name: f"{one.get('status')} {one.get('option')}"
             for name, one in payload.get("votes", {}).items()
+            if one.get("status") != "open"  # it begins anew, whatever was kept of it
         },
     )
 

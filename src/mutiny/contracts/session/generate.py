@@ -16,6 +16,8 @@ from mutiny.model.operation import Operation, walk
 
 HOURS = 0.006
 """Long enough that a session still runs when the last operation is done."""
+HOURLY = ("agent_calls_hour", "agent_tokens_hour")
+"""Limits with which a session comes to its end only after an hour."""
 ERRORS = (
     *("rate_limit", "overload", "malformed", "reset", "server", "cut", "error_event", "split"),
     "stall",
@@ -23,8 +25,8 @@ ERRORS = (
 KNOBS = (
     *(("interval_s", "1"), ("calls_interval", "4"), ("tokens_interval", "2000")),
     *(("retries", "1"), ("keep", "3"), ("vote_rounds", "1"), ("backoffs", "1"), ("backoffs", "2")),
-    *(("agent_calls_hour", "15"), ("agent_tokens_hour", "3000"), ("context_tokens", "560")),
-    *(("max_agents", "2"), ("gate_attempts", "1"), ("task_attempts", "2")),
+    *(("context_tokens", "560"), ("max_agents", "2"), ("gate_attempts", "1")),
+    ("task_attempts", "2"),
 )
 
 
@@ -71,23 +73,28 @@ def explored(profile: SessionProfile) -> Explored:
             Move(op.OddBytes, {"what": drawn(*op.ODD)}, 0.3, when=_runs),
             Move(op.Trespass, {"where": drawn(*op.OUT_OF_BOUNDS)}, 0.2, when=_runs),
             Move(op.ToolTimeout, weight=0.3, when=_runs),
-            Move(op.AgentDeadlock, weight=0.2, when=_runs),
             Move(op.ClockJump, {"offset_s": drawn(3600.0, -3600.0)}, 0.2, when=_runs),
-            Move(op.TouchCheckpoints, weight=0.2, when=_crashed),
+            Move(op.TouchCheckpoints, weight=0.2, when=_crashed_later),
             Move(op.LetRun, {"seconds": drawn(1.0, 3.0)}, weight=0.5, when=_runs),
             Move(op.KillAgent, weight=0.6, when=_runs),
             Move(op.SystemCrash, {"alone": drawn(False, True)}, weight=1.2, when=_up),
             Move(op.SystemCrash, {"told": drawn(*op.TOLD)}, weight=0.3, when=_up),
             Move(op.HalfDone, {"what": drawn(*op.HALVES)}, 0.5, when=_crashed),
-            Move(op.CorruptCheckpoint, {"part": drawn("body", "key", "delta")}, 0.8, when=_crashed),
+            Move(op.CorruptCheckpoint, {"part": drawn("body", "key")}, 0.6, when=_crashed),
+            Move(op.CorruptCheckpoint, {"part": drawn("delta")}, 0.3, when=_crashed_later),
         ),
         around=hazards.broken(profile.sure_calls),
         recovery=_recovery,
+        goes_on=_ends_soon,
         supported=lambda operation: supported(profile, operation),
         pairable=_pairable,
         follows=_follows,
         refused=lambda operation: operation,
     )
+
+
+def _ends_soon(begun: tuple[Operation, ...]) -> bool:
+    return not any(isinstance(one, op.Configure) and one.name in HOURLY for one in begun)
 
 
 def _knobs(scene: Scene) -> dict[str, str]:
@@ -132,6 +139,13 @@ def _down(scene: Scene, _operation: Operation) -> bool:
 def _crashed(scene: Scene, operation: Operation) -> bool:
     damaged = any(model.damaged for model in scene.walk.models)
     return "interrupted" in _statuses(scene) and not damaged
+
+
+def _crashed_later(scene: Scene, operation: Operation) -> bool:
+    """It crashed when it had checkpoints, and tasks that were done since."""
+    return _crashed(scene, operation) and bool(
+        scene.taken(op.Checkpoint) and scene.taken(op.WaitForTasks)
+    )
 
 
 def _pairable(_scene: Scene, one: Operation, other: Operation) -> bool:
