@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -106,11 +107,12 @@ experiment:
 def journals(directory: Path) -> str:
     """All that was written down so far, wherever the runs are."""
     text = ""
-    for path in (directory / "chaos_runs").rglob("operations.jsonl"):
-        try:
-            text += path.read_text()
-        except OSError:  # just thrown away
-            continue
+    for folder, _, names in os.walk(
+        directory / "chaos_runs"
+    ):  # passes over what is just thrown away
+        if "operations.jsonl" in names:
+            with contextlib.suppress(OSError):
+                text += Path(folder, "operations.jsonl").read_text()
     return text
 
 

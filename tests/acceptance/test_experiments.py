@@ -25,7 +25,7 @@ experiment:
     - "All tasks eventually reach DONE or FAILED"
     - "At most one daemon"
   method:
-    - behave: {worker: alpha, turns: ["slow:800", "obey"]}
+    - behave: {worker: alpha, turns: ["slow:60000", "obey"]}
     - start: {worker: alpha, prompt: "Create a file named a.txt with content 'hello'"}
     - wait_for_prompt: alpha
     - kill_agent: alpha

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 
@@ -75,3 +77,22 @@ def test_a_trial_that_was_broken_off_shortens_nothing(monkeypatch: pytest.Monkey
     assert found.operations == whole
     assert not found.complete
     assert found.runs == 1
+
+
+def test_the_alarm_of_the_hard_limit_does_not_become_the_exit_code() -> None:
+    """Python takes its handlers back on its way out: seen at a load of thirty, exit -14 instead of 130."""
+    program = (
+        "import signal, time\n"
+        "from mutiny import stopping\n"
+        "stopping.HARD_LIMIT_S = 0.1\n"
+        "stopping.listen()\n"
+        "class Late:\n"
+        "    def __del__(self): time.sleep(0.5)\n"
+        "late = Late()\n"
+        "try: signal.raise_signal(signal.SIGINT)\n"
+        "except stopping.Stopped: pass\n"
+        "print('said')\n"
+        "stopping.leave(130)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    assert (ended.returncode, ended.stdout) == (130, b"said\n")

@@ -93,11 +93,14 @@ def main(argv: list[str] | None = None) -> int:
         if getattr(sys, name) is None:  # whoever started Mutiny has closed it
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115  to the end
     try:
-        return _outcome(sys.argv[1:])
+        code = _outcome(sys.argv[1:])
     except stopping.Stopped:  # between the last word and the end
-        return stopping.exit_code()
+        code = stopping.exit_code()
     finally:
         stopping.ignore()
+    if stopping.asked():
+        stopping.leave(code)
+    return code
 
 
 def _outcome(words: list[str]) -> int:
