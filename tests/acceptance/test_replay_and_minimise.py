@@ -99,6 +99,13 @@ def test_explore_prints_a_sequence_and_runs_it(tmp_path: Path) -> None:
     assert document["coverage"]
 
 
+def test_a_contract_is_explored_on_its_own_default_target(tmp_path: Path) -> None:
+    words = ("explore", "--contract", "session", "--seed", "5", "--ops", "8", "--print")
+    assert "StartSession" in run_mutiny(tmp_path, *words).stdout
+    wrong = run_mutiny(tmp_path, *words, "--target", "longboat")
+    assert (wrong.code, "implements 'workers', not 'session'" in wrong.stderr) == (2, True)
+
+
 def test_target_init_writes_a_file_that_checks(tmp_path: Path) -> None:
     assert run_mutiny(tmp_path, "target", "init", "mine.toml").code == 0
     assert run_mutiny(tmp_path, "target", "check", "mine.toml").code == 0

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from mutiny.cli import values
 from mutiny.cli.cases import tell_cases
@@ -32,7 +34,9 @@ if TYPE_CHECKING:
 @click.command("explore")
 @target_options
 @click.option(
-    "--contract", type=values.CONTRACT, help="Which contract to explore; default: the target's own."
+    "--contract",
+    type=values.CONTRACT,
+    help="Which contract to explore, on its own default target; default: the target's.",
 )
 @click.option("--seed", type=values.SEED, help="The first seed; printed when not given.")
 @click.option(
@@ -86,13 +90,17 @@ def command(
 
     \b
     Examples:
-      mutiny explore --contract workers --seed 7
+      mutiny explore --contract session --seed 7
       mutiny explore --seeds 200 --ops 30 --keep-going
       mutiny explore --seed 7 --print
     """
     from mutiny.cli.envelope import tell_tried
+    from mutiny.contracts.catalogue import contract_named
     from mutiny.errors import UsageError
 
+    source = click.get_current_context().get_parameter_source("target")
+    if contract is not None and source is ParameterSource.DEFAULT:
+        chosen = replace(chosen, target=contract_named(contract).default_target)
     bench = with_known(chosen.bench(budget=shrinking.budget()), known)
     own = bench.target.spec.contract
     if contract is not None and own != contract:

@@ -16,6 +16,8 @@ from mutiny.model.operation import Operation, walk
 
 HOURS = 0.006
 """Long enough that a session still runs when the last operation is done."""
+EARLY = 12
+"""So many operations are done long before it ends, also on a machine with other work to do."""
 HOURLY = ("agent_calls_hour", "agent_tokens_hour")
 """Limits with which a session comes to its end only after an hour."""
 ERRORS = (
@@ -120,12 +122,17 @@ def _there(scene: Scene) -> bool:
 
 
 def _runs(scene: Scene, _operation: Operation) -> bool:
-    """It may run, and so it does as a rule: a session lasts longer than what is done with it."""
-    return "running" in _statuses(scene)
+    """Surely it runs; early in a sequence also where it might be over, for it lasts much longer."""
+    return _statuses(scene) == {"running"} or ("running" in _statuses(scene) and _early(scene))
+
+
+def _early(scene: Scene) -> bool:
+    return sum(scene.counts.values()) - scene.taken(op.Configure) < EARLY
 
 
 def _up(scene: Scene, _operation: Operation) -> bool:
-    return bool(_statuses(scene) & {"running", "paused"})
+    sure = bool(_statuses(scene)) and _statuses(scene) <= {"running", "paused"}
+    return sure or (bool(_statuses(scene) & {"running", "paused"}) and _early(scene))
 
 
 def _paused(scene: Scene, _operation: Operation) -> bool:
