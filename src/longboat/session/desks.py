@@ -22,6 +22,8 @@ class Job:
         self.thinks_since_s: float | None = None
         self.prompt = ""
         self.results: list[Json] = []
+        self.rounds = 0
+        """How often the model has asked for tools since it was told the task."""
         self.again = 0
         """How often the model was asked in other words."""
         self.tests: Json | None = None

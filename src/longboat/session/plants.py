@@ -234,6 +234,14 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "bytes_as_asked",
         _SEEN,
     ),
+    _row(
+        "later-tools-ignored",
+        "Tools that the model asks for once it has seen the results of others are not used.",
+        _STATE,
+        "asks_again",
+        "bytes_as_asked",
+        _SEEN,
+    ),
     # --- troubles
     _row(
         "retry-unbounded",

@@ -22,6 +22,7 @@ from longboat.session.tools import SCHEMAS
 from longboat.session.values import Json, compact, digest
 
 _BATCH_FROM = 0.8
+_MOST_ROUNDS = 20
 """From this part of its calls on, an agent does everything of one answer in one call."""
 _ALERT_FROM = 0.8
 _GAIN, _LOSS = 0.01, 0.05
@@ -346,9 +347,13 @@ class Work:
             return
         if job.kind == "vote":
             self._voted(desk, job, message["text"])
-        elif job.results or not message["tools"]:
+        elif not message["tools"] or (job.results and planted("session-later-tools-ignored")):
             self._concluded(desk, job, message)
+        elif job.rounds >= _MOST_ROUNDS:
+            text = f"it asks for tools again and again ({job.rounds} times)"
+            self._failed(desk, "parse_failure", text, None, anew=True)
         else:
+            job.rounds += 1
             agent = self.site.agent(desk.name)
             contexts.add(agent, contexts.question(f"[{call['call']}] {job.prompt}", job.results))
             contexts.add(agent, contexts.answer(message["text"], message["tools"]))
@@ -462,7 +467,7 @@ class Work:
                 self._use(desk, [{"id": "", "name": "run_tests", "input": {}}])
                 return
             if anew and job.kind == "task":
-                job.results, job.files = [], {}
+                job.results, job.files, job.rounds = [], {}, 0
                 job.prompt = self.task_prompt(job.name)
                 contexts.begin(self.site.agent(desk.name))
             self._ask(desk)

@@ -42,6 +42,7 @@ ABOUT: dict[str, str] = {
     "odd_markup": "The model asks for a file of markup and entities.",
     "odd_lines": "The model asks for a file of odd ends of lines and blanks.",
     "odd_letters": "The model asks for a file of rare letters.",
+    "asks_again": "The model asks for another file once it has seen the first.",
     "out_of_bounds": "A file that is none of the project's is not written at all.",
     "uncompilable": "Code that cannot be compiled is not let in.",
     "memory_pressure": "There is too little memory: contexts are compressed.",

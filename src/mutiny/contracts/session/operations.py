@@ -345,6 +345,8 @@ class OddBytes(SessionFault):
     """
 
     what: str = "markup"
+    late: bool = False
+    """It asks for that file only when it has been told the results of its other tools."""
 
     def __post_init__(self) -> None:
         check_one_of("what", self.what, ODD)

@@ -246,6 +246,7 @@ RECOVERY: dict[str, Steps] = {
     "odd_markup": through(OddBytes("markup")),
     "odd_lines": through(OddBytes("lines")),
     "odd_letters": through(OddBytes("letters")),
+    "asks_again": through(OddBytes("lines", late=True)),
     "out_of_bounds": through(Trespass("git"), Trespass("above"), Trespass("machine")),
     "uncompilable": through(BadWork("uncompilable")),
     "memory_pressure": through(MemoryPressure()),

@@ -230,8 +230,8 @@ class ModelApi:
             return self._add({**rule, "times": 1, "steps": [step]}, _works_on(rule))
         return None
 
-    def one_more(self, path: str, content: str) -> Trouble | None:
-        """With the next work one more file is to be written."""
+    def one_more(self, path: str, content: str, *, late: bool = False) -> Trouble | None:
+        """With the next work one more file is to be written, or once the results of its tools are told."""
         names = [
             tool["name"]
             for rule in self._rules
@@ -242,7 +242,8 @@ class ModelApi:
         if not names:
             return None
         tool = {"name": names[0], "input": {"path": path, "content": content}}
-        rule = {"times": 1, "steps": [{"over": True, "tools": [tool]}]}
+        asked = {"last": "*Results of *"} if late else {}
+        rule = {**asked, "times": 1, "steps": [{"over": True, "tools": [tool]}]}
         return self._add(rule, _holds(content))
 
     def split_votes(

@@ -93,16 +93,16 @@ def _bad_work(live: Any, operation: op.BadWork, context: StepContext) -> Operati
 
 
 def _odd_bytes(live: Any, operation: op.OddBytes, context: StepContext) -> OperationResult:
-    return _one_more(live, ODD_FILE, ODD[operation.what])
+    return _one_more(live, ODD_FILE, ODD[operation.what], late=operation.late)
 
 
 def _trespass(live: Any, operation: op.Trespass, context: StepContext) -> OperationResult:
     return _one_more(live, op.OUT_OF_BOUNDS[operation.where], f"{operation.where}\n")
 
 
-def _one_more(live: Any, path: str, content: str) -> OperationResult:
+def _one_more(live: Any, path: str, content: str, *, late: bool = False) -> OperationResult:
     """A file beside those of the next work, once the model has asked for it."""
-    trouble = live.api.one_more(path, content)
+    trouble = live.api.one_more(path, content, late=late)
     return _not_fired("no work is left") if trouble is None else _met(live, trouble)
 
 
