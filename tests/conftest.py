@@ -26,6 +26,6 @@ def validate_run() -> Callable[[Path], None]:
 
 @pytest.fixture
 def by_chance_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Exploration begins nothing like a ready sequence, and is never calm: what it makes up by itself."""
-    monkeypatch.setattr(exploring, "BEGUN", 0.0)
-    monkeypatch.setattr(exploring, "CALM", 0.0)
+    """Exploration takes nothing from a ready sequence, and is never calm: what it makes up by itself."""
+    for share in ("BEGUN", "CALM", "TOPICAL"):
+        monkeypatch.setattr(exploring, share, 0.0)

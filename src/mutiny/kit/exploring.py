@@ -40,6 +40,14 @@ CALM = 0.35
 """How often nothing is broken in a sequence: so work comes to its end, again and again."""
 TASTES = (0.3, 1.0, 1.0, 3.0)
 """In a calm sequence each kind of command is wanted so much more or less than otherwise."""
+TOPICAL, FONDNESS = 0.4, 4.0
+"""How often a sequence has a topic, that of a ready one, and how much more it wants what belongs to it."""
+AGAIN = 2.0
+"""The last command is wanted so much more than the others: what goes well once may not go well twice."""
+LENT = 0.2
+"""How often an operation takes its values from one of its kind in a ready sequence."""
+LOOKED = 0.3
+"""How often somebody looks at once at what a fault has left, before anything puts it right."""
 REFUSALS, MISUSES, PAIRS, AROUND = 3.2, 0.4, 1.8, 2.2
 """How often each family is wanted; one step of ordinary progress has a weight of 0.3 to 6."""
 
@@ -73,6 +81,8 @@ class Scene:
     """How often each type of operation was taken."""
     templates: dict[object, Operation] = field(default_factory=dict)
     """Operations that were asked for their weight, so that each is made once."""
+    ready: Mapping[type[Operation], Sequence[Operation]] = field(default_factory=dict)
+    """The operations of ready sequences: somebody thought of their values for a reason."""
 
     def pick(self, values: Sequence[Value]) -> Value:
         """One of them by chance."""
@@ -152,8 +162,13 @@ class Move:
             yield scene.templates[key]
 
     def drawn(self, scene: Scene, template: Operation) -> Operation:
-        """A template with values by chance."""
+        """A template with values by chance, now and then with those of a ready operation."""
         values = self._some(scene, scene.pick)
+        # How a fault lasts and what it is about go together, and it is set for its own scenario.
+        ready = () if self.make.kind is Kind.FAULT else scene.ready.get(self.make, ())
+        if values and ready and scene.chance.random() < LENT:
+            lender = scene.pick(ready)
+            values = {name: getattr(lender, name) for name in values}
         return replace(template, **values) if values else template
 
     def _some(self, scene: Scene, take: Callable[[Sequence[Any]], Any]) -> dict[str, Any]:
@@ -243,7 +258,8 @@ def generate(
     around = place.choice(tuple(SURROUNDINGS)) if place.random() < ODD_WORLDS else ""
     begun = _beginning(explored, seed, ready)
     reset = begun[0] if begun else common.Reset(root, around)
-    maker = _Maker(explored, Scene(walk, chance, names), reset, _temper(seed, explored))
+    temper = _temper(seed, explored, ready)
+    maker = _Maker(explored, Scene(walk, chance, names, ready=_by_type(ready)), reset, temper)
     for operation in begun[1:]:
         maker.take(operation, follow=operation is begun[-1])
     if not begun:
@@ -264,11 +280,15 @@ class Temper:
     """Nothing is broken in it."""
     tastes: Mapping[type[Operation], float] = field(default_factory=dict)
 
+    def taste(self, make: type[Operation]) -> float:
+        """How much more than otherwise a kind of operation is wanted."""
+        return self.tastes.get(make, 1.0)
+
     def weight(self, move: Move, weight: float) -> float:
         """How much a move is wanted in this sequence."""
         if self.calm and move.make.kind is Kind.FAULT:
             return 0.0
-        return weight * self.tastes.get(move.make, 1.0)
+        return weight * self.taste(move.make)
 
     def families(self) -> tuple[float, float, float, float]:
         """How much refusals, misuses, pairs, and faults around commands are wanted."""
@@ -277,11 +297,16 @@ class Temper:
         return REFUSALS, MISUSES, PAIRS, AROUND
 
 
-def _temper(seed: int, explored: Explored) -> Temper:
+def _temper(seed: int, explored: Explored, ready: Sequence[tuple[Operation, ...]] = ()) -> Temper:
+    """Calm or not, and fond of what a ready sequence is made of: who wrote it knew what goes together."""
     chance = stream(seed, "temper")
-    if chance.random() >= CALM:
-        return Temper()
-    return Temper(True, {move.make: chance.choice(TASTES) for move in explored.commands()})
+    calm = chance.random() < CALM
+    if ready and chance.random() < TOPICAL:
+        topic = chance.choice(ready)
+        return Temper(calm, {type(part): FONDNESS for one in topic for part in walk_of(one)})
+    if calm:
+        return Temper(calm, {move.make: chance.choice(TASTES) for move in explored.commands()})
+    return Temper()
 
 
 def _beginning(
@@ -296,6 +321,14 @@ def _beginning(
     begun = whole[:cut]
     fits = explored.goes_on(begun) and all(map(explored.supported, begun))
     return begun if fits and can_go_on(begun) else ()
+
+
+def _by_type(ready: Sequence[tuple[Operation, ...]]) -> Mapping[type[Operation], list[Operation]]:
+    """All operations of ready sequences, by their type."""
+    found: dict[type[Operation], list[Operation]] = {}
+    for part in (part for sequence in ready for one in sequence for part in walk_of(one)):
+        found.setdefault(type(part), []).append(part)
+    return found
 
 
 def can_go_on(sequence: tuple[Operation, ...]) -> bool:
@@ -338,6 +371,9 @@ class _Maker:
             if early is not None and early.kind is Kind.COMMAND:
                 early = common.ExpectError(early)
             return early or first
+        look = self._look_at_damage()
+        if look is not None:
+            return look
         pool = self._pool()
         weights = [weight for weight, _ in pool]
         for _ in range(TRIES):
@@ -351,11 +387,13 @@ class _Maker:
         pool: list[tuple[float, Callable[[], Operation | None]]] = []
         if self.scene.walk.lasting:
             return self._under_fault()
+        last = self.sequence[-1]
         for move in self.explored.moves:
             for template in move.templates(self.scene):
                 if move.when(self.scene, template):
                     weight = self.temper.weight(move, move.weight_of(self.scene, template))
-                    pool.append((weight, partial(move.drawn, self.scene, template)))
+                    again = AGAIN if move.is_command and isinstance(last, move.make) else 1.0
+                    pool.append((weight * again, partial(move.drawn, self.scene, template)))
         refusals, misuses, pairs, around = self.temper.families()
         pool.append((refusals, self._refusal))
         pool.append((misuses, self._misuse))
@@ -385,20 +423,22 @@ class _Maker:
             found.setdefault((one.type, state), []).append(one)
         if not found:
             return None
-        wrong = found[self.scene.pick(sorted(found))]
+        kinds = sorted(found)
+        fond = [self.temper.taste(type(found[kind][0])) for kind in kinds]
+        wrong = found[self.scene.chance.choices(kinds, fond)[0]]
         return self.explored.refused(self.scene.pick(wrong))
 
     def _misuse(self) -> Operation | None:
         """Some command, said wrongly."""
         commands = self.explored.commands()
-        one = self._instance(self.scene.pick(commands)) if commands else None
+        one = self._instance(self._wanted(commands)) if commands else None
         return None if one is None else common.Misuse(one, self.scene.pick(common.MISUSES))
 
     def _pair(self) -> Operation | None:
         """Two commands at once, at least one of which may be served."""
         commands = self.explored.commands()
         for _ in range(TRIES if commands else 0):
-            first, second = self.scene.pick(commands), self.scene.pick(commands)
+            first, second = self._wanted(commands), self._wanted(commands)
             one = self._instance(first)
             other = self._instance(second)
             if one is None or other is None or not self.explored.pairable(self.scene, one, other):
@@ -412,11 +452,12 @@ class _Maker:
 
     def _around(self) -> Operation | None:
         """A command with a fault around it: first the fault by chance, then the command."""
-        weights = [fault.weight for fault in self.explored.around]
+        weights = [one.weight * self.temper.taste(one.fault) for one in self.explored.around]
         fault = self.scene.chance.choices(self.explored.around, weights)[0]
         commands = list(self.explored.commands())
-        self.scene.chance.shuffle(commands)
-        for move in commands:
+        while commands:
+            move = self._wanted(commands)
+            commands.remove(move)
             if fault.certain and not move.writes:
                 continue
             fitting = [
@@ -433,6 +474,21 @@ class _Maker:
         return (served is True if fault.certain else served is not False) and fault.fits(
             self.scene, command
         )
+
+    def _look_at_damage(self) -> Operation | None:
+        """Now and then a command that only looks, right after something was broken."""
+        broken = any(part.kind is Kind.FAULT for part in walk_of(self.sequence[-1]))
+        if not broken or self.scene.walk.lasting or self.scene.chance.random() >= LOOKED:
+            return None
+        looks: dict[str, list[Operation]] = {}
+        for one in (one for move in self.explored.commands() for one in move.instances(self.scene)):
+            if one.looks and self.explored.supported(one):
+                looks.setdefault(one.type, []).append(one)
+        return self.scene.pick(looks[self.scene.pick(sorted(looks))]) if looks else None
+
+    def _wanted(self, moves: Sequence[Move]) -> Move:
+        """One of them by chance, rather one that this sequence is fond of."""
+        return self.scene.chance.choices(moves, [self.temper.taste(one.make) for one in moves])[0]
 
     def _instance(self, move: Move) -> Operation | None:
         """The command with some of its values; rather one that may be served."""

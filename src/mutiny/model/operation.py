@@ -39,13 +39,16 @@ class Operation:
     """Arguments shown as `...` in the one-line form: long texts."""
     positional: ClassVar[bool] = False
     """Show the first argument without its name: `WaitForIdle("alpha")`."""
-    looks: ClassVar[bool] = False
-    """It only looks: without it everything else is as it was."""
 
     @property
     def type(self) -> str:
         """Name under which the operation is written down."""
         return type(self).__name__
+
+    @property
+    def looks(self) -> bool:
+        """Does it only look? Without it everything else is as it was."""
+        return False
 
     @property
     def asks(self) -> bool:

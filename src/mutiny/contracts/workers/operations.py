@@ -146,6 +146,10 @@ class Doctor(Operation):
     repair: bool = False
     yes: bool = False
 
+    @property
+    def looks(self) -> bool:
+        return not self.repair
+
 
 class Status(Operation):
     """The target's own account of itself; it must be true."""
