@@ -52,6 +52,13 @@ def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
     assert ran.stderr == f"mutiny: port {port}: Address already in use; give another one\n"
 
 
+def test_a_folder_that_is_not_there_is_a_typing_error(tmp_path: Path) -> None:
+    ran = run_mutiny(tmp_path, "serve", "--no-open", "--runs", "choas_runs")
+    assert ran.code == 2
+    assert ran.stderr.startswith("mutiny: choas_runs: there is no such directory")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
     """Without the packages of the extra: nothing is served, nothing is written."""
     hide = "import sys; sys.modules['starlette'] = None"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from mutiny.cli.options import json_option, runs_option
+from mutiny.cli.options import DEFAULT_ROOT, json_option, runs_option
 from mutiny.cli.output import echo
 
 USUAL_PORT = 7417
@@ -32,8 +32,10 @@ def command(port: int | None, browse: bool, root: Path, as_json: bool) -> int:
       mutiny serve
       mutiny serve --port 8080 --no-open --runs chaos_runs
     """
-    from mutiny.errors import TechniqueMissing
+    from mutiny.errors import TechniqueMissing, UsageError
 
+    if root != DEFAULT_ROOT and not root.is_dir():  # rather a typing error than runs to come
+        raise UsageError(f"{root}: there is no such directory; `mutiny run --runs {root}` makes it")
     try:
         import starlette  # noqa: F401
         import uvicorn  # noqa: F401
