@@ -1,8 +1,9 @@
-"""Explored sequences that begin like ready ones, and calm ones, in which nothing is broken."""
+"""What explored sequences take from ready ones (beginnings, topics, values), and calm ones."""
 
 from __future__ import annotations
 
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -72,3 +73,72 @@ def test_nothing_is_broken_in_a_calm_sequence(target: str, monkeypatch: pytest.M
     for seed in calm[:4]:
         chaos = contract(target).generate(seed, 2 * LENGTH)
         assert not any(part.kind is Kind.FAULT for one in chaos for part in walk(one)), seed
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_topic_is_wanted_more_than_the_rest(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the commands that a topic is about there are more than of the same commands without it."""
+    for share in ("BEGUN", "CALM", "LENT"):
+        monkeypatch.setattr(exploring, share, 0.0)
+    explored, ready = contract(target).explored(), tuple(contract(target).scenarios.values())
+    commands = {move.make for move in explored.commands()}
+
+    def counted(topical: float) -> int:
+        monkeypatch.setattr(exploring, "TOPICAL", topical)
+        return sum(
+            type(part) in topics[seed]
+            for seed in topics
+            for one in contract(target).generate(seed, 3 * LENGTH)
+            for part in walk(one)
+        )
+
+    monkeypatch.setattr(exploring, "TOPICAL", 1.0)
+    topics = {seed: commands & set(_tastes(explored, seed, ready)) for seed in SEEDS[:6]}
+    assert all(topics.values())
+    assert counted(1.0) > 1.1 * counted(0.0)
+
+
+def _tastes(explored: Any, seed: int, ready: Any) -> Any:
+    return exploring._temper(seed, explored, ready).tastes
+
+
+def test_damage_is_looked_at_before_it_is_put_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A dead daemon, and what the program's own health check says of that."""
+    monkeypatch.setattr(exploring, "BEGUN", 0.0)
+    monkeypatch.setattr(exploring, "LOOKED", 1.0)
+    looked = {
+        after.type
+        for seed in SEEDS
+        for one, after in pairwise(contract("longboat").generate(seed, 3 * LENGTH))
+        if one.type == "KillDaemon" and not one.children()
+    }
+    assert {"Doctor", "Status"} <= looked <= {"Doctor", "Status", "Up"}  # at the end it comes up
+
+
+def test_values_are_lent_by_ready_sequences(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whole plans of the scenarios come up in sequences that nothing else has in common with them."""
+    monkeypatch.setattr(exploring, "BEGUN", 0.0)
+    of_batch = contract("longboat-batch")
+
+    def plans() -> set[tuple[str, ...]]:
+        made = (of_batch.generate(seed, 3 * LENGTH) for seed in SEEDS)
+        return {one.tasks for made_one in made for one in made_one if one.type == "Plan"}
+
+    ready = {one.tasks for s in of_batch.scenarios.values() for one in s if one.type == "Plan"}
+    monkeypatch.setattr(exploring, "LENT", 0.0)
+    before = plans() & ready
+    monkeypatch.setattr(exploring, "LENT", 1.0)
+    assert len(plans() & ready) > len(before)
+
+
+def test_what_was_done_is_done_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two messages in a row are more than one message."""
+    monkeypatch.setattr(exploring, "BEGUN", 0.0)
+
+    def repeated(again: float) -> int:
+        monkeypatch.setattr(exploring, "AGAIN", again)
+        made = (contract("longboat").generate(seed, 5 * LENGTH) for seed in SEEDS)
+        pairs = (pair for sequence in made for pair in pairwise(sequence))
+        return sum(one.type == other.type for one, other in pairs if one.kind is Kind.COMMAND)
+
+    assert repeated(8.0) > repeated(1.0)

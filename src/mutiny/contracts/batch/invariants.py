@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 
 from mutiny.contracts.batch import fixtures
@@ -413,13 +414,23 @@ def nothing_left(check: BatchCheck) -> Iterator[Violation]:
     shown = check.seen.run
     if not ended_by_itself(check) or shown is None or shown.status != "complete":
         return
-    left = git_of(check).left
+    left = [one for one in git_of(check).left if not _of_another_run(check, shown.name, one)]
     if left:
         yield found("nothing_left", f"The run is complete, but the repository still has {left[0]}.")
     # A run before this one that has failed keeps its own.
     own = [place for place in check.seen.workspaces if shown.name in place.split("/")]
     if check.model.knobs.cleanup == "on_success" and own:
         yield found("nothing_left", f"The run is complete, but {own[0]} is still there.")
+
+
+def _of_another_run(check: BatchCheck, name: str, left: str) -> bool:
+    """Does it belong to another run, which may be gone on with? Either it says so, or it was there before
+    and does not say whose it is.
+    """
+    others = {run.name for run in check.seen.runs.values() if run.status != "complete"} - {name}
+    words, before = set(re.split(r"[/\s]", left)), check.before.git
+    old = before is not None and left in before.left
+    return bool(words & others) or (bool(others) and old and name not in words)
 
 
 def _untidy(check: BatchCheck) -> Iterator[Violation]:

@@ -331,13 +331,17 @@ def _background() -> tuple[Move, ...]:
     def name(scene: Scene) -> list[str]:
         return [f"spawned{scene.taken(op.SpawnWorker) + 1}"]
 
+    def surely_lives(scene: Scene, operation: Operation) -> bool:
+        """Not if it dies by itself, as a ready sequence may have told it to."""
+        return _model(scene).spawned.get(common.worker_of(operation) or "") != "claim-and-die"
+
     there = Each(lambda s: sorted(_model(s).spawned)[:1])
     return (
         Move(
             op.SpawnWorker, {"worker": Each(name), "behaviour": drawn(*BACKGROUND)}, 0.7, spawnable
         ),
         Move(op.StopWorker, {"worker": there}, 3),
-        Move(op.KillWorker, {"worker": there}, 1),
+        Move(op.KillWorker, {"worker": there}, 1, surely_lives),
     )
 
 
