@@ -140,7 +140,9 @@ def _shut(check: SessionCheck, one: SessionView) -> Iterator[Found]:
     went wrong that anybody tells of.
     """
     gates, errors = list(one.of("phase.gate")), list(one.of("error"))
-    well = not check.model.faults and all(str(row.get("kind")).startswith("gate") for row in errors)
+    well = not check.model.spoiled and all(
+        str(row.get("kind")).startswith("gate") for row in errors
+    )
     given_up = bool(errors) and errors[-1].get("action") == "pause" and one.told == "paused"
     if not well or not given_up or not gates or gates[-1].get("passed"):
         return

@@ -58,6 +58,8 @@ class SessionModel(ModelBase):
     """Processes of the session were killed since it was last brought back."""
     bereft: bool = False
     """A fault may have ended processes of agents; that is not forgotten."""
+    spoiled: bool = False
+    """Some fault has happened, and may still be felt in the project; that is not forgotten, either."""
     jumped: bool = False
     """Its wall clock has jumped."""
     damaged: bool = False
@@ -96,7 +98,7 @@ class SessionModel(ModelBase):
     def fault(self, text: str) -> Self:
         """A fault has happened."""
         deadly = text.partition("(")[0] not in ENDS_NOBODY
-        return replace(super().fault(text), bereft=self.bereft or deadly)
+        return replace(super().fault(text), bereft=self.bereft or deadly, spoiled=True)
 
     def begun(self, name: str, project: str, agents: int) -> SessionModel:
         """With a new session."""
