@@ -117,3 +117,11 @@ def test_what_somebody_leaves_who_dies_excuses_nothing() -> None:
     ):
         with pytest.raises(ValueError, match=r"is none of|one of"):
             wrong()
+
+
+def test_who_restores_one_checkpoint_after_another_goes_back_in_time() -> None:
+    """Each is told of at the time of what is restored (seed 5100021)."""
+    later = event("session.restore", 12.0, checkpoint=1, deltas=0)
+    earlier = event("session.restore", 1.0, checkpoint=0, deltas=0)
+    assert "logs_whole" not in broken(seen(more=(later, earlier)))
+    assert "logs_whole" in broken(seen(more=(later, event("error", 2.0, kind="x"))))

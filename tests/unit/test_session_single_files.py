@@ -338,6 +338,17 @@ class InOnePlace(FileObserver):
         return self._place
 
 
+def test_the_newest_session_is_the_one_that_came_last_whatever_the_clock_says(
+    tmp_path: Path,
+) -> None:
+    """Seed 5100012: the clock was set back, and a new session begun."""
+    observer = InOnePlace(tmp_path, Form())
+    assert observer._in_order({"b": 200.0, "a": 100.0}) == ("a", "b")
+    assert observer._in_order({"b": 200.0, "a": 100.0, "c": 50.0}) == ("a", "b", "c")
+    assert observer._in_order({"b": 200.0, "c": 50.0}) == ("b", "c"), "one is gone"
+    assert observer._in_order({"a": 300.0, "b": 200.0, "c": 50.0}) == ("b", "c", "a"), "begun anew"
+
+
 def test_a_checkpoint_without_a_field_is_as_its_program_would_have_written_it(
     tmp_path: Path,
 ) -> None:

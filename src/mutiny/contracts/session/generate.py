@@ -80,7 +80,7 @@ def explored(profile: SessionProfile) -> Explored:
             Move(op.LetRun, {"seconds": drawn(1.0, 3.0)}, weight=0.5, when=_runs),
             Move(op.KillAgent, weight=0.6, when=_runs),
             Move(op.SystemCrash, {"alone": drawn(False, True)}, weight=1.2, when=_up),
-            Move(op.SystemCrash, {"told": drawn(*op.TOLD)}, weight=0.3, when=_up),
+            Move(op.SystemCrash, {"told": drawn(*op.TOLD)}, weight=0.3, when=_runs),
             Move(op.HalfDone, {"what": drawn(*op.HALVES)}, 0.5, when=_crashed),
             Move(op.CorruptCheckpoint, {"part": drawn("body", "key")}, 0.6, when=_crashed),
             Move(op.CorruptCheckpoint, {"part": drawn("delta")}, 0.3, when=_crashed_later),
@@ -127,7 +127,9 @@ def _runs(scene: Scene, _operation: Operation) -> bool:
 
 
 def _early(scene: Scene) -> bool:
-    return sum(scene.counts.values()) - scene.taken(op.Configure) < EARLY
+    """It has hardly begun: it surely was, and nobody has waited for its end."""
+    begun = "none" not in _statuses(scene) and not scene.taken(op.WaitForStatus)
+    return begun and sum(scene.counts.values()) - scene.taken(op.Configure) < EARLY
 
 
 def _up(scene: Scene, _operation: Operation) -> bool:

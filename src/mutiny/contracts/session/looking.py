@@ -80,13 +80,13 @@ def life_of(row: Row) -> int:
 
 def lives(rows: Sequence[Row]) -> Iterator[tuple[int, list[Row]]]:
     """Lines by the life that they were written in: within one, time only goes forward."""
-    found: dict[tuple[int, bool], list[Row]] = {}
-    restored = False
+    found: dict[tuple[int, int], list[Row]] = {}
+    restored = 0
     for row in rows:
         if row.get("type") in ("session.restore", "checkpoint.invalid"):
-            restored = True  # written while nothing runs, at an older time
+            restored += 1  # written while nothing runs, each at the time of what is restored
         elif row.get("type") == "supervisor.start":
-            restored = False
+            restored = 0
         found.setdefault((life_of(row), restored), []).append(row)
     yield from ((life, listed) for (life, _), listed in sorted(found.items()))
 

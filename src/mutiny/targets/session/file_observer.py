@@ -38,7 +38,7 @@ class FileObserver(Observer):
         files = place.names() if place.is_dir() else ()
         ends = (SUFFIX, f"{SUFFIX}.bak")
         found = {name.removesuffix(end) for name in files for end in ends if name.endswith(end)}
-        return tuple(sorted(found, key=lambda name: (self._begun_at(name), name)))
+        return self._in_order({name: self._begun_at(name) for name in found})
 
     def _begun_at(self, name: str) -> float:
         """When it was begun, as far as that was ever readable."""

@@ -62,6 +62,8 @@ class Observer:
     def __init__(self, live: Looked) -> None:
         self._live = live
         self._files: dict[str, _Files] = {}
+        self._met: list[str] = []
+        """Sessions in the order in which they came to be seen."""
 
     def observe(self) -> SessionSeen:
         """One complete look."""
@@ -98,7 +100,16 @@ class Observer:
         begun = {
             name: self._begun(place / name) for name in place.names() if (place / name).is_dir()
         }
-        return tuple(sorted((n for n, at in begun.items() if at is not None), key=begun.get))  # type: ignore[arg-type]
+        return self._in_order({name: at for name, at in begun.items() if at is not None})
+
+    def _in_order(self, begun: Mapping[str, float]) -> tuple[str, ...]:
+        """As they came to be seen: a clock may have been set. What they say of their beginning tells those
+        apart that are seen together for the first time.
+        """
+        known = [name for name in self._met if name in begun]
+        new = sorted(set(begun) - set(known), key=lambda name: (begun[name], name))
+        self._met = [*known, *new]
+        return tuple(self._met)
 
     def events(self, name: str) -> tuple[Mapping[str, Any], ...]:
         """What a session has written down."""
