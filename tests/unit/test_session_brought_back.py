@@ -119,6 +119,24 @@ def test_what_somebody_leaves_who_dies_excuses_nothing() -> None:
             wrong()
 
 
+def test_who_named_an_older_checkpoint_may_have_to_decide_anew() -> None:
+    """Also when the newest one was only written by a restore (seed 5200015)."""
+    first = (event("session.restore", checkpoint=1, deltas=0), *VOTED)
+    again = event("vote.open", 12.0, life=2, vote="v")
+    named = event("session.restore", checkpoint=1, deltas=0)
+    assert "votes_true" not in broken(seen(more=(*first, named, again)))
+    crashed = event("session.restore", checkpoint=2, deltas=0)
+    assert "votes_true" in broken(seen(more=(*first, crashed, again)))
+
+
+def test_nobody_can_look_at_what_no_checkpoint_tells() -> None:
+    """Nothing runs, and none is valid: a refusal is as right as an answer (seed 5200023)."""
+    gone = replace(DEAD, session=replace(DEAD.session, points=()))  # type: ignore[type-var]
+    for before, ways in ((DEAD, {True}), (gone, {True, False}), (None, {True})):
+        found = CONTRACT.outcomes(at("interrupted"), op.Metrics(), Moment(before=before))
+        assert {one.success for one in found} == ways
+
+
 def test_who_restores_one_checkpoint_after_another_goes_back_in_time() -> None:
     """Each is told of at the time of what is restored (seed 5100021)."""
     later = event("session.restore", 12.0, checkpoint=1, deltas=0)

@@ -99,7 +99,7 @@ def _one(
 ) -> list[SessionOutcome]:
     """The outcomes while the session has one status."""
     if isinstance(operation, _LOOKS):
-        return [ok(model, "it only looks")]
+        return [ok(model, "it only looks"), *_unreadable(model, moment)]
     if isinstance(operation, op.VerifyCheckpoint):
         return _verify(model, operation, moment)
     if isinstance(operation, op.Health):
@@ -111,6 +111,14 @@ def _one(
     if isinstance(operation, op.Stop):
         return _stop(profile, model, status)
     return _driven(model, status, operation)
+
+
+def _unreadable(model: SessionModel, moment: Moment[SessionSeen]) -> list[SessionOutcome]:
+    """Of what lies in checkpoints alone nothing can be told when none of them is valid."""
+    one = None if moment.before is None else moment.before.session
+    if one is None or one.last_valid is not None or one.alive is not False:
+        return []
+    return [no(model, "no checkpoint is left to be read", "all_invalid")]
 
 
 def _driven(model: SessionModel, status: str, operation: Operation) -> list[SessionOutcome]:

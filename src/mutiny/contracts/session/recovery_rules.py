@@ -538,6 +538,7 @@ def _held_again(check: SessionCheck, one: SessionView) -> Iterator[Found]:
         elif kind == "session.restore":
             back = int(row.get("checkpoint") or 0) < newest  # somebody has named an older one
             decided = binding = set() if back else set(binding)
+            newest += 1  # what is restored may be written as a checkpoint of its own
         elif kind == "vote.open" and vote in binding:
             yield vote, f"Vote {vote} was decided, and is held again."
             return
