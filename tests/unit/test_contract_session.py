@@ -596,6 +596,13 @@ ANSWERS = [
     (op.Metrics(), {"total_tokens_consumed": 99}, seen(), "metrics_add_up"),
     (op.Report(), {**REPORT, "final_status": "running"}, seen(), ""),
     (op.Report(), {**REPORT, "final_status": "complete"}, seen(), "report_true"),
+    (op.Report(), {**REPORT, "final_status": "unreadable"}, seen(), "report_true"),
+    (  # where no checkpoint is left that could be read, that is so (seed 5200035)
+        op.Report(),
+        {**REPORT, "final_status": "unreadable", "checkpoint_history": []},
+        seen(points=(), supervisors=0),
+        "",
+    ),
     (op.Report(), {**REPORT, "final_status": "running"}, JOINED, ""),
     (
         op.Report(),

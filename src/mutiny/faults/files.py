@@ -61,7 +61,9 @@ _UNDO = (
     "if test -d .git/rebase-merge; then branch=$(cat .git/rebase-merge/head-name) "
     '&& git rebase --quit && git checkout -q "${branch#refs/heads/}" || exit; fi; '
     'git checkout -q HEAD -- "$1" || exit; '
-    'if grep -qxF "$2" "$3" 2>/dev/null; then rm -f "$3"; fi'
+    # Wherever an untracked file of his lies: it says nothing else.
+    "git ls-files --others | while IFS= read -r one; do "
+    'if test "$(cat "$one" 2>/dev/null)" = "$2"; then rm -f "$one"; fi; done'
 )
 
 
@@ -85,9 +87,9 @@ def begin_in_source(
     return result, (marked, "" if how in _MARKS else EDIT_MARKER)
 
 
-def clean_source(box: Box, source: str, path: str = "") -> OperationResult:
-    """Take back what the user had begun; `path` is where an untracked file of his may lie."""
-    argv = ("sh", "-c", _UNDO, "sh", EDITED_FILE, EDIT_MARKER, path)
+def clean_source(box: Box, source: str) -> OperationResult:
+    """Take back whatever the user had begun."""
+    argv = ("sh", "-c", _UNDO, "sh", EDITED_FILE, EDIT_MARKER)
     answer = box.run(argv, cwd=source, timeout_s=10)
     return OperationResult(
         answer.exit_code,

@@ -132,8 +132,8 @@ class SessionJudge(Judge[SessionModel, SessionSeen]):
         self, model: SessionModel, answer: Answer, first: SessionView, one: SessionView
     ) -> Violation | None:
         said = answer.said
-        lost = one.last_valid is None and said.get("status") == "unreadable"
         words = set(str(said.get("status")).split("|"))  # a word may leave it open
+        lost = _lost(one, said.get("status"))
         if not words & {first.status, one.status, "running"} and not lost:
             text = f"It says that the session is {said.get('status')}; it is {one.status}."
             return self.violation("status_true", text, one.name)
@@ -194,8 +194,9 @@ class SessionJudge(Judge[SessionModel, SessionSeen]):
             if not least <= len(told) <= most + LATE * (one.status == "running"):
                 text = f"Its {name} has {len(told)} entries; there are {most}."
                 return self.violation("report_true", text, one.name)
-        if answer.said.get("final_status") not in {first.status, one.status}:
-            text = f"It says {answer.said.get('final_status')}; the session is {one.status}."
+        said = answer.said.get("final_status")
+        if said not in {first.status, one.status} and not _lost(one, said):
+            text = f"It says {said}; the session is {one.status}."
             return self.violation("report_true", text, one.name)
         return None
 
@@ -337,3 +338,8 @@ def _counted(one: SessionView, name: str) -> int:
     if name == "tasks_completed":
         return len(one.done)
     return len(one.points)
+
+
+def _lost(one: SessionView, said: object) -> bool:
+    """Is it said that nothing can be read of a session, and is there nothing?"""
+    return one.last_valid is None and said == "unreadable"

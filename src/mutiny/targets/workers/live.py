@@ -469,7 +469,7 @@ class WorkersLive(LiveTarget):
         source = self.box.files / "source"
         if operation.undo:
             self.observer.edit_marker = None
-            return file_faults.clean_source(self.box, self.values["source"], operation.path)
+            return file_faults.clean_source(self.box, self.values["source"])
         if operation.how == "edit":
             result, self.observer.edit_marker = file_faults.dirty_source(source)
             return result
