@@ -258,6 +258,7 @@ def test_crash_in_commit_leaves_the_lock_and_loses_the_commit(box: Box, alpha: P
     [
         ("obey", "done", ["one.txt"], ""),
         ("dirty", "dirty", [], "?? one.txt\n"),
+        ("busy-git:300", "dirty", [], "?? one.txt\n"),
         ("nothing", "nothing", [], ""),
         ("stray", "done", ["one.txt", "stray/MT-1-1.txt"], ""),
         ("resolve", "done", ["one.txt"], ""),

@@ -599,6 +599,19 @@ STATE_CASES: tuple[Case, ...] = (
             view("alpha", "working", error_reason="it broke"),
         )
     ),
+    Case(
+        "workers.error_has_cause",
+        check(ONE, picture(view("alpha", "error"))),
+        (
+            check(ONE, picture(view())),
+            check(replace(ONE, faults=("KillAgent",)), picture(view("alpha", "error"))),
+            check(replace(ONE, source_dirty="edit"), picture(view("alpha", "error"))),
+            check(model(belief("alpha", tokens=("MT-1",))), picture(view("alpha", "error"))),
+            check(model(belief("alpha", behaviours=("exit",))), picture(view("alpha", "error"))),
+            check(model(belief("alpha", disturbed="KillAgent")), picture(view("alpha", "error"))),
+        ),
+        "alpha",
+    ),
     *(
         Case(
             "workers.live_agent_kept",

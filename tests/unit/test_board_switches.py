@@ -281,6 +281,9 @@ SWITCHES: dict[str, dict[str, tuple[object, Allowed]]] = {
     "has_backups": {
         "said": (True, lambda one: supported(one, DamageFile("garbage", file="backup"))),
     },
+    "sums_checkpoints": {
+        "said": (True, lambda one: supported(one, DamageFile("flip", file="checkpoint"))),
+    },
     "heartbeat_files": {
         "said": (True, lambda one: supported(one, DamageFile("delete", file="heartbeat"))),
     },

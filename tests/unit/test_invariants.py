@@ -168,6 +168,8 @@ def test_a_healthy_target_breaks_nothing(status: str) -> None:
     believed = model(belief("alpha", "idle" if offline else status, offline_allowed=offline))
     if offline:
         believed = model(belief("alpha", disturbed="Down", disturbed_at=AT, offline_allowed=True))
+    if status == "error":
+        believed = replace(believed, faults=("KillAgent",))
     seen = picture(view("alpha", status), view("beta"))
     believed = believed.with_worker(belief("beta"))
     for operation in (common.Sleep(), op.Status(), common.Settle(), op.Up()):
@@ -219,7 +221,13 @@ IMMEDIATE = {
     for name in (
         *("idle_has_no_prompt", "working_has_prompt", "status_follows_model", "state_atomic"),
         *("backs_off", "recovers", "completes", "refusal_changes_nothing", "daemon_survives"),
-        *("live_agent_kept", "errors_told", "source_untouched", "others_left_alone"),
+        *(
+            "live_agent_kept",
+            "errors_told",
+            "error_has_cause",
+            "source_untouched",
+            "others_left_alone",
+        ),
         *(
             "delivered_once",
             "delivered_whole",

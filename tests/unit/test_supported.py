@@ -46,7 +46,6 @@ EVERYTHING = Profile(
     listens=True,
     notices_typing=True,
     passes_bad_hooks=True,
-    spares_settings=True,
     tames_texts=True,
     keeps_author=True,
     asks_first=("Nuke", "ResetWorker"),

@@ -29,7 +29,10 @@ def read(directory: str, name: str) -> Board:
     """A checkpoint, whole, or a refusal."""
     try:
         with open(path_of(directory, name), "rb") as file:
-            return codec.read_board(file.read())
+            data = file.read()
+            if planted("checkpoint-sum-ignored"):
+                data = codec.sealed_anew(data)
+            return codec.read_board(data)
     except FileNotFoundError:
         raise Refused("unknown_checkpoint", f"There is no checkpoint '{name}'") from None
     except ValueError as error:

@@ -463,6 +463,14 @@ ROWS: tuple[tuple[str, str, str, str, str], ...] = (
         "C",
     ),
     (
+        "checkpoint-sum-ignored",
+        "A restore takes a checkpoint whose checksum does not fit. Shortest: "
+        "Init AddTask Checkpoint DamageFile(flip, checkpoint) Restore",
+        _STATE,
+        _FILES,
+        "ABC",
+    ),
+    (
         "repair-forgets-leader",
         "A repair brings the tasks back and forgets which tokens leaders have had. Shortest: "
         "Init Elect Heartbeat CorruptBoard Repair Elect",

@@ -36,7 +36,8 @@ def write_settings(transaction: Transaction, worker: Worker) -> None:
     name = SETTINGS
     if transaction.git.read("ls-files", "--error-unmatch", SETTINGS, at=worker.worktree).ok:
         name = LOCAL_SETTINGS  # the project's own settings stay as they are
-    worktrees.ignore_settings(transaction.git, (SETTINGS, LOCAL_SETTINGS))
+    if not planted("settings-shown-to-git"):
+        worktrees.ignore_settings(transaction.git, (SETTINGS, LOCAL_SETTINGS))
     path = os.path.join(worker.worktree, name)
     os.makedirs(os.path.dirname(path), exist_ok=True)
     document = {"hooks": {event: _hook(transaction, worker, event) for event in HOOK_EVENTS}}

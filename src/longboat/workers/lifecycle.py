@@ -42,6 +42,8 @@ def add(transaction: Transaction, name: str, model: str, command: str) -> Worker
         since_generation=transaction.book.state.generation,
     )
     agents.write_settings(transaction, worker)
+    if planted("settings-in-the-way") and git.read("ls-files", agents.SETTINGS, at=worktree).out:
+        worker = worker._replace(status="error", error_reason="settings are in the way")
     worker = transaction.put(worker)
     transaction.end(name)
     transaction.save()

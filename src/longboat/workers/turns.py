@@ -30,6 +30,8 @@ def finish(transaction: Transaction, worker: Worker) -> Worker:
             head = worktrees.settle(git, worker.worktree, worker.branch)
     except GitFailed as error:
         transaction.log(f"{worker.name}: {error}")
+        if planted("end-lost-to-busy-git"):
+            return transaction.put(worker)
         return transaction.put(worker._replace(status="error", error_reason=str(error)))
     if worker.inbox:
         status = "working" if worker.status != "rejected" else "rejected"

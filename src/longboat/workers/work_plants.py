@@ -337,4 +337,25 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
         "wrong acceptance",
         "observed in a real orchestrator of this kind",
     ),
+    (
+        "end-lost-to-busy-git",
+        "When git is busy as a turn ends, the daemon does not wait, and never looks at the turn again. "
+        "Shortest: Init Up Add WaitForIdle Start[busy-git] WaitForNeedsReview",
+        "stuck workers",
+        "observed in a real orchestrator of this kind",
+    ),
+    (
+        "settings-shown-to-git",
+        "The settings that carry our hooks are not hidden from git: every worktree is dirty from the "
+        "beginning, and they are committed. Shortest: Init Up MoveSource(.gitignore) Add WaitForIdle",
+        "git corruption",
+        "observed in a real orchestrator of this kind",
+    ),
+    (
+        "settings-in-the-way",
+        "A worker of a project that has settings of agents of its own is in error from the beginning. "
+        "Shortest: Init Up MoveSource(.claude/settings.json) Add",
+        "stuck workers",
+        "observed in a real orchestrator of this kind",
+    ),
 )

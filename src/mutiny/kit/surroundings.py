@@ -14,6 +14,7 @@ _GIT_HABITS = {
     "column.ui": "always",
     "status.short": "true",
     "status.branch": "true",
+    "status.showUntrackedFiles": "no",
     "branch.sort": "-committerdate",
     "diff.noprefix": "true",
     "log.decorate": "full",

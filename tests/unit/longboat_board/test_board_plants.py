@@ -336,7 +336,7 @@ ELSEWHERE = {
     *("dead-agent-kept-fresh", "dead-agent-reported-healthy"),
     # what only a command of its own shows: tests/quality
     *("lock-wait-gives-up", "crash-on-missing-dependency", "claim-waits-for-work"),
-    *("unknown-setting-ignored", "repair-forgets-leader"),
+    *("unknown-setting-ignored", "repair-forgets-leader", "checkpoint-sum-ignored"),
     *("old-copy-served", "bad-lines-skipped"),
 }
 

@@ -34,6 +34,8 @@ def hurt(
     model: BoardModel, damage: faults.DamageFile, seen: BoardObservation
 ) -> tuple[BoardModel, ...]:
     """The worlds after a damage: the board knows that it is damaged, or it cannot know."""
+    if damage.file == "checkpoint":  # it is refused from now on, or still what it was
+        return (replace(model, spoiled=model.spoiled | frozenset(model.checkpoints)),)
     if damage.file == "heartbeat":  # a lease may begin anew, but is not over
         return (model.all_blurred(leases_kept=True),)
     hit = replace(model, damaged=True)

@@ -538,7 +538,7 @@ def _restore(model: BoardModel, operation: op.Restore, when: Span) -> Iterable[B
         tasks[name] = task.free(task.rest) if free else task
     there = ok(replace(model, tasks=tasks), "the checkpoint is there")
     if operation.name in model.spoiled:
-        return (there, no(model, "the disk lied about the checkpoint", "unreadable"))
+        return (there, no(model, "the checkpoint was damaged", "unreadable"))
     return (there,)
 
 

@@ -137,6 +137,8 @@ class BoardProfile(TargetProfile):
     """What was given with a task is told to the agent of the board's own that gets it, all of it."""
     has_backups: bool = False
     """It keeps copies of its state (the place `backup`), and a repair passes over one that is damaged."""
+    sums_checkpoints: bool = False
+    """A checkpoint has a sum (the place `checkpoint`): one that does not fit is refused."""
     heartbeat_files: bool = False
     """A file shows when a worker was heard of (the place `heartbeat`: that of w1); who has lost it is not
     robbed.

@@ -42,6 +42,10 @@ _FOUR: Sequence = tuple(AddTask(name) for name in "abcd")
 _DONE: Sequence = (*BEGIN, AddTask("a"), Claim("w1"), Complete("w1", "a"))
 _FAILED: Sequence = (*BEGIN, AddTask("a", max_attempts=1), Claim("w1"), Fail("w1", "a"))
 
+_PATHS = ("../tasks", "../board", "../state", "team/one")
+"""Names that lead to other files, as boards call their own."""
+_LONG = "a-task-whose-name-is-most-of-what-a-checkpoint-of-it-holds"
+
 SHORT_SCENARIOS: dict[str, Sequence] = {
     "done_not_started": (*_DONE, Start("w1", "a"), Settle()),
     "done_not_failed": (*_DONE, Fail("w1", "a"), Settle()),
@@ -119,6 +123,25 @@ SHORT_SCENARIOS: dict[str, Sequence] = {
     "newest_copy_damaged": (
         *(*BEGIN, AddTask("a"), AddTask("b"), DamageFile("garbage", file="backup")),
         *(CorruptBoard("garbage"), Repair(), List(), AddTask("c"), List()),
+    ),
+    "copies_named_as_paths": (
+        *(*BEGIN, AddTask("a"), AddTask("b")),
+        *(step for name in _PATHS for step in (Checkpoint(name), List())),
+        *(Restore(_PATHS[0]), List(), Claim("w1"), Settle()),
+    ),
+    "damaged_checkpoint": (
+        *(*BEGIN, AddTask(_LONG), AddTask(f"{_LONG}-too"), Checkpoint("copy")),
+        *(
+            step
+            for seed in range(1, 7)
+            for step in (
+                DamageFile("flip", file="checkpoint", seed=seed),
+                Restore("copy"),
+                List(),
+                Checkpoint("copy"),
+            )
+        ),
+        Settle(),
     ),
     "heartbeat_lost": (
         *(*BEGIN, AddTask("a"), Claim("w1"), DamageFile("delete", file="heartbeat"), Recover()),

@@ -112,7 +112,11 @@ def _lacked(profile: BoardProfile, part: Operation) -> bool:
 
 def _has_file(profile: BoardProfile, word: str) -> bool:
     """Can this file be damaged, and does the target promise something about it?"""
-    files = {"backup": profile.has_backups, "heartbeat": profile.heartbeat_files}
+    files = {
+        "backup": profile.has_backups,
+        "heartbeat": profile.heartbeat_files,
+        "checkpoint": profile.sums_checkpoints,
+    }
     return files.get(word, "CorruptBoard" not in profile.lacks)  # it keeps no single file
 
 

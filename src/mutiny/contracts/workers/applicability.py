@@ -32,7 +32,7 @@ KEPT_BY: dict[str, KeptBy] = {
         ),
         KeptBy.WRITER: (
             *("idle_has_no_prompt", "working_has_prompt", "status_follows_model"),
-            "errors_told",
+            *("errors_told", "error_has_cause"),
             *("daemon_flag_true", "worker_kept", "refusal_changes_nothing", "live_agent_kept"),
             *(
                 "nothing_lost",

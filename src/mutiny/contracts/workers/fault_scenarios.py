@@ -520,6 +520,10 @@ FAULT_SCENARIOS: dict[str, Sequence_] = {
         *(*_READY, Down(), Add("beta"), DamageFile("stale"), Status(), Up(), Settle()),
         *(Start("beta", "Create other.txt"), WaitForNeedsReview("beta"), *_MERGED, Down()),
     ),
+    "killed_in_init": (
+        *(Reset(), KillDuring(Init(), 30), KillDuring(Init(), 60), Init(), Up(), Add("alpha")),
+        *(WaitForIdle("alpha"), Settle(), Down()),
+    ),
     "killed_in_accept": (*_READY, KillDuring(Accept("alpha"), 60), Up(), Settle(), Down()),
     "accept_then_crash": (
         *_READY,

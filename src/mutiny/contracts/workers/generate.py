@@ -24,7 +24,7 @@ CALM = (
 WILD = (
     *("hang", "nothing", "exit", "crash-in-commit", "swallow", "ignore-ctrl-c", "give-up"),
     *("no-stop", "late-stop:600", "late-commit:500", "die-dirty", "die-elsewhere", "die-detached"),
-    "die-locked",
+    *("die-locked", "busy-git:1500"),
 )
 TURNS = tuple((turn, "obey") for turn in (*CALM * 3, *WILD))
 PROMPTS = texts(f"Create {file} with 'done'" for file in FILES)

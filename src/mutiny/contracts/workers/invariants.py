@@ -16,7 +16,7 @@ from mutiny.contracts.workers.looking import (
     sessions_of,
     worktree_of,
 )
-from mutiny.contracts.workers.model import unwell
+from mutiny.contracts.workers.model import ADDED, unwell
 from mutiny.contracts.workers.profile import LEGAL
 from mutiny.kit import faults
 from mutiny.kit import operations as common
@@ -211,6 +211,24 @@ def agent_running(check: Check) -> Iterator[Found]:
             continue
         if not any(agent.worker == view.name and agent.alive for agent in agents):
             yield view.name, f"{view.standing} but no agent runs in its session."
+
+
+@BOOK.rule(eventual=False)
+def error_has_cause(check: Check) -> Iterator[Found]:
+    """Whoever was told something may have failed at it, and a fault may have hit anybody."""
+    model = check.model
+    if model.faults or model.lasting or model.state_damaged or model.source_dirty:
+        return
+    for name, view in check.seen.workers.items():
+        belief = model.workers.get(name)
+        if view.status != "error" or belief is None or belief.tokens or belief.typed:
+            continue
+        if belief.will_complete and belief.disturbed in (None, ADDED):
+            why = view.error_reason or "it does not say why"
+            yield (
+                name,
+                f"Worker {name!r} was given nothing, no fault hit it, and it is in error: {why}.",
+            )
 
 
 @BOOK.rule(eventual=False)

@@ -27,7 +27,15 @@ AGENT_MOVES: Mapping[str, tuple[str, ...]] = {
 
 COMPLETING = frozenset(
     {"obey", "slow", "dirty", "stray", "resolve", "give-up", "ignore-ctrl-c", "garbage"}
-    | {"reshape", "reshape-dirty", "will-not-go", "late-stop", "double-stop", "unfinished"}
+    | {
+        "reshape",
+        "reshape-dirty",
+        "will-not-go",
+        "late-stop",
+        "double-stop",
+        "unfinished",
+        "busy-git",
+    }
 )
 """Behaviours of the double that end a turn with work done."""
 

@@ -360,6 +360,10 @@ class DirtySource(Operation):
 
 PROJECT_SETTINGS = ".claude/settings.json"
 """Settings for agents that a project may have of its own."""
+IGNORED = ".gitignore"
+"""What says which files git does not see; whoever commits to it here takes all of that back."""
+USUAL_NAMES = ("config.toml", "state.json")
+"""Files as many projects have them, and as many programs call their own."""
 
 
 @dataclass(frozen=True)

@@ -103,8 +103,8 @@ class Profile(TargetProfile):
     """What agents tell it comes as files (the place `inbox`); one that is damaged keeps nobody from being
     heard.
     """
-    spares_settings: bool = False
-    """Settings of agents that the project itself has (`.claude/settings.json`) stay as they are."""
+    spares_settings: bool = True
+    """A project may have settings of agents of its own (`.claude/settings.json`)."""
     keeps_author: bool = False
     """Whoever committed last to a worker's branch is the author of what is merged of it."""
     tames_texts: bool = False

@@ -64,6 +64,8 @@ _OWN = (
      "A command that is refused leaves workers, branches and the source as they were."),
     ("errors_told", _ANSWER,
      "A worker in error says why, and one that goes on does not tell of an old error."),
+    ("error_has_cause", _STUCK,
+     "A worker that has nothing to do, and that nothing has hit, is not in error."),
     ("review_means_done", _LOST, "A worker needs review only when its agent has ended the turn."),
     ("health_is_honest", _RECOVERY, "The health check says healthy only when nothing is wrong."),
     ("longest_wait_first", _ANSWER,

@@ -7,7 +7,9 @@ said here: the model knows whether a refusal is due.
 from __future__ import annotations
 
 from mutiny.contracts.workers.operations import (
+    IGNORED,
     PROJECT_SETTINGS,
+    USUAL_NAMES,
     Accept,
     AcceptReviewed,
     Add,
@@ -312,6 +314,23 @@ SHORT_SCENARIOS: dict[str, Sequence_] = {
     ),
     "project_has_settings": (
         *(*_BEGIN, MoveSource(PROJECT_SETTINGS), Add("alpha"), WaitForIdle("alpha")),
+        *(Start("alpha", "Create test.txt"), *_MERGED),
+    ),
+    "project_ignores_nothing": (
+        *(*_BEGIN, MoveSource(IGNORED), Add("alpha"), WaitForIdle("alpha"), Settle()),
+        *(Start("alpha", "Create test.txt"), *_MERGED),
+    ),
+    "project_has_usual_names": (
+        *(Reset(), *(MoveSource(name) for name in USUAL_NAMES), Init(), Up(), Add("alpha")),
+        *(WaitForIdle("alpha"), Start("alpha", "Create test.txt"), *_MERGED),
+    ),
+    "git_is_busy": (
+        *(*_IDLE, Behave("alpha", ("busy-git:2500", "obey")), Start("alpha", "Create test.txt")),
+        *(Settle(), ResetWorker("alpha"), WaitForIdle("alpha")),
+        *(Start("alpha", "Create other.txt"), *_MERGED),
+    ),
+    "untidy_on_git_habits": (
+        *(Reset(surroundings="git_habits"), *_IDLE[1:], Behave("alpha", ("dirty", "obey"))),
         *(Start("alpha", "Create test.txt"), *_MERGED),
     ),
     "control_characters": (

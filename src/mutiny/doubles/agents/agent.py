@@ -113,7 +113,9 @@ class Agent:
         try:
             turn, detail = self._work(prompt, work, name, milliseconds, kind)
             self._remember(self.transcript.assistant, turn.reply)
+            work.begin_long_git(milliseconds if name == "busy-git" else 0)
             self._stop(name, milliseconds)
+            work.end_long_git()
             if name == "late-commit":
                 detail = self._commit_late(work, milliseconds)
         except (Interrupted, HungUp) as stop:
@@ -230,7 +232,7 @@ class Agent:
             work.die_after_commit(paths, name)
         if name == "late-commit":
             return Turn("done", f"Wrote {listed}.")
-        if name in ("dirty", "reshape-dirty"):
+        if name in ("dirty", "reshape-dirty", "busy-git"):
             return Turn("dirty", f"Wrote {listed}.")
         sha = work.commit(paths, self.log.worker if name == "signs" else "")
         if sha is not None:

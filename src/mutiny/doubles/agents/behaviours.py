@@ -42,13 +42,14 @@ BEHAVIOURS: dict[str, str] = {
     "die-elsewhere": "Commits the work to a branch of its own, and dies there by SIGKILL.",
     "die-detached": "Commits the work to no branch at all, and dies there by SIGKILL.",
     "die-locked": "Commits the work, and dies by SIGKILL with git's `index.lock` left behind.",
+    "busy-git": "Commits nothing, and a git command of its own works on for so long (`busy-git:400`).",
     "signs": "Obeys, and is the author of its commit by its worker's name.",
     "fail": "Says that it could not do it (an error, where results are told), and ends the turn.",
     "leave-child": "Starts a process in a session of its own that outlives it, then obeys.",
 }
 """Every behaviour with one sentence about what the agent then does."""
 
-_WITH_MILLISECONDS = frozenset({"slow", "unfinished", "late-stop", "late-commit"})
+_WITH_MILLISECONDS = frozenset({"slow", "unfinished", "late-stop", "late-commit", "busy-git"})
 
 
 class UnknownBehaviour(ValueError):

@@ -67,6 +67,12 @@ def leave_child() -> tuple[int, int]:
     return pid, int(_stat_fields(pid)[_STAT_START])
 
 
+def spawn(argv: list[str], environment: Mapping[str, str]) -> int:
+    """Start a command of a process group of its own without a terminal; its pid."""
+    null = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in range(3)]
+    return os.posix_spawnp(argv[0], argv, environment, file_actions=null, setpgroup=0)
+
+
 class Finished:
     """How a child ended: exit code (negative: signal), its output, and whether time ran out."""
 

@@ -42,6 +42,7 @@ class Work:
         self._terminal = terminal
         self._log = log
         self._git_dir = find_git_dir(cwd)
+        self._long_git = 0
         self.written: list[str] = []
         """What this turn has written, changed or not."""
 
@@ -129,6 +130,26 @@ class Work:
             with open(os.path.join(self._git_dir, "index.lock"), "xb"):
                 pass
         self.die()
+
+    def begin_long_git(self, milliseconds: int) -> None:
+        """Let a git command work here for so long that holds the index, and in the end changes nothing."""
+        if self._git_dir is None or not milliseconds:
+            return
+        # As in `crash_in_commit`; this "editor" takes its time, and then does not want the commit.
+        editor = f"sleep {milliseconds / 1000:.3f}; false #"
+        commit = ["git", "commit", "--all", "--edit", "--allow-empty", "-m", "not yet"]
+        self._long_git = processes.spawn(commit, {**os.environ, "GIT_EDITOR": editor})
+        lock, deadline_s = (
+            os.path.join(self._git_dir, "index.lock"),
+            time.monotonic() + LOCK_RETRY_S,
+        )
+        while not os.path.exists(lock) and time.monotonic() < deadline_s:
+            time.sleep(LOCK_RETRY_PAUSE_S)
+
+    def end_long_git(self) -> None:
+        """Wait for that command."""
+        while self._long_git and not os.waitpid(self._long_git, os.WNOHANG)[0]:
+            self._terminal.wait(LOCK_RETRY_PAUSE_S)
 
     def crash_in_commit(self, paths: list[str]) -> None:
         """Die by SIGKILL while git holds the index lock; never returns."""
