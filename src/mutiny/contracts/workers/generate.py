@@ -169,6 +169,11 @@ def _accept_weight(scene: Scene, operation: Operation) -> float:
     return 7.0 if _model(scene).last_reviewed == common.worker_of(operation) else 3.0
 
 
+def _doctor_weight(scene: Scene, _operation: Operation) -> float:
+    """Whoever finds it broken asks what is wrong, before or instead of starting it again."""
+    return 0.4 if _running(scene) and not _model(scene).state_damaged else 3.0
+
+
 def _resettable(scene: Scene, operation: Operation) -> bool:
     belief = _belief(scene, operation)
     return _running(scene) and (bool(belief.tokens) or "idle" in belief.statuses)
@@ -246,7 +251,7 @@ def _commands(names: str, *, prompt_with_add: bool) -> tuple[Move, ...]:
             lambda s, o: 1.5 if _unclear(s, o) else 0.3,
             _resettable,
         ),
-        Move(op.Doctor, {"repair": drawn(False, False, True)}, 0.4, writes=False),
+        Move(op.Doctor, {"repair": drawn(False, False, True)}, _doctor_weight, writes=False),
         Move(op.Status, weight=0.4, writes=False),
         Move(op.ReviewNext, {}, 1.5, _somebody_waits),
         Move(op.AcceptReviewed, {}, 1.5, _reviewed),
