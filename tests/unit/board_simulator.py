@@ -17,10 +17,11 @@ from longboat.board.values import Board, Command, NewTask
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.contract import BoardContract
 from mutiny.contracts.board.observation import BoardObservation, TaskView
-from mutiny.contracts.board.outcomes import COMMANDS, output_of
+from mutiny.contracts.board.outcomes import COMMANDS
 from mutiny.contracts.board.profile import BoardProfile
 from mutiny.contracts.board.sentences import understand
 from mutiny.contracts.board.tasks import number_used
+from mutiny.contracts.board.texts import UNNAMED, output_of
 from mutiny.kit import operations as common
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
@@ -101,6 +102,8 @@ class Simulator:
                 "." * operation.size or None,
             )
             return command._replace(new=(new,))
+        if isinstance(operation, op.AddUnnamed):
+            return command._replace(new=(NewTask(f"task {UNNAMED}"),))
         if isinstance(operation, op.AddBatch):
             pairs = [op.split_new_task(text) for text in operation.tasks]
             wanted = tuple(NewTask(f"task {one}", one, depends=needs) for one, needs in pairs)
@@ -141,6 +144,7 @@ class Simulator:
 
 _VERBS = {
     "AddTask": "add",
+    "AddUnnamed": "add",
     "AddBatch": "add-batch",
     "StepDown": "step-down",
     "WriteAsLeader": "write-as-leader",

@@ -149,6 +149,12 @@ LEDGER_CASES: tuple[Case, ...] = (
         TOKEN,
     ),
     Case(
+        "workers.delivered_whole",
+        check(_said("/a b c d.txt"), _heard("/abcd.txt (ref MT-0-1)")),
+        (check(_said("/a b c d.txt"), _heard("Preamble. /a  b\nc d.txt (ref MT-0-1)")),),
+        TOKEN,
+    ),
+    Case(
         "workers.delivered_in_order",
         check(_two_said(), _heard_in(LATER, TOKEN)),
         (

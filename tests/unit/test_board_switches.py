@@ -40,6 +40,8 @@ FAILED = replace(A, status="failed", attempts=1)
 CANCELLED = replace(A, status="cancelled")
 STILL_OWNED = replace(A, owner="w1")
 WHEN = Span(NOW, NOW)
+WROTE = (("n1", 1, "x"),)
+AT_CALLS = {"CrashAt", "KillAt", "FailAt"}
 
 
 # --- what a step, a history, a wait says under a profile --------------------------------------------
@@ -51,9 +53,10 @@ def broken(
     operation: Operation,
     answer: dict[str, object],
     seen: BoardObservation,
+    writes: tuple[tuple[str, int, str], ...] = (),
 ) -> bool:
     """Does one step break a promise of a board with this profile?"""
-    model = replace(board(task), profile=profile)
+    model = replace(board(task), profile=profile, writes=writes)
     contract = BoardContract(profile)
     return bool(judged(model, operation, said(answer), of(model), seen, contract)[1])
 
@@ -108,12 +111,12 @@ def refusals(profile: BoardProfile, task: Task, operation: Operation) -> set[str
     return {word for one in outcomes(model, operation, WHEN) for word in one.refusals}
 
 
-def explored(profile: BoardProfile) -> set[str]:
+def explored(profile: BoardProfile, seeds: int = 12) -> set[str]:
     """The operations and sentences of some explored sequences."""
     contract = BoardContract(profile)
     return {
         text
-        for seed in range(12)
+        for seed in range(seeds)
         for one in contract.generate(seed, 25)
         for text in (one.type, str(getattr(one, "sentence", "")))
     }
@@ -269,6 +272,12 @@ SWITCHES: dict[str, dict[str, tuple[object, Allowed]]] = {
     "frees_owner": {
         "step": (True, lambda one: broken(one, A, op.List(), ok(tasks=[]), seen(STILL_OWNED))),
     },
+    "gives_names": {
+        "scenarios": ("t-{}", lambda one: "names_given" in BoardContract(one).scenarios),
+    },
+    "keeps_writes": {
+        "step": (True, lambda one: broken(one, A, op.Status(), ok(writes=[]), seen(A), WROTE)),
+    },
     "names_leader": {
         "said": (True, lambda one: supported(one, op.Renew("n", borrowed=True))),
     },
@@ -356,7 +365,7 @@ SWITCHES: dict[str, dict[str, tuple[object, Allowed]]] = {
         "words": (True, lambda one: "agents" in BoardContract(one).scenarios),
     },
     "names": {"exploration": ("[tw][0-9]+", lambda one: named(one) <= FITTING)},
-    "sure_calls": {"exploration": (6, lambda one: "CrashAt" in explored(one))},
+    "sure_calls": {"exploration": (6, lambda one: bool(AT_CALLS & explored(one, 20)))},
     "lacks": {
         "words": (("Cancel",), lambda one: not supported(one, op.Cancel("a"))),
         "exploration": (("Cancel",), lambda one: "Cancel" not in explored(one)),

@@ -380,6 +380,20 @@ ANSWER_CASES = (
     AnswerCase(
         "answers_truly", board(), op.Elect("n1"), ok(node="n2", token=1), ok(node="n1", token=1)
     ),
+    AnswerCase("answers_truly", ONE, op.AddUnnamed(), ok(task="a"), ok(task="task-2")),
+    AnswerCase("serves_legal", ONE, op.AddUnnamed(), no("duplicate_id"), ok(task="task-2")),
+    AnswerCase(
+        "answers_truly",
+        board(A, profile=replace(PROFILE, keeps_writes=True), writes=(("n1", 1, "x"),)),
+        op.Status(),
+        ok(writes=[]),
+        ok(
+            writes=[
+                {"node": "n0", "token": 1, "text": "y"},
+                {"node": "n1", "token": 1, "text": "x"},
+            ]
+        ),
+    ),
     AnswerCase("rejects_illegal", ONE, op.AddTask("a"), ok(task="a"), no("duplicate_id")),
     AnswerCase("rejects_truthfully", ONE, op.AddTask("a"), no("cycle"), no("duplicate_id")),
     AnswerCase("fails_clearly", ONE, op.AddTask("b"), no("oops"), ok(task="b")),

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
-from board_simulator import finished, simulate
+from board_simulator import Simulator, finished, simulate
 
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.contract import BoardContract
+from mutiny.contracts.board.generate import OWN_TURNS
 from mutiny.contracts.board.profile import BoardProfile
-from mutiny.kit.operations import Reset
+from mutiny.kit.operations import Reset, Sleep
 
 FILES = BoardProfile(sure_calls=6)
 SERVER = BoardProfile(breaker=True)
@@ -118,9 +121,55 @@ def test_simpler_forms_are_simpler() -> None:
     assert op.AddTask("a") not in forms["tasks"]
 
 
+def test_a_name_that_the_board_would_give_may_be_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before, nobody ever added a task without a name."""
+    profile = replace(SERVER, gives_names="task-{}")
+    sequence = BoardContract(profile).scenarios["names_given"]
+    assert simulate(sequence, profile) is None
+    numbers = "longboat.board.dependencies._name"
+    monkeypatch.setattr(numbers, lambda ledger, wanted: {new.id or "task-2": new for new in wanted})
+    broken = simulate(sequence, profile)
+    assert broken is not None
+    assert isinstance(broken[0], op.AddUnnamed)
+
+
+def test_who_is_refused_renews_no_other_lease(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before, nobody who was refused asked again while the leader's lease ran out."""
+    sequence = BoardContract(SERVER).scenarios["refused_renews_nothing"]
+    said = Simulator.say
+
+    def renewing(board: Simulator, operation: op.Elect) -> dict[str, object]:
+        answer = said(board, operation)
+        board.leader_beat = board.now if isinstance(operation, op.Elect) else board.leader_beat
+        return answer
+
+    monkeypatch.setattr(Simulator, "say", renewing)
+    broken = simulate(sequence, SERVER)
+    assert broken is not None
+    assert broken[1].rule == "board.serves_legal"
+
+
 def test_a_renewal_that_renews_nothing_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Before, no scenario went on beyond the lease of the election."""
     monkeypatch.setattr("board_simulator.core.renews", lambda command: command.verb == "elect")
     broken = simulate(BoardContract(SERVER).scenarios["leader_renews"], SERVER)
     assert broken is not None
     assert broken[1].rule == "board.one_leader"
+
+
+def test_exploration_tells_agents_of_the_boards_own_what_to_do() -> None:
+    contract = BoardContract(replace(SERVER, server=True, works=True))
+    sequences = [contract.generate(seed, 40) for seed in range(8)]
+    told = {one.turn for each in sequences for one in each if isinstance(one, op.Behave)}
+    assert len(told) > 2
+    assert "hang" not in told
+    assert "stays" in OWN_TURNS
+
+
+def test_exploration_waits_for_half_a_lease() -> None:
+    """Two halves are longer than one lease: what is said in between must not count for somebody else."""
+    half_s = round(FILES.past(FILES.figures.leader_lease_s) / 2, 3)
+    assert half_s < FILES.figures.leader_lease_s < 2 * half_s
+    sequences = [BoardContract(FILES).generate(seed, 40) for seed in range(12)]
+    waits = [one.seconds for each in sequences for one in each if isinstance(one, Sleep)]
+    assert half_s in waits

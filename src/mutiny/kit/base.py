@@ -157,6 +157,10 @@ class ContractBase(Generic[Model, Seen]):
         """What follows a sweep's point: the target comes back by its own means, and settles."""
         return (broken,)
 
+    def meanwhile(self, broken: Operation) -> tuple[Operation, ...]:
+        """What somebody else may do between the end of the world in a command and the next start."""
+        return ()
+
     def daemon_deaths(
         self, operation: Operation, changes: int
     ) -> tuple[tuple[Operation, ...], ...]:

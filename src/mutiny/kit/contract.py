@@ -229,6 +229,9 @@ class Contract(Protocol[Model, Seen]):
         `damaged`: the disk lied about a write, so that a repair may be needed.
         """
 
+    def meanwhile(self, broken: Operation) -> tuple[Operation, ...]:
+        """What somebody else may do between the end of the world in a command and the next start."""
+
     def daemon_deaths(
         self, operation: Operation, changes: int
     ) -> tuple[tuple[Operation, ...], ...]:

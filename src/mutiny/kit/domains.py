@@ -35,12 +35,16 @@ STRANGE_NAMES = (
 )
 """Names that a program may refuse, and that may do no harm."""
 
+PATH_FIRST = "/src/main.rs is broken: look at 'it; please' and \"mend\" it."
+"""It begins like a command of an agent's own, and is none."""
+
 TEXTS = (
     "say \"yes\" and 'no'",
     "one; two && three | four > five",
     "$(false) `false` ${HOME} %s %d",
     "back\\slash and trailing\\",
     "one command; and another;",
+    PATH_FIRST,
 )
 """Texts that every program has to take: they are only awkward for a shell."""
 

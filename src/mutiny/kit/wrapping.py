@@ -101,6 +101,9 @@ class WrappedContract(Generic[Model, Seen]):
     ) -> tuple[Operation, ...]:
         return self._inner.recovery(broken, world_ended=world_ended, damaged=damaged)
 
+    def meanwhile(self, broken: Operation) -> tuple[Operation, ...]:
+        return self._inner.meanwhile(broken)
+
     def daemon_deaths(
         self, operation: Operation, changes: int
     ) -> tuple[tuple[Operation, ...], ...]:

@@ -34,6 +34,7 @@ from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict, first_of_worst
 from mutiny.modes.behind import Tried, run_behind
 from mutiny.modes.bench import Assignment, Bench
+from mutiny.modes.sweep_ways import ways_on
 from mutiny.report.story import stops_of, turns_of
 from mutiny.syscalls import tables
 from mutiny.targets.kit.crash_states import KeptStates
@@ -103,6 +104,7 @@ class Sweeper:
         self._jobs = jobs
         self._until_bug = until_bug
         self._recovery = bench.target.contract().recovery
+        self._meanwhile = bench.target.contract().meanwhile(at)
 
     def run(self, kind: str, choices: Sequence[str], limit: int | None, watch: Watch) -> Sweep:
         """Trace once, judge every point, and run one of each cause again as an ordinary sequence."""
@@ -202,10 +204,14 @@ class Sweeper:
             for point in self._world_ends(keep, states, index, len(sweep.calls))
         ]
         points = _chosen(candidates, sweep.calls, limit)
+        ways = ways_on(points, self._meanwhile, each=limit is None)
         sweep.left_out = len(candidates) - len(points)
         self._judge_all(
             sweep,
-            [partial(self._judge_state, states, point, outcome, sweep.calls) for point in points],
+            [
+                partial(self._judge_state, states, point, outcome, sweep.calls, between)
+                for point, between in ways
+            ],
             watch,
         )
         outcome.directory.discard()
@@ -251,8 +257,9 @@ class Sweeper:
         point: op.SweepPoint,
         traced: Outcome,
         calls: Sequence[dict[str, Any]],
+        between: tuple[Operation, ...] = (),
     ) -> Point:
-        """Recover one kept state in a box of its own."""
+        """Recover one kept state in a box of its own, after what somebody else does `between`."""
         started = time.monotonic()
         index = len(calls) if point.call == op.AFTER_LAST else point.call
         lost = isinstance(point, op.PowerLossAt) and point.names == "lost"
@@ -274,7 +281,8 @@ class Sweeper:
             finally:
                 directory.discard()
 
-        recovery = Assignment(self._recovery(self.at, world_ended=True), "recovery", 1)
+        steps = (*between, *self._recovery(self.at, world_ended=True))
+        recovery = Assignment(steps, "recovery", 1)
         names = names_in((*self._prefix, point))
 
         def entry_for(outcome: Outcome) -> Known | None:
@@ -286,6 +294,7 @@ class Sweeper:
         tried = replace(tried, operations=(*self._prefix, point, *tried.operations))
         label = str(calls[index]["text"]) if index < len(calls) else "(after the last call)"
         label += " (names lost)" if lost else ""
+        label += "".join(f" (then {one.type})" for one in between)
         process = str(calls[index]["process"]) if index < len(calls) else ""
         seconds = time.monotonic() - started
         return _point(point, index, label, process, tried, seconds, names)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.model import BoardModel
 from mutiny.contracts.board.observation import BoardObservation, TaskView
-from mutiny.contracts.board.outcomes import description_of, payload_of
+from mutiny.contracts.board.texts import UNNAMED, description_of, payload_of
 from mutiny.kit.answer import Answer
 from mutiny.model.operation import Operation
 
@@ -21,6 +21,8 @@ def untrue_alone(model: BoardModel, operation: Operation, answer: Answer) -> Ite
     about_one = isinstance(operation, op.AddTask | op.OwnerCommand | op.Cancel | op.Retry)
     if about_one and named and model.profile.names_new_tasks and answer.task not in (None, named):
         yield f"it names task {answer.task}"
+    if isinstance(operation, op.AddUnnamed) and answer.task in model.tasks:
+        yield f"it names task {answer.task}, which was there already"
     if isinstance(operation, op.OwnerCommand):
         epoch = model.epoch_used(operation.worker, operation.task, stale=operation.stale)
         told = answer.number("epoch")
@@ -48,7 +50,8 @@ def _handed_over(model: BoardModel, answer: Answer) -> Iterator[str]:
     if task is None:
         return
     description = said.get("description")
-    if isinstance(description, str) and description_of(task.id) not in description:
+    named = task.id if task.named else UNNAMED
+    if isinstance(description, str) and description_of(named) not in description:
         yield f"its description is {description[:60]!r}"
     payload = said.get("payload", 0) or ""
     if task.size is None or "payload" not in said or not isinstance(payload, str):
@@ -88,6 +91,8 @@ def untrue_now(
             yield f"it says {number} tasks, and there are {len(seen.tasks)}"
     if isinstance(operation, op.Status) and _steady(before, seen):
         yield from _wrong_status(said, before, seen)
+    if isinstance(operation, op.Status) and model.profile.keeps_writes:
+        yield from _forgotten_writes(said, model.writes)
 
 
 def _wrong_status(
@@ -104,6 +109,21 @@ def _wrong_status(
         told, real = (leader.get("node"), leader.get("token")), (seen.leader, seen.token)
         if before.leader == seen.leader and before.token == seen.token and told != real:
             yield f"it says that {told[0]} leads with token {told[1]}, but {real[0]} has {real[1]}"
+
+
+def _forgotten_writes(
+    said: Mapping[str, object], due: tuple[tuple[str, int, str], ...] | None
+) -> Iterator[str]:
+    """What leaders have written last is what their account ends with."""
+    told = said.get("writes")
+    if not due or not isinstance(told, list):
+        return
+    rows = [one if isinstance(one, Mapping) else {} for one in told]
+    shown = [(one.get("node"), one.get("token"), one.get("text")) for one in rows]
+    if tuple(shown[-len(due) :]) != due:
+        node, token, text = due[-1]
+        ends = f"{shown[-1]}" if shown else "nothing"
+        yield f"{node} wrote {text!r} with token {token}, and it tells {len(shown)} writes, at last {ends}"
 
 
 def wrongly_listed(

@@ -31,7 +31,7 @@ def control(model: BoardModel, operation: Operation, seen: BoardObservation) -> 
     if isinstance(operation, op.KillServer):
         return server_killed(model).fault(str(operation))
     if isinstance(operation, op.Behave):
-        obedient = operation.turn.partition(":")[0] in ("nothing", "obey", "slow")
+        obedient = operation.turn.partition(":")[0] in ("nothing", "obey", "slow", "stays")
         return replace(model, unruly=model.unruly or not obedient)
     if isinstance(operation, op.CorruptBoard):  # `damage.hurt` knows what can be told of it
         return replace(model.fault(str(operation)), damaged=True)

@@ -382,6 +382,10 @@ OWN_AGENTS: dict[str, Sequence] = {
         *(AssertStatus("a", "failed"), Status(), Behave(), AddTask("b"), Settle()),
         AssertStatus("b", "done"),
     ),
+    "agent_stays": (
+        *(*BEGIN, Behave("stays"), AddBatch(("a", "b:a", "c", "d:b")), WaitForSettled()),
+        *(Verify("all tasks are done"), Status(), Settle()),
+    ),
     "agent_hangs": (
         *(Reset(), Configure("agent_timeout_s", 2), Init(), Up(), Behave("hang")),
         *(AddTask("a", max_attempts=1), WaitForStatus("a", "failed"), Status(), Behave()),

@@ -24,6 +24,8 @@ NODES = ("n1", "n2")
 MOST_TASKS = 9
 MOST_CRASHES = 3
 BACKGROUND = ("healthy", "slow:300", "claim-and-die", "double", "stranger", "deaf", "flood")
+OWN_TURNS = ("nothing", "slow:500", "stays", "exit", "fail")
+"""What agents of the board's own do with every task from then on; all of them end."""
 TASKS: tuple[tuple[str, ...], ...] = (
     *(tuple(f"t{number}" for number in range(1, 200)),) * 2,
     ("job", *(f"job-{number}" for number in range(1, 200))),
@@ -35,6 +37,8 @@ FIGURES = (
     *(("retry_base_s", 0.5), ("leader_lease_s", 1.0), ("jitter", 0.0)),
     *(("rate_limit", 3.0), ("rate_burst", 3.0), ("breaker_open_s", 0.5), ("breaker_open_s", 1.5)),
 )
+NAMED_ALIKE = 0.2
+"""How often somebody names tasks as the board does."""
 LIFE = (op.Init, op.Up, op.Down, op.RestartServer)
 CRASHES = (common.CrashAt, common.KillAt, common.FailAt, common.KillDuring)
 
@@ -49,7 +53,7 @@ def explored(profile: BoardProfile) -> Explored:
             *_of_leaders(),
             *_looks(profile),
             *_faults(profile),
-            *_background(),
+            *_background(profile),
         ),
         around=tuple(_around(profile)),
         names={"worker": casts(WORKERS, profile.names), "task": _fitting(TASKS, profile.names)},
@@ -57,7 +61,7 @@ def explored(profile: BoardProfile) -> Explored:
         follows=lambda scene, operation: _follows(scene, operation, profile),
         goes_on=lambda begun: sequence_fits(profile.names, begun) and not _damaged_at_last(begun),
         first=lambda scene: op.Up() if profile.server and not _serving(scene) else None,
-        supported=lambda operation: supported(profile, operation),
+        supported=lambda operation: supported(profile, operation) and not _unasked(operation),
         hazardous=lambda scene: _calm(scene) and scene.taken(*CRASHES) < MOST_CRASHES,
         pairable=lambda scene, *pair: (
             (profile.names_new_tasks or not added_again(pair))
@@ -69,6 +73,14 @@ def explored(profile: BoardProfile) -> Explored:
         ),
         refused=lambda command: command,
     )
+
+
+def _unasked(operation: Operation) -> bool:
+    """A task whose name nobody hears is there under one that nobody knows; and for an agent that does not
+    end nobody waits.
+    """
+    unheard = any(isinstance(part, op.AddUnnamed) for part in list(walk(operation))[1:])
+    return unheard or (isinstance(operation, op.Behave) and operation.turn == "hang")
 
 
 def _damaged_at_last(begun: Sequence[Operation]) -> bool:
@@ -97,6 +109,8 @@ def _opening(scene: Scene, profile: BoardProfile) -> Iterator[Operation]:
         first = scene.pick(early)
         yield first if profile.opens_itself else common.ExpectError(first)
     yield from (op.Init(), op.Up(), op.AddTask(_fresh(scene)[0]))
+    if profile.gives_names and scene.chance.random() < NAMED_ALIKE:
+        yield from (op.AddTask(profile.gives_names.format(number)) for number in (2, 3))
 
 
 # --- what a declaration may ask ---------------------------------------------------------------------
@@ -193,6 +207,7 @@ def _tasks_come(profile: BoardProfile) -> tuple[Move, ...]:
         Move(op.AddTask, adding, lambda s, _o: 4 if _room(s) else 0.2),
         *((batch,) if profile.batches else ()),
         *((Move(op.AddTask, odd, 0.4),) if strange and removable else ()),
+        Move(op.AddUnnamed, {}, lambda s, _o: 0.5 if _room(s) and _calm(s) else 0),
     )
 
 
@@ -269,10 +284,17 @@ def _of_leaders() -> tuple[Move, ...]:
 
 
 def _looks(profile: BoardProfile) -> tuple[Move, ...]:
-    lease_s = profile.figures.lease_s
+    lease_s, leader_s = profile.figures.lease_s, profile.figures.leader_lease_s
 
     def waits_for_lease(scene: Scene, _operation: Operation) -> bool:
         return bool(_holders(scene)) and profile.leases and lease_s <= LONGEST_WAIT_S
+
+    def leads(scene: Scene, _operation: Operation) -> bool:
+        return _model(scene).leader is not None and leader_s <= LONGEST_WAIT_S
+
+    def half(seconds: float) -> float:
+        """Two of them are longer than that: what is said in between must not count for another one."""
+        return round(profile.past(seconds) / 2, 3)
 
     return (
         Move(op.Status, weight=0.5, writes=False),
@@ -281,6 +303,8 @@ def _looks(profile: BoardProfile) -> tuple[Move, ...]:
         Move(op.Settle, weight=0.3),
         Move(common.Sleep, {"seconds": drawn(0.05, 0.2, 0.5)}, 0.5),
         Move(common.Sleep, {"seconds": drawn(round(lease_s + 0.5, 3))}, 0.5, waits_for_lease),
+        Move(common.Sleep, {"seconds": drawn(half(lease_s))}, 0.3, waits_for_lease),
+        Move(common.Sleep, {"seconds": drawn(half(leader_s))}, 0.5, leads),
     )
 
 
@@ -323,7 +347,7 @@ def _needs_room(scene: Scene, command: Operation) -> bool:
     return not isinstance(command, op.Restore) or model.checkpoints.get(command.name) != model.tasks
 
 
-def _background() -> tuple[Move, ...]:
+def _background(profile: BoardProfile) -> tuple[Move, ...]:
     def spawnable(scene: Scene, _operation: Operation) -> bool:
         model = _model(scene)
         return not model.spawned and bool(model.tasks) and scene.taken(op.SpawnWorker) < 2
@@ -336,7 +360,9 @@ def _background() -> tuple[Move, ...]:
         return _model(scene).spawned.get(common.worker_of(operation) or "") != "claim-and-die"
 
     there = Each(lambda s: sorted(_model(s).spawned)[:1])
+    own = Move(op.Behave, {"turn": drawn(*OWN_TURNS)}, 0.8)
     return (
+        *((own,) if profile.works else ()),
         Move(
             op.SpawnWorker, {"worker": Each(name), "behaviour": drawn(*BACKGROUND)}, 0.7, spawnable
         ),
@@ -376,6 +402,8 @@ def _recovery(scene: Scene, profile: BoardProfile) -> Iterator[Operation]:
         yield op.Up()
     for name in sorted({name.rpartition("-")[0] or name for name in model.spawned}):
         yield op.StopWorker(name)
+    if profile.works:
+        yield op.Behave()
     yield from (op.Status(), op.SpawnWorker("helper"), op.Settle(), op.StopWorker("helper"))
     if profile.all_settles:
         yield op.Verify("all tasks are settled")

@@ -33,6 +33,7 @@ from mutiny.model.violation import Violation
 
 EXACT = (
     *(op.Init, op.Up, op.Down, op.RestartServer, op.StartSecondServer, op.AddTask, op.AddBatch),
+    op.AddUnnamed,
     *(op.AddMany, op.Checkpoint, op.Elect, op.Renew, op.StepDown, op.WriteAsLeader, op.Heartbeat),
     *(op.Status, op.List),
 )

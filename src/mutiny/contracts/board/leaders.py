@@ -12,6 +12,9 @@ from mutiny.contracts.board.tasks import Leader
 from mutiny.kit.beliefs import Span
 from mutiny.kit.outcome import no, ok
 
+WRITES_LOOKED_AT = 10
+"""Of a longer account only the end is looked at: a board need not keep all of it."""
+
 
 def elect(model: BoardModel, operation: Any, when: Span) -> Iterable[BoardOutcome]:
     """A node wants to lead."""
@@ -61,4 +64,8 @@ def step_down(model: BoardModel, operation: Any, when: Span) -> Iterable[BoardOu
 
 def write(model: BoardModel, operation: Any, when: Span) -> Iterable[BoardOutcome]:
     """A node acts as the leader."""
-    return _as_leader(model, operation, when, model)
+    after = model
+    if model.writes is not None and model.leader is not None:
+        entry = (operation.node, model.leader.token, operation.text)
+        after = replace(model, writes=(*model.writes, entry)[-WRITES_LOOKED_AT:])
+    return _as_leader(model, operation, when, after)

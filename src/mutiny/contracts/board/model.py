@@ -56,6 +56,8 @@ class BoardModel(ModelBase):
     top_token: int = 0
     tokens: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """Leader tokens that a node was given, in their order."""
+    writes: tuple[tuple[str, int, str], ...] | None = ()
+    """What leaders have written last: who, with which token, what; None: nobody knows."""
     checkpoints: Mapping[str, Tasks] = field(default_factory=dict)
     undecided: tuple[Tasks, ...] = ()
     """What the tasks would be if the commands that nobody answered had gone the other way. A repair may
@@ -216,7 +218,7 @@ class BoardModel(ModelBase):
     def adopt(self, seen: BoardObservation) -> BoardModel:
         """The board as it is seen, whatever was believed before; nothing is known about leases."""
         if seen.tasks is None:
-            return self.all_blurred()
+            return replace(self.all_blurred(), writes=None)
         tasks = {}
         for order, (name, view) in enumerate(seen.tasks.items(), 1):
             mine = self.tasks.get(name, Task(name, order=order))
@@ -234,7 +236,9 @@ class BoardModel(ModelBase):
             )
         token = self.top_token if seen.token is None else seen.token
         leader = None if seen.leader is None else Leader(seen.leader, token, ANYTIME)
-        known = replace(self, tasks=tasks, leader=leader, top_token=token, undecided=())
+        known = replace(
+            self, tasks=tasks, leader=leader, top_token=token, undecided=(), writes=None
+        )
         return known.all_blurred()
 
     def see(self, seen: BoardObservation) -> BoardModel:

@@ -162,6 +162,10 @@ class AddTask(OfTask):
         _check_name("task", self.task)
 
 
+class AddUnnamed(Operation):
+    """A new task that nobody has named: the board gives it a name that no other task has."""
+
+
 @dataclass(frozen=True)
 class AddBatch(Operation):
     """New tasks, all or none: `"a"`, or `"c:a,b"` for one that depends on others."""
@@ -505,7 +509,20 @@ class HoldBoardLock(Operation):
 
 OPERATIONS: dict[str, type[Operation]] = registry(
     *(Configure, Settle, SpawnWorker, StopWorker, Behave, KillAgent, WaitForAgent),
-    *(Init, Up, Down, AddTask, AddBatch, Claim, Start, Complete, Fail, Heartbeat, Release),
+    *(
+        Init,
+        Up,
+        Down,
+        AddTask,
+        AddUnnamed,
+        AddBatch,
+        Claim,
+        Start,
+        Complete,
+        Fail,
+        Heartbeat,
+        Release,
+    ),
     *(Cancel, Retry, Recover, Checkpoint, Restore, Elect, Renew, StepDown, WriteAsLeader),
     *(Status, List, Repair, AddMany, Drive),
     *(WaitForStatus, WaitForSettled, AssertStatus, AssertOwner, Verify),

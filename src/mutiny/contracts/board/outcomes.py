@@ -23,6 +23,7 @@ from mutiny.contracts.board.tasks import (
     has_cycle,
     settle_dependants,
 )
+from mutiny.contracts.board.texts import output_of
 from mutiny.kit import operations as common
 from mutiny.kit.answer import Answer
 from mutiny.kit.beliefs import ANYTIME, Span
@@ -85,6 +86,9 @@ def learn(model: BoardModel, operation: Operation, answer: Answer) -> BoardModel
             key = (operation.worker, task.id)
             given = {**model.given, key: (*model.given.get(key, ()), epoch)}
             model = replace(model.with_task(replace(task, epoch=epoch)), given=given)
+    if isinstance(operation, op.AddUnnamed) and answer.task and task is None:
+        limit = int(model.profile.figures.max_attempts)
+        model = model.with_task(Task(answer.task, 5, (), limit, model.next_order(), named=False))
     token = answer.number("token")
     if isinstance(operation, op.Elect) and token is not None and model.leader is not None:
         known = (*model.tokens.get(operation.node, ()), token)
@@ -192,6 +196,11 @@ def _limited(model: BoardModel, operation: Operation, when: Span) -> Iterator[Bo
 def _add(model: BoardModel, operation: op.AddTask, when: Span) -> Iterable[BoardOutcome]:
     wanted = {operation.task: operation.depends}
     return _added(model, wanted, operation.priority, operation.max_attempts, operation.size)
+
+
+def _add_unnamed(model: BoardModel, operation: op.AddUnnamed, when: Span) -> Iterable[BoardOutcome]:
+    """What it is called only the answer tells (`learn`)."""
+    return (ok(model, "the board gives it a name of its own"),)
 
 
 def _add_batch(model: BoardModel, operation: op.AddBatch, when: Span) -> Iterable[BoardOutcome]:
@@ -415,22 +424,6 @@ def _begun(model: BoardModel, task: Task, operation: op.Start, when: Span) -> Bo
     return model.with_task(replace(task, status="in_progress"))
 
 
-def description_of(task: str) -> str:
-    """The description that a task is added with."""
-    return f"task {task}"
-
-
-def payload_of(size: int) -> str:
-    """The payload that a task is added with."""
-    return "." * size
-
-
-def output_of(operation: op.Complete) -> str:
-    """The output that a completion carries."""
-    text = f"{operation.worker} did {operation.task}"
-    return text + "." * max(0, operation.size - len(text))
-
-
 def _completed(model: BoardModel, task: Task, operation: op.Complete, when: Span) -> BoardModel:
     done = replace(task, status="done", output=output_of(operation))
     return _settled(succeeds(model, task).with_task(done))
@@ -536,7 +529,8 @@ def _restore(model: BoardModel, operation: op.Restore, when: Span) -> Iterable[B
         task = replace(task, epoch=epoch, rest=_blurred(task.rest))
         free = task.held and not model.profile.restore_keeps_claims
         tasks[name] = task.free(task.rest) if free else task
-    there = ok(replace(model, tasks=tasks), "the checkpoint is there")
+    # Whether a copy has the writes of leaders in it is the board's own business.
+    there = ok(replace(model, tasks=tasks, writes=None), "the checkpoint is there")
     if operation.name in model.spoiled:
         return (there, no(model, "the checkpoint was damaged", "unreadable"))
     return (there,)
@@ -565,7 +559,7 @@ def _from_copy(model: BoardModel, tasks: Tasks) -> BoardModel:
         name: replace(task.free() if task.held else task, rest=_blurred(task.rest))
         for name, task in tasks.items()
     }
-    return replace(model, tasks=free, leader=None)
+    return replace(model, tasks=free, leader=None, writes=None)
 
 
 def _look(model: BoardModel, operation: Operation, when: Span) -> Iterable[BoardOutcome]:
@@ -574,6 +568,7 @@ def _look(model: BoardModel, operation: Operation, when: Span) -> Iterable[Board
 
 _TABLE: dict[type[Operation], Row] = {
     op.AddTask: _add,
+    op.AddUnnamed: _add_unnamed,
     op.AddBatch: _add_batch,
     op.AddMany: _add_many,
     op.Claim: _claim,

@@ -126,6 +126,10 @@ class BoardProfile(TargetProfile):
     """Its records say who holds a task."""
     frees_owner: bool = False
     """What waits for a worker belongs to nobody any more; False: the last owner may be told."""
+    gives_names: str = ""
+    """What it calls a task that was added without a name, with {} for a number; empty: not told."""
+    keeps_writes: bool = False
+    """Its status tells what leaders have written, each with its node and token, the newest last."""
     names_leader: bool = False
     """A leader is its token and its name: whoever shows another one's token is refused."""
     owner_speaks: bool = True

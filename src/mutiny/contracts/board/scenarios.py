@@ -21,6 +21,7 @@ from mutiny.contracts.board.fault_scenarios import (
 from mutiny.contracts.board.operations import (
     AddBatch,
     AddTask,
+    AddUnnamed,
     AssertOwner,
     AssertStatus,
     Cancel,
@@ -215,6 +216,19 @@ def _next_leader(profile: BoardProfile) -> Sequence:
     return (*BEGIN, Elect("n1"), over, Elect("n2"), Status(), Settle())
 
 
+def _refused_renews_nothing(profile: BoardProfile) -> Sequence:
+    """Who wants to lead and is refused keeps no other lease alive: it runs out all the same."""
+    set_to = Configure("leader_lease_s", LONG_LEASE_S)
+    known = profile.settable is None or set_to.name in profile.settable
+    lease_s = LONG_LEASE_S if known else profile.figures.leader_lease_s
+    first_s = round(lease_s * 0.7, 3)
+    rest = Sleep(round(profile.past(lease_s) - first_s, 3))
+    return (
+        *(Reset(), set_to, Init(), Up(), Elect("n1"), Sleep(first_s), Elect("n2"), Renew("n2")),
+        *(Elect("n2"), rest, Elect("n2"), WriteAsLeader("n2"), Status(), Settle()),
+    )
+
+
 def _retry_returns(profile: BoardProfile) -> Sequence:
     """What has rested comes back, and not for ever."""
     rest_s = 0.2 * (1 + profile.figures.jitter)
@@ -238,6 +252,13 @@ def _retry_returns(profile: BoardProfile) -> Sequence:
         Complete("w1", "a"),
         Settle(),
     )
+
+
+def _named_alike(profile: BoardProfile) -> Mapping[str, Sequence]:
+    """What the board would call its next task is taken."""
+    second, third = (profile.gives_names.format(number) for number in (2, 3))
+    steps = (*BEGIN, AddTask(second), AddUnnamed(), AddTask("a"), AddUnnamed(), AddTask(third))
+    return {"names_given": (*steps, AddUnnamed(), List(), Claim("w1"), Claim("w2"), Settle())}
 
 
 _SAID_WRONGLY: Sequence = (
@@ -504,6 +525,7 @@ _TIMED = {
     "live_worker": _live_worker,
     "election": _election,
     "next_leader": _next_leader,
+    "refused_renews_nothing": _refused_renews_nothing,
     "retry_returns": _retry_returns,
     "breaker_opens": breakers.opens,
     "breaker": breakers.closes,
@@ -524,6 +546,8 @@ _NEEDS_LEASE = (
 )
 """They wait until a lease is over, which nobody does for a long one."""
 LONGEST_LEASE_S = 90.0
+LONG_LEASE_S = 6.0
+"""So long that two commands on a busy machine are much shorter."""
 
 
 def _soon_over(profile: BoardProfile, name: str) -> bool:
@@ -542,7 +566,8 @@ def scenarios_of(profile: BoardProfile) -> Mapping[str, Sequence]:
         "wrong_settings": _WRONG_SETTINGS,
         **everywhere(_FIXED["ready_tasks"]),
     }
-    given = {**_FIXED, **timed, **FAULT_SCENARIOS, **SHORT_SCENARIOS, **away}
+    named = _named_alike(profile) if profile.gives_names else {}
+    given = {**_FIXED, **named, **timed, **FAULT_SCENARIOS, **SHORT_SCENARIOS, **away}
     listed = OWN_AGENTS if profile.works else given
     chosen = {
         name: sequence

@@ -82,6 +82,8 @@ class Walk:
     def _command(self, operation: Operation) -> None:
         if isinstance(operation, op.AddTask) and strange(operation, self.model.profile.names):
             return  # whether a target takes such a name, nobody knows
+        if isinstance(operation, op.AddUnnamed):
+            self.sure = False  # what it is called only a board tells, and a claim may get it
         right = outcomes(self.model, operation, self.moment)
         ways = {(one.success, one.task) for one in outcomes(self.model, operation, ANYTIME)}
         self.sure = self.sure and len(ways) == 1

@@ -30,6 +30,8 @@ class Task:
     rest: Span | None = None
     """When its rest after a failed attempt is over."""
     output: str | None = None
+    named: bool = True
+    """Somebody named it; False: the board did, so that its description does not say its name."""
     size: int | None = None
     """Bytes of payload that were given with it; None: nobody knows."""
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 RULE_MODULES = (invariants, process_rules)
 """Loaded, so that their rules are in the book."""
+_LANDING = (operations.Accept, operations.AcceptReviewed)
 _TRIED_AGAIN = (operations.Add, operations.Nuke, operations.Accept, operations.ResetWorker)
 """Commands that whoever saw them fail gives again; none of them brings a new prompt."""
 
@@ -101,7 +102,8 @@ class WorkersContract(ContractBase[WorkersModel, Observation]):
 
     def cannot_be_seen(self, operation: Operation, succeeded: bool) -> bool:
         """Everything is dead: the recovery is what counts."""
-        return operation.ends_world and succeeded
+        dead = isinstance(operation, operations.MoveSource) and operation.while_dead
+        return (operation.ends_world or dead) and succeeded
 
     def check_of(
         self,
@@ -184,6 +186,11 @@ class WorkersContract(ContractBase[WorkersModel, Observation]):
         else:
             whole = (operations.Up(), *recovering) if world_ended else recovering
         return tuple(one for one in whole if supported(self.profile, one))
+
+    def meanwhile(self, broken: Operation) -> tuple[Operation, ...]:
+        """Somebody goes on from what an accept has left on the default branch."""
+        given = (operations.MoveSource(while_dead=True),) if isinstance(broken, _LANDING) else ()
+        return tuple(one for one in given if supported(self.profile, one))
 
     def daemon_deaths(
         self, operation: Operation, changes: int

@@ -249,6 +249,12 @@ FAULT_SCENARIOS: dict[str, Sequence_] = {
         *(Message("alpha", "Also create other.txt"), WaitForNeedsReview("alpha")),
         *(Settle(), AssertOnTop("alpha"), *_MERGED, Down()),
     ),
+    "rebase_put_off_over_restart": (
+        *_idle("alpha"),
+        *(Behave("alpha", ("slow:5000", "obey")), Start("alpha", "Create test.txt")),
+        *(WaitForPrompt("alpha"), MoveSource(), Rebase("alpha"), Down(), Up(), Settle()),
+        *(*_MERGED, Down()),
+    ),
     "rebase_put_off": (
         *_idle("alpha"),
         Behave("alpha", ("slow:1500", "obey")),

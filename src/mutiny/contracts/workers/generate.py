@@ -26,12 +26,18 @@ WILD = (
     *("no-stop", "late-stop:600", "late-commit:500", "die-dirty", "die-elsewhere", "die-detached"),
     *("die-locked", "busy-git:1500"),
 )
-TURNS = tuple((turn, "obey") for turn in (*CALM * 3, *WILD))
+TURNS = (
+    *((turn, "obey") for turn in (*CALM * 3, *WILD)),
+    *((turn, "hang") for turn in WILD if turn.startswith("die-")),
+)
 PROMPTS = texts(f"Create {file} with 'done'" for file in FILES)
 MESSAGES = texts(("Use uppercase", "Please also create extra.txt", "Add a header comment"))
 BUSY = frozenset({"working", "rejected", "rebasing"})
 CHANGES = tuple(range(2, 26, 2))
 """Moments in what a command and then its daemon do to the state's files."""
+LONGEST_TURN_MS = 10_000
+GOES_ON = 0.5
+"""How often somebody else commits between a crash in an accept and the next start."""
 MAX_HITS = 2
 """Faults that one task may have to bear before exploration leaves it in peace."""
 
@@ -61,9 +67,16 @@ def explored(profile: Profile, refusals: Collection[str] = REJECTIONS) -> Explor
         recovery=_recovery,
         follows=_follows,
         goes_on=lambda begun: sequence_fits(names, begun),
-        supported=lambda operation: supported(profile, operation),
+        supported=lambda operation: supported(profile, operation) and not _endless(operation),
         hazardous=lambda scene: _running(scene) and not _tired(scene),
     )
+
+
+def _endless(operation: Operation) -> bool:
+    """Is an agent told to take longer than anybody waits? Scenarios end such turns themselves."""
+    turns = operation.turns if isinstance(operation, op.Behave) else ()
+    times = (turn.partition(":")[2] for turn in turns)
+    return any(int(one) > LONGEST_TURN_MS for one in times if one.isdigit())
 
 
 def _opening(scene: Scene, *, early: bool) -> Iterator[Operation]:
@@ -381,6 +394,9 @@ def _follows(scene: Scene, operation: Operation) -> Iterable[Operation]:
             # The model does not keep it in mind, and some faults do not go with others.
             yield common.Heal()
     if operation.ends_world:
+        accepts = any(isinstance(part, op.Accept | op.AcceptReviewed) for part in walk(operation))
+        if accepts and not _model(scene).source_dirty and scene.chance.random() < GOES_ON:
+            yield op.MoveSource(while_dead=True)  # somebody goes on from what the accept has left
         yield op.Up()
     if isinstance(operation, op.Add) and not plain_name(operation.worker):
         yield op.Nuke(operation.worker)

@@ -67,11 +67,20 @@ def delivered_whole(check: Check) -> Iterator[Found]:
             ends = f"{work.said[-40:]!r}" if len(work.said) > 40 else f"{work.said!r}"
             text = f"The agent of worker {work.worker!r} was not told all of {work.token}: {ends} was said."
             yield work.token, text, {"received": receipt.text[-200:]}
+        elif len(_words(receipt.text)) < len(_words(work.said)):
+            what = f"The words of {work.token} ran together"
+            text = f"{what}: worker {work.worker!r} was to be told {work.said[:60]!r}."
+            yield work.token, text, {"received": receipt.text[-200:]}
 
 
 def _letters(text: str) -> str:
     """A text without our reference in it and without blanks, which a terminal may change."""
-    return "".join(REFERENCE.sub("", text).split())
+    return "".join(_words(text))
+
+
+def _words(text: str) -> list[str]:
+    """What stands between its blanks: they may be others, but not gone."""
+    return REFERENCE.sub("", text).split()
 
 
 @LEDGER.rule(eventual=False)

@@ -97,6 +97,10 @@ PROMISED: Mapping[str, Callable[[Profile], bool]] = {
     ),
     "author_is_kept": lambda profile: profile.keeps_author,
     "begins_on_newest": lambda profile: profile.begins_on_newest,
+    "rebase_put_off_over_restart": lambda profile: profile.keeps_wishes,
+    **dict.fromkeys(
+        ("detached_work_nuked", "detached_work_reset"), lambda profile: profile.keeps_discarded
+    ),
     "control_characters": lambda profile: profile.tames_texts,
     "nuke_finished_work": lambda profile: profile.keeps_discarded,
     "foreign_name": lambda profile: profile.takes_names and names_fit(profile.names, FOREIGN_NAME),

@@ -371,6 +371,8 @@ class MoveSource(Operation):
     """Somebody else commits to the source repository's default branch; JSON where the name says so."""
 
     path: str = "upstream.txt"
+    while_dead: bool = False
+    """Behind a crash of everything, before anything is started: what lies there is not judged yet."""
     kind: ClassVar[Kind] = Kind.FAULT
 
 

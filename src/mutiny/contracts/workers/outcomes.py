@@ -353,7 +353,8 @@ def _up(model: WorkersModel, operation: Operation, moment: When) -> WorkersModel
         belief = _as_before(model, belief)
         due = belief.tokens and belief.will_complete and belief.in_turn
         due_at, hits = moment.now if due else None, belief.hits + restarted
-        return belief.away(belief.disturbed or "Up", moment.now, due_at=due_at, hits=hits)
+        more = {"due_at": due_at, "hits": hits, **_owed(model, belief)}
+        return belief.away(belief.disturbed or "Up", moment.now, **more)
 
     return after.with_all(come_up)
 
@@ -374,8 +375,16 @@ def _down(model: WorkersModel, operation: Operation, moment: When) -> WorkersMod
     after = replace(model, daemon=frozenset({False}), daemon_killed=left)
     cost = 0 if model.profile.stop_costs_nothing else 1
     return after.with_all(
-        lambda one: one.away("Down", moment.now, due_at=None, hits=one.hits + cost)
+        lambda one: one.away(
+            "Down", moment.now, due_at=None, hits=one.hits + cost, **_owed(model, one)
+        )
     )
+
+
+def _owed(model: WorkersModel, belief: WorkerBelief) -> dict[str, object]:
+    """What a worker is still owed after a stop, or a start."""
+    kept = model.profile.keeps_wishes and not model.state_damaged
+    return {"rebase_due": belief.rebase_due} if kept else {}
 
 
 def _add(model: WorkersModel, operation: op.Add, moment: When) -> WorkersModel:

@@ -97,6 +97,8 @@ class Profile(TargetProfile):
     """A review is of one task: once that is merged or given up, nothing counts as reviewed."""
     begins_on_newest: bool = False
     """A worker that is given a task begins it on the newest commit of the default branch."""
+    keeps_wishes: bool = False
+    """What was taken for later (a rebase after the turn) outlasts a stop, and is done after it."""
     message_begins_anew: bool = False
     """A worker that was given up and is told to go on has all its attempts again."""
     passes_bad_hooks: bool = False

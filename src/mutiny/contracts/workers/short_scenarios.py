@@ -43,7 +43,7 @@ from mutiny.contracts.workers.operations import (
     WaitForTurnEnd,
 )
 from mutiny.contracts.workers.profile import LEGAL
-from mutiny.kit.domains import CONTROL, FOREIGN, MEANINGFUL_NAMES
+from mutiny.kit.domains import CONTROL, FOREIGN, MEANINGFUL_NAMES, PATH_FIRST
 from mutiny.kit.faults import DamageFile, FillDisk, Forbid, ReadOnlyDisk, SilentClient, SkewClock
 from mutiny.kit.operations import ExpectError, Heal, Parallel, Reset, Settle, Sleep
 from mutiny.kit.recipes import unconfirmed
@@ -67,6 +67,14 @@ _WITH_CHILD: Sequence_ = (
 _MERGED: Sequence_ = (
     *(WaitForNeedsReview("alpha"), Review("alpha"), Accept("alpha"), Settle(), Down()),
 )
+
+
+_ASTRAY: Sequence_ = (
+    *(*_IDLE, Behave("alpha", ("die-detached", "hang", "obey"))),
+    *(Start("alpha", "Create test.txt"), WaitForPrompt("alpha"), Sleep(2.0)),
+    WaitForPrompt("alpha"),
+)
+"""Its first agent has died off its branch; the next one is at work there."""
 
 
 def _refused(status: str) -> Sequence_:
@@ -203,6 +211,15 @@ SHORT_SCENARIOS: dict[str, Sequence_] = {
         *(*_IDLE, Behave("alpha", ("unfinished:60000", "obey"))),
         *(Start("alpha", "Create test.txt"), WaitForPrompt("alpha"), Sleep(1.0), Nuke("alpha")),
         *(Settle(), Down()),
+    ),
+    "detached_work_nuked": (*_ASTRAY, Nuke("alpha"), Settle(), Down()),
+    "detached_work_reset": (
+        *(*_ASTRAY, ResetWorker("alpha"), WaitForIdle("alpha")),
+        *(Start("alpha", "Create other.txt"), *_MERGED),
+    ),
+    "begins_with_a_slash": (
+        *(*_IDLE, Start("alpha", f"{PATH_FIRST} Create test.txt"), WaitForNeedsReview("alpha")),
+        *(Message("alpha", f"{PATH_FIRST} Create more.txt"), *_MERGED),
     ),
     "unfinished_work_reset": (
         *(*_IDLE, Behave("alpha", ("unfinished:60000", "obey"))),

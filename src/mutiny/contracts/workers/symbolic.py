@@ -101,7 +101,7 @@ class Walk:
         if isinstance(operation, op.Review | common.Reset):
             self.reviewed = ()
         if isinstance(operation, op.Behave):
-            calm = operation.turns[0].partition(":")[0] in CALM
+            calm = all(turn.partition(":")[0] in CALM for turn in operation.turns)
             self.wild = self.wild - {operation.worker} if calm else self.wild | {operation.worker}
         self.last = operation
 

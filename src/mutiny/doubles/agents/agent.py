@@ -210,7 +210,7 @@ class Agent:
         """Do the work of a turn."""
         if name == "fail":
             return Turn("failed", "I could not do it.")
-        if name == "nothing":
+        if name in ("nothing", "stays"):
             return Turn("nothing", "There is nothing to do.")
         if kind == "conflict":
             if name == "give-up":

@@ -23,6 +23,7 @@ BEHAVIOURS: dict[str, str] = {
     "crash-in-commit": "Dies by SIGKILL in the middle of `git commit`, so `index.lock` stays.",
     "dirty": "Does the work, does not commit it, and ends the turn.",
     "nothing": "Changes nothing and ends the turn.",
+    "stays": "Changes nothing, says so, and stays until it is ended, also where others go then.",
     "stray": "Obeys, and commits a file that nobody asked for as well.",
     "reshape": "Obeys, and removes a file, makes one executable, and adds odd ones and a link.",
     "reshape-dirty": "Does the same, does not commit it, and ends the turn.",

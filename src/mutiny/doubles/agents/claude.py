@@ -271,12 +271,15 @@ def _print(agent: Agent, terminal: Terminal, source: str, options: Options) -> i
         agent.start(source)
         if options.output_format == "stream-json":
             _write_json({"type": "system", "subtype": "init", **_init_fields(agent)})
+        stays = agent.next_behaviour()[0] == "stays"
         turn = agent.turn(prompt.strip())
         if turn.outcome == "interrupted":
             reason, code = "interrupt", 130
         else:
             reason, code = "end of turn", 1 if turn.outcome == "failed" else 0
             _print_result(agent, options.output_format, turn, began)
+            while stays:
+                terminal.wait(None)
         agent.end("other")
     except Interrupted:
         agent.end("other")

@@ -16,21 +16,22 @@ from mutiny import stopping
 from mutiny.box.results import Command
 from mutiny.contracts.board import operations as op
 from mutiny.contracts.board.observation import BoardObservation
-from mutiny.contracts.board.outcomes import description_of, output_of, payload_of
 from mutiny.contracts.board.profile import BoardProfile, Figures
 from mutiny.contracts.board.supported import UNDER_ENGINE, supported
 from mutiny.contracts.board.tasks import number_used
+from mutiny.contracts.board.texts import UNNAMED, description_of, output_of, payload_of
 from mutiny.doubles import speech
 from mutiny.faults import process as process_faults
 from mutiny.kit import faults
 from mutiny.kit import operations as common
-from mutiny.kit.answer import Answer, answer_of
+from mutiny.kit.answer import answer_of
 from mutiny.kit.contract import Evidence, StepContext
 from mutiny.kit.views import ProcessView
 from mutiny.model.operation import Operation, walk
 from mutiny.model.result import OperationResult
 from mutiny.system.files import BoxPath
 from mutiny.targets.board.agents import Agents
+from mutiny.targets.board.heard import heard, nothing_free
 from mutiny.targets.board.history import Begun, History
 from mutiny.targets.board.load import Loads
 from mutiny.targets.board.naming import named_in
@@ -271,7 +272,7 @@ class BoardLive(LiveTarget):
                 if looked == before and len(looked) > speech.MOST_TRIED:
                     return unable(f"none of the first {speech.MOST_TRIED} tasks of [pick] is free")
                 if looked == before:  # nobody was faster: what it shows is not free, and it says so
-                    return _nothing(refused)
+                    return nothing_free(refused)
             before = looked
         assert refused is not None
         return refused
@@ -335,14 +336,18 @@ class BoardLive(LiveTarget):
         self._leases.add(self._figures["lease_s"])
         process = common.worker_of(operation) or getattr(operation, "node", None) or "mutiny"
         word = _COMMAND_OF.get(operation.type, operation.type).replace("_", "-")
+        word = "add" if isinstance(operation, op.AddUnnamed) else word
         return self.history.begin(process, word, self._arguments(operation))
 
     def _finish(
         self, operation: Operation, begun: Begun, result: OperationResult | None
     ) -> OperationResult | None:
         """Note the answer in the history, and remember what the worker was told."""
+        unnamed = isinstance(operation, op.AddUnnamed)
         if result is None or result.exit_code is None or result.timed_out:
-            self.history.end(begun, {}, heard="unknown")
+            if unnamed:  # a task may be there of which nobody can say anything
+                self.history.cut()
+            self.history.end(begun, {}, heard="nothing" if unnamed else "unknown")
             return result
         result = self._understood(operation, result)
         answer = answer_of(result, self.spec.words)
@@ -350,7 +355,10 @@ class BoardLive(LiveTarget):
         if answer.error:
             said["error"] = answer.error
         self._translate(operation, said)
-        returned = self.history.end(begun, said, heard=_heard(answer))
+        if unnamed:
+            begun = replace(begun, arguments={"id": str(said.get("task")), "depends": []})
+        told = "nothing" if unnamed and not answer.ok else heard(answer)
+        returned = self.history.end(begun, said, heard=told)
         if answer.ok:
             self._remember(operation, said)
         own = self._names.mentioned(common.named_by(operation, "task"))
@@ -426,6 +434,8 @@ class BoardLive(LiveTarget):
                 "max_attempts": operation.max_attempts,
                 "payload": self._text_file(payload_of(operation.size)) if operation.size else None,
             }
+        if isinstance(operation, op.AddUnnamed):
+            values["description"] = description_of(UNNAMED)
         if isinstance(operation, op.AddBatch):
             tasks = [
                 {"id": name, "description": description_of(name), "depends": list(depends)}
@@ -577,24 +587,3 @@ class BoardLive(LiveTarget):
         op.AddMany: lambda live, operation, _: live.loads.add(operation),
         op.Drive: lambda live, operation, _: live.loads.drive(operation),
     }
-
-
-def _nothing(refused: OperationResult | None) -> OperationResult:
-    """Nothing of what was shown can be had, as was said of each."""
-    assert refused is not None
-    said = refused.details.get("answer")
-    told: dict[str, object] = dict(said) if isinstance(said, Mapping) else {}
-    answer = {**told, "ok": False, "error": f"nothing_to_claim|{told.get('error')}"}
-    return replace(refused, details={**refused.details, "answer": answer})
-
-
-def _heard(answer: Answer) -> str:
-    """What an answer says to the history: `answer`, `unknown` what happened, or `nothing` did."""
-    if "unable" in answer.said:  # the driver never asked
-        return "nothing"
-    if answer.ok:
-        return "answer"
-    if not answer.said or answer.said.get("happened") == "unknown":
-        return "unknown"  # whatever it was, nobody told
-    about_nothing = ("system", "server_down", "no_space", "server_running")
-    return "nothing" if answer.error in about_nothing else "answer"

@@ -22,6 +22,7 @@ from mutiny.targets.kit.state import StateSource
 COMMANDS = {
     "init": "Init",
     "add": "AddTask",
+    "add_unnamed": "AddUnnamed",
     **by_word("AddBatch", "Claim", "Start", "Complete", "Fail", "Heartbeat", "Release", "Cancel"),
     **by_word("Retry", "Recover", "Checkpoint", "Restore", "Elect", "Renew", "StepDown"),
     **by_word("WriteAsLeader", "Status", "List", "Repair"),
