@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import copy
 import os
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
 
+from longboat.complaints import complain
 from longboat.errors import UsageError
 from longboat.planting import planted
 from longboat.session import config as settings
@@ -195,7 +195,9 @@ class Site:
             self._dropped = 0
         except OSError as error:
             self._dropped += 1
-            sys.stderr.write(f"event not written ({error}): {event} {more}\n")
+            complain(f"event not written ({error}): {event} {more}")
+            if planted("session-complaint-ends-it"):
+                raise
 
     def note_call(self, line: Json) -> None:
         """One line of the ledger of calls, and what it has cost."""

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
 from longboat.board.values import Refused, SystemRefused
+from longboat.complaints import complain
 from longboat.planting import planted
 from longboat.spawns import ending, providers, settings
 from longboat.spawns.attempt import Attempt, started
@@ -57,7 +58,7 @@ def insisting(number: int, does: Callable[[], T]) -> T:
         try:
             return does()
         except (SystemRefused, OSError, sqlite3.Error) as error:
-            sys.stderr.write(f"s{number}, {now()}: {error}; trying again\n")
+            complain(f"s{number}, {now()}: {error}; trying again")
         time.sleep(_REST_S)
     return does()
 
