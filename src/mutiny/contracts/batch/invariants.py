@@ -413,10 +413,12 @@ def nothing_left(check: BatchCheck) -> Iterator[Violation]:
     shown = check.seen.run
     if not ended_by_itself(check) or shown is None or shown.status != "complete":
         return
-    left = git_of(check).left
+    # A run before this one that has failed keeps its own: its work may still be wanted.
+    older = any(one.status != "complete" for one in check.seen.runs.values())
+    kept = check.before.git.left if older and check.before.git is not None else ()
+    left = [one for one in git_of(check).left if one not in kept]
     if left:
         yield found("nothing_left", f"The run is complete, but the repository still has {left[0]}.")
-    # A run before this one that has failed keeps its own.
     own = [place for place in check.seen.workspaces if shown.name in place.split("/")]
     if check.model.knobs.cleanup == "on_success" and own:
         yield found("nothing_left", f"The run is complete, but {own[0]} is still there.")
