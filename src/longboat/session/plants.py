@@ -482,4 +482,26 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "context",
         "requests_readable",
     ),
+    # --- what a seventh sample by hand asked for
+    _row(
+        "tests-not-in-lines",
+        "The lines behind a checkpoint do not hold what the tests have given.",
+        _LOST,
+        "whole_session",
+        "tests_kept",
+    ),
+    _row(
+        "reads-anywhere",
+        "An agent can read any file of the machine as one of its project.",
+        _STATE,
+        "read_out_of_bounds",
+        "reads_own",
+    ),
+    _row(
+        "complaint-ends-it",
+        "What cannot write down a complaint for want of room dies of that.",
+        _TROUBLE,
+        "commands_without_room",
+        "no_crash",
+    ),
 )
