@@ -504,4 +504,25 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "commands_without_room",
         "no_crash",
     ),
+    _row(
+        "retry-after-cut-short",
+        "Whoever was told when to come back waits no longer than any back-off is.",
+        _TROUBLE,
+        "rate_limited_for_long",
+        "backs_off",
+    ),
+    _row(
+        "decisions-forgotten",
+        "A restore keeps votes that were won, and no decision by priority or by a person.",
+        _LOST,
+        "crash_after_a_deadlock",
+        "restores_last_valid",
+    ),
+    _row(
+        "line-counted-first",
+        "A line behind a checkpoint counts before it is written: one that fails leaves a gap.",
+        _STATE,
+        "commands_without_room",
+        "checkpoint_whole",
+    ),
 )

@@ -108,7 +108,10 @@ def restore(session: Session, number: int | None, lock: int) -> Json:
 def _settle(payload: Json) -> None:
     """A vote that was open has no voters any more; everything else stays as it was."""
     votes = payload["votes"].items()
-    payload["votes"] = {name: vote for name, vote in votes if vote["status"] != "open"}
+    kept: tuple[str, ...] = ("won", "priority", "decided", "escalated")
+    if planted("session-decisions-forgotten"):
+        kept = ("won", "escalated")
+    payload["votes"] = {name: vote for name, vote in votes if vote["status"] in kept}
 
 
 def _tell(session: Session, chain: Chain, fell_back: list[Json], renewed: bool) -> None:

@@ -244,6 +244,10 @@ class Site:
             "why": why,
             **changes(self._saved, payload),
         }
+        if planted("session-line-counted-first"):
+            self._delta, self._saved = self._delta + 1, payload
+            self._tip = self.session.checkpoints.append(delta)
+            return
         self._tip = self.session.checkpoints.append(delta)
         self._delta += 1
         self._saved = payload

@@ -176,12 +176,15 @@ class Supervisor:
         """End what was left behind, and write down how it went."""
 
         def write_down() -> None:
-            if spawn.status == RUNNING:
+            late = planted("over-before-dead")
+            if spawn.status == RUNNING and not late:
                 ending.end_processes(self.office, spawn)
             with self.office.change() as flow:
                 now_it_is = self._mine(spawn.status)
                 if now_it_is is not None:
                     flow.after_attempt(now_it_is, *ended)
+            if spawn.status == RUNNING and late:
+                ending.end_processes(self.office, spawn)
 
         insisting(spawn.id, write_down)
 
