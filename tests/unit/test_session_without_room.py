@@ -121,3 +121,18 @@ def test_a_complaint_that_cannot_be_written_ends_nobody(
 
     monkeypatch.setattr(sys, "stderr", Full())
     complain("nothing can be written")
+
+
+@pytest.mark.parametrize("anew", [False, True], ids=["goes on", "was withdrawn"])
+def test_who_was_to_wait_in_a_vote_that_begins_anew_waits_no_longer(anew: bool) -> None:
+    failed: Any = {"severity": "recoverable", "kind": "parse_failure", "agent": "a", "task": "v"}
+    waits = [
+        event("error", 11.0 + place, action="backoff", wait_s=wait_s, **failed)
+        for place, wait_s in enumerate((5.0, 10.0))
+    ]
+    opened = event("vote.open", 12.1, vote="v")
+    first = event("error", 12.3, action="backoff", wait_s=5.0, **failed)
+    asked = call("begin", 12.2, "v1", "model", task="v")
+    rows = (waits[1], *((opened, first) if anew else (first,)))
+    found = broken(seen(more=(event("vote.open", 10.9, vote="v"), *rows), calls=(*CALLS, asked)))
+    assert ("backs_off" not in found) is anew
