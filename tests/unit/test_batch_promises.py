@@ -12,7 +12,7 @@ from test_contract_batch import BEFORE, CONTRACT, ONE, begun, broken, run_with, 
 from mutiny.contracts.batch import operations as op
 from mutiny.contracts.batch.contract import BatchContract
 from mutiny.contracts.batch.forecast import forecast
-from mutiny.contracts.batch.observation import Attempt, TaskSeen
+from mutiny.contracts.batch.observation import Attempt, RunSeen, TaskSeen
 from mutiny.contracts.batch.profile import BatchProfile
 from mutiny.contracts.batch.supported import supported
 from mutiny.doubles.tasks import agent
@@ -89,6 +89,31 @@ def test_the_batches_that_are_told_of_are_those_that_were(
     assert (told.violation.rule if told.violation else None) == rule
 
 
+@pytest.mark.parametrize(
+    ("promised", "told", "parts", "rule"),
+    [
+        (True, 90, (50, 40), None),
+        (True, 50, (50, 40), "batch.tokens_true"),
+        (False, 50, (50, 40), None),
+        (True, 50, (50, None), None),
+        (True, None, (50, 40), None),
+    ],
+    ids=["so it is", "one is left out", "not promised", "not told of one", "not told of all"],
+)
+def test_what_a_run_has_used_is_what_its_tasks_have(
+    promised: bool, told: int | None, parts: tuple[int | None, ...], rule: str | None
+) -> None:
+    contract = BatchContract(BatchProfile(totals=promised))
+    model = begun("a").ended({"a": frozenset({"complete"})}, frozenset({"complete"}))
+    beliefs = replace(contract.initial(), alternatives=(model,))
+    tasks = {
+        name: {"status": "complete", "tokens": part} for name, part in zip("ab", parts, strict=True)
+    }
+    answer = OperationResult(0, json.dumps({"id": "r1", "tokens": told, "tasks": tasks}))
+    judged = contract.judge(beliefs, op.Status(), answer, seen(), seen(), 1.0)
+    assert (judged.violation.rule if judged.violation else None) == rule
+
+
 def test_what_went_well_is_done_once_where_that_is_promised() -> None:
     twice = seen(attempts=(*ONE, Attempt("a", 2, frozenset(), True, 0, 50)))
     assert "attempts_bounded" in broken(twice, done_once=True)
@@ -117,7 +142,37 @@ def test_somebody_else_on_the_machine_is_no_excuse() -> None:
     assert supported(BatchProfile(neighbours=True), elsewhere)
     judge = CONTRACT.judge_class(CONTRACT, seen(), seen(), 0.0)
     assert judge.excuses(elsewhere) == frozenset()
+    assert judge.excuses(op.RunElsewhere("a")) == frozenset(), "whatever his task is called"
     assert judge.follows(begun("a"), elsewhere, Moment(BEFORE, BEFORE)) == (begun("a"),)
+
+
+def test_a_run_that_is_complete_may_leave_what_an_older_one_keeps() -> None:
+    theirs, own = "the reference refs/x/r1/a", "the reference refs/x/r2/a"
+    failed = RunSeen("r1", "failed", "too dear", {"a": TaskSeen("validated", 0)})
+    done = RunSeen("r2", "complete", "", {"a": TaskSeen("complete", 0)})
+    before = seen(runs={"r1": failed}, left=(theirs,))
+
+    def left(*what: str, older: RunSeen = failed) -> bool:
+        after = seen(runs={"r1": older, "r2": done}, left=what)
+        return "nothing_left" in broken(after, op.Run(), before)
+
+    assert not left(theirs)
+    assert not left("the reference refs/x/r1/b"), "it says whose it is"
+    assert left(theirs, own)
+    assert left("the remote x"), "it is new"
+    assert left(theirs, older=replace(failed, status="complete")), "nobody goes on with that"
+
+
+def test_what_was_left_out_has_used_its_part_of_a_budget() -> None:
+    knobs = {"budget": "block", "run_tokens": "400"}
+    planned = begun("a does=fails tokens=120", "b tokens=100", "c needs=a tokens=100", knobs=knobs)
+    settled = {name: frozenset({word}) for name, word in (("a", "skipped"), ("b", "complete"))}
+    model = planned.ended({**settled, "c": frozenset({"pending"})}, frozenset({"paused"}))
+    tries = (*(Attempt("a", n, frozenset(), True, 1, 120) for n in (1, 2)),)
+    tries = (*tries, Attempt("b", 1, frozenset(), True, 0, 100))
+    assert forecast(model, seen(attempts=tries)).run == {"failed"}
+    cheap = tuple(replace(one, tokens=10) for one in tries)
+    assert forecast(model, seen(attempts=cheap)).run == {"complete"}
 
 
 def test_who_sets_a_task_of_an_interrupted_run_may_leave_the_run_as_it_stands() -> None:

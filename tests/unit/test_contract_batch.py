@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -300,22 +300,6 @@ def broken(
         ended = replace(ended, knobs=ended.knobs.set(name, value))
     check = Check(replace(ended, **changes), after, before, operation)
     return {found.rule.removeprefix("batch.") for rule in STATE_RULES for found in rule(check)}
-
-
-def test_a_run_that_failed_keeps_its_own_when_a_later_one_is_complete() -> None:
-    """Only what nobody needs any more is left behind (seed 5100000)."""
-    older = {"r1": RunSeen("r1", "failed", "why", {}), "r2": seen().runs["r1"]}
-    runs = {**older, "r2": replace(older["r2"], name="r2")}
-
-    def left(*what: str, before: tuple[str, ...] = ()) -> bool:
-        git = replace(cast(GitSeen, BEFORE.git), left=before)
-        return "nothing_left" in broken(seen(runs=runs, left=what), before=replace(BEFORE, git=git))
-
-    assert not left("the reference refs/x/r1/a")
-    assert not left("the remote x", before=("the remote x",))
-    assert left("the reference refs/x/r2/a")
-    assert left("the remote x")
-    assert left("the reference refs/x/r2/a", before=("the reference refs/x/r2/a",))
 
 
 def test_a_good_run_breaks_nothing() -> None:

@@ -426,6 +426,15 @@ CASES: list[tuple[str, SessionSeen, dict[str, Any]]] = [
     ("metrics_regular", seen(metrics=lines({}, {"elapsed_seconds": 300})), {}),
     ("logs_whole", seen(bad_lines=("events.jsonl: no JSON",)), {}),
     ("logs_whole", seen(more=(event("error", 2.0, kind="x"),)), {}),
+    (
+        "tests_kept",
+        seen(
+            calls=(*CALLS, call("end", 7.0, "c3", ok=True, name="run_tests")),
+            points=(point(0), point(1, states=(state(1, tests=(4, 1)),))),
+        ),
+        {"model": at("running", keeps_tests=True)},
+    ),
+    ("reads_own", seen(api=(*API, {**API[0], "marks": [op.SECRET]})), {}),
     ("processes_end", seen("session.stop"), {}),
     ("processes_end", seen(processes=Processes(1, 1, tools=1)), {}),
     ("no_growth", seen(metrics=lines(*({"memory_usage_mb": 40 + n} for n in range(90)))), {}),

@@ -451,6 +451,15 @@ def test_what_was_said_already_decides_and_requests_are_kept(tmp_path: Path) -> 
     assert rows[2]["body"]["messages"] == talk
 
 
+def test_what_nobody_is_to_look_at_is_told_of_a_request(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    with ModelApi(Script((Rule((Step(text="so"),)),)), log=log) as made:
+        for text in ("nothing", "it says mutiny-secret-4711 twice: mutiny-secret-4711"):
+            post(made, PATHS[1], messages=[{"role": "user", "content": text}])
+    rows = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [row.get("marks") for row in rows] == [None, ["mutiny-secret-4711"]]
+
+
 def test_a_script_says_true_or_false_and_nothing_else() -> None:
     with pytest.raises(ScriptError, match="in_text is neither true nor false"):
         read_script({"version": 1, "rules": [{"steps": [{"in_text": "yes"}]}]})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 
 import pytest
@@ -23,6 +24,7 @@ from test_contract_session import (
 
 from mutiny.contracts.session import operations as op
 from mutiny.contracts.session.judge import SessionJudge
+from mutiny.contracts.session.model import SessionModel
 from mutiny.kit.answer import Answer
 from mutiny.kit.questions import Heard
 from mutiny.model.result import OperationResult
@@ -86,7 +88,8 @@ def test_tests_that_nobody_ends_are_told_also_behind_a_lost_task() -> None:
     believed = replace(believed, knobs=believed.knobs.set("test_time_s", "1"))
 
     def found(*faults: str) -> bool:
-        return "tests_bounded" in broken(after, model=replace(believed, faults=faults))
+        hit = functools.reduce(SessionModel.fault, faults, believed)
+        return "tests_bounded" in broken(after, model=replace(hit, faults=()))
 
     assert found("BadWork(endless)")
     assert not found("BadWork(endless)", "KillAgent()")

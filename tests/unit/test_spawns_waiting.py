@@ -18,6 +18,8 @@ from test_contract_spawns import (
 
 from mutiny.contracts.spawns import operations as op
 from mutiny.contracts.spawns.observation import SpawnsSeen
+from mutiny.contracts.spawns.profile import SpawnsProfile
+from mutiny.contracts.spawns.supported import supported
 from mutiny.model.verdict import Verdict
 
 
@@ -51,3 +53,18 @@ def test_an_attempt_comes_after_the_pause_that_was_set() -> None:
     assert "retries" not in broken(tried(3.1), patient)
     for excused in ({"retuned": True}, {"hit": frozenset({1})}, {"bent": True}):
         assert "retries" not in broken(tried(0.4), replace(patient, **excused))
+
+
+def test_who_waits_for_what_was_stopped_or_refused_is_told_so() -> None:
+    wait = op.Await(("prime",), "dev")
+    for status in ("stopped", "refused", "failed"):
+        look = seen(replace(completed(), status=status, reason=status))
+        told = {"ok": True, "spawns": [{"id": "s1", "agent": "prime", "status": status}]}
+        assert judged(wait, told, look) == (Verdict.BUG, "answers_truly")
+
+
+def test_only_who_ends_all_before_it_is_over_is_asked_for_that() -> None:
+    late = op.KillSupervisor("prime", over=True)
+    assert not supported(SpawnsProfile(), late)
+    assert supported(SpawnsProfile(ends_first=True), late)
+    assert supported(SpawnsProfile(), op.KillSupervisor("prime"))

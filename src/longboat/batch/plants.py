@@ -560,4 +560,20 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "wrong_settings",
         "batch.settings_checked",
     ),
+    (
+        "left-out-costs-nothing",
+        "What a task has used is forgotten when it is left out.",
+        _BLOCKED,
+        _KNOWN,
+        "budget_of_the_left_out",
+        "batch.tokens_true",
+    ),
+    (
+        "processes-by-task-alone",
+        "The processes of a task are known by its name alone, whosever they are.",
+        _LOST,
+        _KNOWN,
+        "another_home_alike",
+        "batch.as_due",
+    ),
 )

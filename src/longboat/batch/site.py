@@ -169,6 +169,8 @@ def mark_of(home: Home, run_id: str) -> str:
 def marked(home: Home, run_id: str, task: str) -> list[Identity]:
     """Live processes of a run, or of one of its tasks."""
     marks = {f"{MARK}={mark_of(home, run_id)}".encode()}
+    if task and planted("processes-by-task-alone"):
+        return carrying({f"TASK_ID={task}".encode()})
     if task:
         marks.add(f"TASK_ID={task}".encode())
     return carrying(marks)

@@ -6,6 +6,7 @@ import re
 from typing import Any, NamedTuple
 
 from longboat.errors import LongboatError, UsageError
+from longboat.planting import planted
 
 OPEN = ("pending", "running", "validated")
 DONE = ("complete", "skipped")
@@ -78,7 +79,10 @@ class Run(NamedTuple):
     @property
     def tokens(self) -> int:
         """What all tasks have used."""
-        return sum(task.tokens for task in self.tasks.values())
+        tasks = self.tasks.values()
+        if planted("left-out-costs-nothing"):
+            return sum(task.tokens for task in tasks if task.status != "skipped")
+        return sum(task.tokens for task in tasks)
 
     def with_task(self, *tasks: Task) -> Run:
         """The same run with other tasks."""

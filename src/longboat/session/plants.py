@@ -482,4 +482,47 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "context",
         "requests_readable",
     ),
+    # --- what a seventh sample by hand asked for
+    _row(
+        "tests-not-in-lines",
+        "The lines behind a checkpoint do not hold what the tests have given.",
+        _LOST,
+        "whole_session",
+        "tests_kept",
+    ),
+    _row(
+        "reads-anywhere",
+        "An agent can read any file of the machine as one of its project.",
+        _STATE,
+        "read_out_of_bounds",
+        "reads_own",
+    ),
+    _row(
+        "complaint-ends-it",
+        "What cannot write down a complaint for want of room dies of that.",
+        _TROUBLE,
+        "commands_without_room",
+        "no_crash",
+    ),
+    _row(
+        "retry-after-cut-short",
+        "Whoever was told when to come back waits no longer than any back-off is.",
+        _TROUBLE,
+        "rate_limited_for_long",
+        "backs_off",
+    ),
+    _row(
+        "decisions-forgotten",
+        "A restore keeps votes that were won, and no decision by priority or by a person.",
+        _LOST,
+        "crash_after_a_deadlock",
+        "restores_last_valid",
+    ),
+    _row(
+        "line-counted-first",
+        "A line behind a checkpoint counts before it is written: one that fails leaves a gap.",
+        _STATE,
+        "commands_without_room",
+        "checkpoint_whole",
+    ),
 )

@@ -67,7 +67,9 @@ def next_step(
         if planted("session-no-backoff"):
             wait_s = 0.0
         elif retry_after_s is not None and not planted("session-retry-after-ignored"):
-            wait_s = min(max(wait_s, retry_after_s), config.retry_after_cap_s)
+            cut = planted("session-retry-after-cut-short")
+            most_s = config.backoff_cap_s if cut else config.retry_after_cap_s
+            wait_s = min(max(wait_s, retry_after_s), most_s)
         elif planted("session-slow-recovery"):
             wait_s += 1000 * config.backoff_cap_s
         backed_off = min(tries.backed_off + 1, 30)

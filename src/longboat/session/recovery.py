@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import copy
 import os
-import sys
 import time
 
 from longboat.board.files import sweep
+from longboat.complaints import complain
 from longboat.planting import planted
 from longboat.session.checkpoints import Chain, Checkpoints, Found, Invalid, Unreadable
 from longboat.session.crew import MARK, end_carriers
@@ -108,7 +108,10 @@ def restore(session: Session, number: int | None, lock: int) -> Json:
 def _settle(payload: Json) -> None:
     """A vote that was open has no voters any more; everything else stays as it was."""
     votes = payload["votes"].items()
-    payload["votes"] = {name: vote for name, vote in votes if vote["status"] != "open"}
+    kept: tuple[str, ...] = ("won", "priority", "decided", "escalated")
+    if planted("session-decisions-forgotten"):
+        kept = ("won", "escalated")
+    payload["votes"] = {name: vote for name, vote in votes if vote["status"] in kept}
 
 
 def _tell(session: Session, chain: Chain, fell_back: list[Json], renewed: bool) -> None:
@@ -124,4 +127,4 @@ def _tell(session: Session, chain: Chain, fell_back: list[Json], renewed: bool) 
         events.say({**known, "type": "session.restore", **more, "repository_renewed": renewed})
         events.close()
     except OSError as error:
-        sys.stderr.write(f"longboat session: the log could not be written: {error}\n")
+        complain(f"longboat session: the log could not be written: {error}")

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import copy
 import os
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
 
+from longboat.complaints import complain
 from longboat.errors import UsageError
 from longboat.planting import planted
 from longboat.session import config as settings
@@ -195,7 +195,9 @@ class Site:
             self._dropped = 0
         except OSError as error:
             self._dropped += 1
-            sys.stderr.write(f"event not written ({error}): {event} {more}\n")
+            complain(f"event not written ({error}): {event} {more}")
+            if planted("session-complaint-ends-it"):
+                raise
 
     def note_call(self, line: Json) -> None:
         """One line of the ledger of calls, and what it has cost."""
@@ -242,6 +244,10 @@ class Site:
             "why": why,
             **changes(self._saved, payload),
         }
+        if planted("session-line-counted-first"):
+            self._delta, self._saved = self._delta + 1, payload
+            self._tip = self.session.checkpoints.append(delta)
+            return
         self._tip = self.session.checkpoints.append(delta)
         self._delta += 1
         self._saved = payload

@@ -107,7 +107,9 @@ class Tools:
         return {"ok": True, "text": f"wrote {len(data)} bytes to {path}", **known}
 
     def _read(self, path: str) -> Json:
-        with open(self._place(path), "rb") as file:
+        anywhere = planted("session-reads-anywhere")
+        place = os.path.join(self._root, path) if anywhere else self._place(path)
+        with open(place, "rb") as file:
             data = file.read(_OUTPUT_LIMIT)
         return {"ok": True, "text": data.decode("utf-8", "replace"), "path": path}
 

@@ -177,8 +177,9 @@ class Ledger:
 
     def runs_of(self, root: int) -> int:
         """How many runs a root message has led to; those that were refused do not count."""
-        text = "select count(*) from spawns where root = ? and status != ?"
-        return int(self._all(text, root, REFUSED)[0][0])
+        text = "select count(*) from spawns where root = ? and status not in (?, ?)"
+        other = STOPPED if planted("stopped-not-counted") else REFUSED
+        return int(self._all(text, root, REFUSED, other)[0][0])
 
     def events(self, spawn: int) -> list[dict[str, object]]:
         """What happened to a run."""

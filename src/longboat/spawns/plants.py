@@ -482,4 +482,28 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "on_far_east",
         "spawns.pid_first",
     ),
+    (
+        "stopped-not-counted",
+        "What was stopped does not count for the bound of its conversation.",
+        _RUNAWAY,
+        _KNOWN,
+        "stopped_and_counted",
+        "spawns.runs_bounded",
+    ),
+    (
+        "over-before-dead",
+        "A run is called over before its processes are ended.",
+        _LEFT,
+        _KNOWN,
+        "killed_at_the_end",
+        "spawns.nothing_left",
+    ),
+    (
+        "stopped-is-well",
+        "Who waits for what was stopped, or refused, is told that it ended well.",
+        _TRUTH,
+        _KNOWN,
+        "waited_for_in_vain",
+        "spawns.answers_truly",
+    ),
 )

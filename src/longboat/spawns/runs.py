@@ -7,7 +7,7 @@ import time
 from longboat.board.values import Answer, Refused
 from longboat.planting import planted
 from longboat.spawns import bridge, ending
-from longboat.spawns.ledger import COMPLETED, OPEN, Spawn
+from longboat.spawns.ledger import COMPLETED, OPEN, REFUSED, STOPPED, Spawn
 from longboat.spawns.mentions import HUMAN
 from longboat.spawns.names import check
 from longboat.spawns.office import Office
@@ -86,7 +86,8 @@ def wait(office: Office, names: list[str], channel: str, timeout_s: float) -> tu
             raise Refused("timeout", f"Not over within {timeout_s:g} s: {shown}")
         time.sleep(pause)
         pause = min(pause * 1.3, _POLL_S[1])
-    well = all(row.status == COMPLETED for row in rows)
+    fine = (COMPLETED, STOPPED, REFUSED) if planted("stopped-is-well") else (COMPLETED,)
+    well = all(row.status in fine for row in rows)
     answer: Answer = {"ok": True, "spawns": [row.shown() for row in rows]}
     return answer, 0 if well or not numbers else NOT_COMPLETED
 

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
 from longboat.board.values import Refused, SystemRefused
+from longboat.complaints import complain
 from longboat.planting import planted
 from longboat.spawns import ending, providers, settings
 from longboat.spawns.attempt import Attempt, started
@@ -57,7 +58,7 @@ def insisting(number: int, does: Callable[[], T]) -> T:
         try:
             return does()
         except (SystemRefused, OSError, sqlite3.Error) as error:
-            sys.stderr.write(f"s{number}, {now()}: {error}; trying again\n")
+            complain(f"s{number}, {now()}: {error}; trying again")
         time.sleep(_REST_S)
     return does()
 
@@ -175,12 +176,15 @@ class Supervisor:
         """End what was left behind, and write down how it went."""
 
         def write_down() -> None:
-            if spawn.status == RUNNING:
+            late = planted("over-before-dead")
+            if spawn.status == RUNNING and not late:
                 ending.end_processes(self.office, spawn)
             with self.office.change() as flow:
                 now_it_is = self._mine(spawn.status)
                 if now_it_is is not None:
                     flow.after_attempt(now_it_is, *ended)
+            if spawn.status == RUNNING and late:
+                ending.end_processes(self.office, spawn)
 
         insisting(spawn.id, write_down)
 

@@ -61,6 +61,7 @@ MOMENTS = ("worker", "task_doctor", "merging", "integration_doctor", "landing", 
 def explored(profile: BatchProfile) -> Explored:
     """All of it, for one target."""
     known = [tasks for tasks in PLANS if supported(profile, op.Plan(tasks))]
+    there = profile.neighbours
     does = [word for word in DOES if supported(profile, op.Plan((f"a does={word}",)))]
 
     def plans(scene: Scene) -> list[tuple[str, ...]]:
@@ -99,7 +100,7 @@ def explored(profile: BatchProfile) -> Explored:
         ),
         around=(
             *(
-                Around(At, partial(_at, moment), certain=True, fits=_drives, weight=1.2)
+                Around(At, partial(_at, moment, there), certain=True, fits=_drives, weight=1.2)
                 for moment in MOMENTS
                 if not profile.moments or moment in profile.moments
             ),
@@ -195,9 +196,13 @@ def _follows(_scene: Scene, operation: Operation) -> Iterable[Operation]:
     return (op.Resume(),) if driven and broken else ()
 
 
-def _at(moment: str, scene: Scene, operation: Operation) -> Operation:
+def _at(moment: str, neighbours: bool, scene: Scene, operation: Operation) -> Operation:
+    # Other moments are held by what git is asked, also where somebody else asks it.
+    names = {task.id for one in scene.walk.models for task in one.plan[:1]}
+    alike = sorted(names) if neighbours and moment == "worker" else []
     then = scene.pick(
         (
+            *(op.RunElsewhere(name) for name in alike),
             KillOrchestrator(),
             KillOrchestrator(alone=True),
             InterruptOrchestrator("SIGTERM"),

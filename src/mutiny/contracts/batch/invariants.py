@@ -417,7 +417,6 @@ def nothing_left(check: BatchCheck) -> Iterator[Violation]:
     left = [one for one in git_of(check).left if not _of_another_run(check, shown.name, one)]
     if left:
         yield found("nothing_left", f"The run is complete, but the repository still has {left[0]}.")
-    # A run before this one that has failed keeps its own.
     own = [place for place in check.seen.workspaces if shown.name in place.split("/")]
     if check.model.knobs.cleanup == "on_success" and own:
         yield found("nothing_left", f"The run is complete, but {own[0]} is still there.")

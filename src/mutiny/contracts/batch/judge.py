@@ -122,11 +122,25 @@ class BatchJudge(Judge[BatchModel, BatchSeen]):
         if ends is not None and shown is not None and word != shown:
             text = f"{operation} says that the run is {ends}; it is {shown}."
             return self.violation("status_true", text)
+        if lie := self._untotal(operation, answer):
+            return lie
         if isinstance(operation, op.LogsQuery):
             return self._unlogged(operation, answer)
         if not isinstance(operation, op.Status):
             return None
         return self._untrue(answer)
+
+    def _untotal(self, operation: Operation, answer: Answer) -> Violation | None:
+        """What a run is told to have used is what its tasks are told to have used in the same answer."""
+        tasks, told = answer.said.get("tasks"), answer.said.get("tokens")
+        if not self.contract.profile.totals or not isinstance(tasks, dict):
+            return None
+        parts = [one.get("tokens") if isinstance(one, dict) else None for one in tasks.values()]
+        known = [one for one in parts if isinstance(one, int)]
+        if not isinstance(told, int) or len(known) != len(parts) or told == sum(known):
+            return None
+        text = f"{operation} says that the run has used {told} tokens; its tasks have used "
+        return self.violation("tokens_true", f"{text}{sum(known)}.")
 
     def _unlogged(self, operation: op.LogsQuery, answer: Answer) -> Violation | None:
         """A log that is shown in full, of all or of one task, is the one that was written."""

@@ -202,10 +202,15 @@ class MoveMain(Operation):
     kind: ClassVar[Kind] = Kind.FAULT
 
 
+@dataclass(frozen=True)
 class RunElsewhere(Operation):
-    """Somebody else on this machine runs the same program, in a home and on a repository of his own."""
+    """Somebody else on this machine runs the same program, in a home and on a repository of his own; his
+    only task has this name, which may be that of one of ours.
+    """
 
+    task: str = "other"
     kind: ClassVar[Kind] = Kind.FAULT
+    positional: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,8 @@ class BatchProfile(TargetProfile):
     """A task that went well and conflicts with nobody is not done again when others of its batch do."""
     forgets_errors: bool = False
     """What went wrong with a task is not told of it any more once it is complete."""
+    totals: bool = False
+    """What a run is told to have used is what all its tasks have, also those that were left out."""
     neighbours: bool = False
     """It may be at work in several homes of one machine at once."""
     settable: tuple[str, ...] | None = None

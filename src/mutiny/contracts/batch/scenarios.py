@@ -280,6 +280,14 @@ BLOCKED: dict[str, Steps] = {
     "budget_of_retries": _blocked(
         "a tokens=80 does=fails,works", knobs={"budget": "block", "task_tokens": "100"}
     ),
+    "budget_of_the_left_out": (
+        *_blocked(
+            *("a does=fails tokens=120", "b tokens=100", "c needs=a tokens=100"),
+            knobs={"budget": "block", "run_tokens": "400"},
+        ),
+        SetTaskStatus("a", "skipped"),
+        *(Resume(), Status()),
+    ),
     "validator_blocks": (
         *_blocked("a", "b", knobs={"test": "block"}, gates={"test": "fail"}),
         SetTaskStatus("a"),
@@ -406,6 +414,12 @@ CHAOS: dict[str, Steps] = {
         *_planned("a"),
         Configure("max_retries", "0"),
         At("worker", Run(), RunElsewhere()),
+        *_END,
+    ),
+    "another_home_alike": (
+        *_planned("a"),
+        Configure("max_retries", "0"),
+        At("worker", Run(), RunElsewhere("a")),
         *_END,
     ),
     "main_moves": (*_planned("a", "b"), At("landing", Run(), MoveMain()), *_END),

@@ -20,13 +20,15 @@ from mutiny.contracts.session.looking import (
     tokens,
 )
 from mutiny.contracts.session.observation import ENDED, Row, SessionView, at_of
-from mutiny.contracts.session.operations import OUT_OF_BOUNDS
+from mutiny.contracts.session.operations import OUT_OF_BOUNDS, SECRET
 from mutiny.kit.checking import Found
 
 WRITTEN_S = 0.5
 """What ended so long before a line of metrics was written is counted in it."""
 SPENT = ("total_tokens_consumed", "tool_calls", "model_calls")
 """Counters that no crash and no restore takes back."""
+OF_EVENTS = ("errors_encountered", "consensus_votes_cast", "tasks_completed")
+"""Counters of what a log of events tells."""
 
 
 @BOOK.rule(eventual=True)
@@ -48,6 +50,8 @@ def metrics_add_up(check: SessionCheck) -> Iterator[Found]:
     if last is not None and one.status in (*ENDED, "paused"):
         for name, due in _due(one).items():
             told = last.get(name)
+            if name in OF_EVENTS and check.model.cramped:
+                continue  # what there was no room for is counted, and stands nowhere
             if isinstance(told, int | float) and told > due:
                 yield one.name, f"The last metrics say {name} {told}; it is {due}."
         moment = at_of(last) - WRITTEN_S * max(1.0, check.seen.rate)
@@ -190,6 +194,17 @@ def bytes_as_asked(check: SessionCheck) -> Iterator[Found]:
                 missing[0],
                 f"Task {task} is done, and {missing[0]}, which it wrote, is not there.",
             )
+            return
+
+
+@BOOK.rule(eventual=False)
+def reads_own(check: SessionCheck) -> Iterator[Found]:
+    """What stands in a file that is none of the project's is never said to the model."""
+    one = session_of(check)
+    for request in check.seen.api if one is not None else ():
+        if SECRET in (request.get("marks") or ()):
+            text = f"Request {request.get('number')} tells the model what stands in a file"
+            yield str(request.get("number")), f"{text} outside of the project."
             return
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mutiny.contracts.session import operations as op
-from mutiny.contracts.session.checkpoints import TORN
+from mutiny.contracts.session.checkpoints import TORN, State
 from mutiny.contracts.session.looking import (
     BOOK,
     SessionCheck,
@@ -25,6 +25,8 @@ from mutiny.kit.checking import Found, inner_of
 from mutiny.kit.operations import PowerLossAt
 
 _MINUTE_S = 60.0
+ROUNDED_S = 0.01
+"""Times in logs are rounded."""
 FALLBACKS = 2
 """However few are kept: the newest, and one to fall back to."""
 
@@ -190,6 +192,39 @@ def checkpoint_chain(check: SessionCheck) -> Iterator[Found]:
                 yield one.name, f"Checkpoint {number} does not name the digest of the one before."
             if point.state.elapsed_s < last.state.elapsed_s:
                 yield one.name, f"Checkpoint {number} is of an earlier time than the one before."
+
+
+@BOOK.rule(eventual=False)
+def tests_kept(check: SessionCheck) -> Iterator[Found]:
+    """What is kept of the tests is what the last run of them has told, in whichever way it is kept."""
+    one = session_of(check)
+    if one is None or not check.model.keeps_tests or check.seen.damaged or check.model.damaged:
+        return
+    ran: dict[int, list[Row]] = {}
+    for row in ends(one.calls, "tool"):
+        if row.get("name") in ("run_tests", "batch"):  # nobody tells what a batch held
+            ran.setdefault(life_of(row), []).append(row)
+    for life, state in _kept_in(one):
+        past = [row for row in ran.get(life, ()) if at_of(row) < state.elapsed_s - ROUNDED_S]
+        last = past[-1] if past else {}
+        if not last.get("ok") or last.get("name") == "batch" or state.tests is None:
+            continue  # tests that were ended, or that failed, may leave what there was before
+        total, wrong = state.tests
+        if wrong or not total:
+            text = f"All tests passed at {at_of(last):g} s; checkpoint {state.number} with"
+            said = f"{wrong} of {total} did not" if total else "none were run"
+            yield one.name, f"{text} {state.deltas} deltas says that {said}."
+            return
+
+
+def _kept_in(one: SessionView) -> Iterator[tuple[int, State]]:
+    """States with the life in which they were kept, where that is told of their checkpoint."""
+    told = {row.get("checkpoint"): life_of(row) for row in one.of("checkpoint.written")}
+    for point in one.points if one.points and not one.bad_lines else ():
+        if point.number == 0:
+            told.setdefault(0, 1)
+        for state in point.states if point.number in told else ():
+            yield told[point.number], state
 
 
 # --- triggers ---------------------------------------------------------------------------------------------

@@ -73,6 +73,8 @@ class State:
     agents: Mapping[str, str] = field(default_factory=dict)
     """Agent -> digest of what it knows: its context and its trust."""
     votes: Mapping[str, str] = field(default_factory=dict)
+    tests: tuple[int, int] | None = None
+    """How many tests ran last, and how many of them did not pass; None: it does not say."""
     messages: tuple[str, ...] = ()
     """Digests of what was said to the model and by it, in order, where the session is one conversation."""
 
@@ -80,7 +82,7 @@ class State:
         """In what another state is not this one."""
         found = [
             f"{name} is {getattr(other, name)}, not {getattr(self, name)}"
-            for name in ("phase",)
+            for name in ("phase", "tests")
             if getattr(other, name) != getattr(self, name)
         ]
         for name in ("tasks", "files", "memory", "agents", "votes"):
@@ -237,7 +239,15 @@ def state_of(payload: Mapping[str, Any]) -> State:
             for name, one in payload.get("votes", {}).items()
             if one.get("status") != "open"  # it begins anew, whatever was kept of it
         },
+        tests=_tests(payload.get("test_results") or {}),
     )
+
+
+def _tests(results: Mapping[str, Any]) -> tuple[int, int] | None:
+    """What a payload says of the tests that were run last."""
+    total = results.get("total")
+    wrong = [results.get("failed") or 0, results.get("errors") or 0]
+    return (total, sum(map(int, wrong))) if isinstance(total, int) else None
 
 
 def _blobs(payload: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

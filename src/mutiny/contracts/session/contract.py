@@ -69,6 +69,7 @@ class SessionContract(ContractBase[SessionModel, SessionSeen]):
             has_fallback=profile.has_fallback,
             keeps_progress=profile.keeps_progress,
             keeps_phase=profile.keeps_phase,
+            keeps_tests=profile.keeps_tests,
             uses_limits=profile.uses_limits,
             measured=measured,
         )

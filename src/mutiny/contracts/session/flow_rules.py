@@ -140,9 +140,8 @@ def _shut(check: SessionCheck, one: SessionView) -> Iterator[Found]:
     went wrong that anybody tells of.
     """
     gates, errors = list(one.of("phase.gate")), list(one.of("error"))
-    well = not check.model.spoiled and all(
-        str(row.get("kind")).startswith("gate") for row in errors
-    )
+    undone = not (check.model.faults or check.model.met)
+    well = undone and all(str(row.get("kind")).startswith("gate") for row in errors)
     given_up = bool(errors) and errors[-1].get("action") == "pause" and one.told == "paused"
     if not well or not given_up or not gates or gates[-1].get("passed"):
         return
@@ -372,7 +371,7 @@ def _next_of(row: Row, later: Row) -> bool:
 
 def _undisturbed(check: SessionCheck) -> bool:
     """Nobody was killed or held up: only the work of the model was bad."""
-    return all(text.startswith(op.BadWork.__name__) for text in check.model.faults)
+    return check.model.met <= {op.BadWork.__name__}
 
 
 @BOOK.rule(eventual=False)
@@ -533,6 +532,10 @@ def answers_truly(check: SessionCheck) -> Iterator[Found]:
     one = session_of(check)
     if one is None or one.status == "interrupted" or not check.model.agrees(check.seen):
         return
+    if check.model.cramped and (
+        check.model.lasting or any("dropped_before" in r for r in one.events)
+    ):
+        return  # what its status is by its events may be among those for which there was no room
     if one.status not in check.model.now:
         due = " or ".join(sorted(check.model.now))
         yield one.name, f"The session is {one.status}; by what was answered it is {due}."

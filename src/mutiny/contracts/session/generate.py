@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from mutiny.contracts.session import operations as op
 from mutiny.contracts.session.model import NONE
+from mutiny.contracts.session.observation import ENDED
 from mutiny.contracts.session.profile import SessionProfile
 from mutiny.contracts.session.recipes import QUICK
 from mutiny.contracts.session.supported import supported
@@ -28,7 +29,7 @@ KNOBS = (
     *(("interval_s", "1"), ("calls_interval", "4"), ("tokens_interval", "2000")),
     *(("retries", "1"), ("keep", "3"), ("vote_rounds", "1"), ("backoffs", "1"), ("backoffs", "2")),
     *(("context_tokens", "560"), ("max_agents", "2"), ("gate_attempts", "1")),
-    ("task_attempts", "2"),
+    *(("task_attempts", "2"), ("backoff_cap_s", "0.5"), ("deadlock", "escalate")),
 )
 
 
@@ -47,6 +48,19 @@ def explored(profile: SessionProfile) -> Explored:
                 {"project": _is(project), "hours": _is(HOURS), "agents": Each(lambda _s: (2, 9))},
                 weight=lambda scene, _o: 0.3 if _there(scene) else 6.0,
             ),
+            Move(
+                op.StartSession,
+                {"project": _is(project), "hours": _is(HOURS), "agents": drawn(2)},
+                weight=6.0,
+                when=_ended,
+            ),
+            # It spoils the votes of the session that comes next.
+            Move(
+                op.AgentDeadlock,
+                {"how": drawn("split", "mute")},
+                weight=6.0,
+                when=lambda scene, one: _ended(scene, one) and not scene.taken(op.AgentDeadlock),
+            ),
             Move(op.Checkpoint, weight=2.0, when=_may_be_served),
             Move(op.VerifyCheckpoint, weight=0.8, writes=False),
             Move(op.Restore, weight=1.0, when=_may_be_served, writes=False),
@@ -63,27 +77,9 @@ def explored(profile: SessionProfile) -> Explored:
             Move(op.Report, weight=0.3, writes=False),
             Move(op.Pause, weight=0.6, when=_may_be_served, writes=False),
             Move(op.Continue, weight=1.5, when=_paused, writes=False),
-            Move(op.Stop, weight=0.1, when=_may_be_served, writes=False),
+            Move(op.Stop, weight=0.2, when=_may_be_served, writes=False),
             Move(op.WaitForTasks, {"count": drawn(1, 2, 3)}, weight=1.0, when=_runs),
-            Move(
-                op.ModelError,
-                {"error": drawn(*ERRORS), "times": drawn(1, 1, 1, 2, 3)},
-                weight=1.0,
-                when=_runs,
-            ),
-            Move(op.BadWork, {"how": drawn("raises", "slow", *op.SPOILS)}, 0.4, when=_runs),
-            Move(op.OddBytes, {"what": drawn(*op.ODD)}, 0.3, when=_runs),
-            Move(op.Trespass, {"where": drawn(*op.OUT_OF_BOUNDS)}, 0.2, when=_runs),
-            Move(op.ToolTimeout, weight=0.3, when=_runs),
-            Move(op.ClockJump, {"offset_s": drawn(3600.0, -3600.0)}, 0.2, when=_runs),
-            Move(op.TouchCheckpoints, weight=0.2, when=_crashed_later),
-            Move(op.LetRun, {"seconds": drawn(1.0, 3.0)}, weight=0.5, when=_runs),
-            Move(op.KillAgent, weight=0.6, when=_runs),
-            Move(op.SystemCrash, {"alone": drawn(False, True)}, weight=1.2, when=_up),
-            Move(op.SystemCrash, {"told": drawn(*op.TOLD)}, weight=0.3, when=_runs),
-            Move(op.HalfDone, {"what": drawn(*op.HALVES)}, 0.5, when=_crashed),
-            Move(op.CorruptCheckpoint, {"part": drawn("body", "key")}, 0.6, when=_crashed),
-            Move(op.CorruptCheckpoint, {"part": drawn("delta")}, 0.3, when=_crashed_later),
+            *_troubles(),
         ),
         around=hazards.broken(profile.sure_calls),
         recovery=_recovery,
@@ -92,6 +88,43 @@ def explored(profile: SessionProfile) -> Explored:
         pairable=_pairable,
         follows=_follows,
         refused=lambda operation: operation,
+    )
+
+
+def _troubles() -> tuple[Move, ...]:
+    """What may happen to a session at work, and to one that has died."""
+    return (
+        Move(
+            op.ModelError,
+            {"error": drawn(*ERRORS), "times": drawn(1, 1, 1, 2, 3)},
+            weight=1.0,
+            when=_runs,
+        ),
+        Move(
+            op.ModelError,
+            {"retry_after_s": drawn(1, 2), "times": drawn(1, 2)},
+            weight=0.4,
+            when=_runs,
+        ),
+        Move(op.BadWork, {"how": drawn("raises", "slow", *op.SPOILS)}, 0.4, when=_runs),
+        Move(op.OddBytes, {"what": drawn(*op.ODD)}, 0.3, when=_runs),
+        Move(op.Trespass, {"where": drawn(*op.OUT_OF_BOUNDS)}, 0.2, when=_runs),
+        Move(
+            op.Trespass,
+            {"where": drawn("above", "machine"), "reads": drawn(True)},
+            weight=0.2,
+            when=_runs,
+        ),
+        Move(op.ToolTimeout, weight=0.3, when=_runs),
+        Move(op.ClockJump, {"offset_s": drawn(3600.0, -3600.0)}, 0.2, when=_runs),
+        Move(op.TouchCheckpoints, weight=0.2, when=_crashed_later),
+        Move(op.LetRun, {"seconds": drawn(1.0, 3.0)}, weight=0.5, when=_runs),
+        Move(op.KillAgent, weight=0.6, when=_runs),
+        Move(op.SystemCrash, {"alone": drawn(False, True)}, weight=1.2, when=_up),
+        Move(op.SystemCrash, {"told": drawn(*op.TOLD)}, weight=0.3, when=_runs),
+        Move(op.HalfDone, {"what": drawn(*op.HALVES)}, 0.5, when=_crashed),
+        Move(op.CorruptCheckpoint, {"part": drawn("body", "key")}, 0.6, when=_crashed),
+        Move(op.CorruptCheckpoint, {"part": drawn("delta")}, 0.3, when=_crashed_later),
     )
 
 
@@ -130,6 +163,11 @@ def _early(scene: Scene) -> bool:
     """It has hardly begun: it surely was, and nobody has waited for its end."""
     begun = "none" not in _statuses(scene) and not scene.taken(op.WaitForStatus)
     return begun and sum(scene.counts.values()) - scene.taken(op.Configure) < EARLY
+
+
+def _ended(scene: Scene, _operation: Operation) -> bool:
+    """Surely there was a session, and it is at its end."""
+    return bool(_statuses(scene)) and _statuses(scene) <= set(ENDED)
 
 
 def _up(scene: Scene, _operation: Operation) -> bool:

@@ -41,6 +41,8 @@ class SessionModel(ModelBase):
     """After a crash only the rest of a task's time is due."""
     keeps_phase: bool = False
     """How long a phase has lasted is counted over a crash."""
+    keeps_tests: bool = False
+    """What the last run of the tests gave is in all that is kept after it."""
     uses_limits: bool = False
     """Nobody waits before all calls that the limit allows were made."""
     measured: tuple[str, ...] = ()
@@ -56,10 +58,10 @@ class SessionModel(ModelBase):
     """Every setting that was on since the newest session began."""
     killed: bool = False
     """Processes of the session were killed since it was last brought back."""
+    met: frozenset[str] = frozenset()
+    """The kinds of faults that it has met; what they have left is not forgotten when all has settled."""
     bereft: bool = False
     """A fault may have ended processes of agents; that is not forgotten."""
-    spoiled: bool = False
-    """Some fault has happened, and may still be felt in the project; that is not forgotten, either."""
     jumped: bool = False
     """Its wall clock has jumped."""
     damaged: bool = False
@@ -97,8 +99,9 @@ class SessionModel(ModelBase):
 
     def fault(self, text: str) -> Self:
         """A fault has happened."""
-        deadly = text.partition("(")[0] not in ENDS_NOBODY
-        return replace(super().fault(text), bereft=self.bereft or deadly, spoiled=True)
+        kind = text.partition("(")[0]
+        bereft = self.bereft or kind not in ENDS_NOBODY
+        return replace(super().fault(text), met=self.met | {kind}, bereft=bereft)
 
     def begun(self, name: str, project: str, agents: int) -> SessionModel:
         """With a new session."""

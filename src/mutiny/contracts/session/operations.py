@@ -22,6 +22,8 @@ OUT_OF_BOUNDS = {
     "machine": "/tmp/trespass.txt",
 }
 """Where no agent may write, and a file there."""
+SECRET = "mutiny-secret-4711"
+"""What stands in a file that no agent may read."""
 PARTS = ("body", "key", "field", "delta", "newest", "all")
 HALVES = ("line", "lock", "file")
 STATUSES = ("running", "paused", "complete", "stopped", "failed", "interrupted")
@@ -355,13 +357,18 @@ class OddBytes(SessionFault):
 @dataclass(frozen=True)
 class Trespass(SessionFault):
     """With its next work the model asks for one more file that is none of the project's: in its git, above
-    it, or anywhere on the machine.
+    it, or anywhere on the machine. `reads`: it wants to know what stands in one that is there.
     """
 
     where: str = "git"
+    reads: bool = False
 
     def __post_init__(self) -> None:
         check_one_of("where", self.where, tuple(OUT_OF_BOUNDS))
+        if self.reads and self.where == "git":
+            raise ValueError(
+                "what stands in a project's git is no secret: read above it, or machine"
+            )
 
 
 @dataclass(frozen=True)

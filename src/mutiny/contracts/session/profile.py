@@ -49,6 +49,12 @@ class SessionProfile(TargetProfile):
     """Its log of events tells what happens in the moment when it does."""
     keeps_phase: bool = False
     """How long a phase has lasted is counted over a crash, as far as a checkpoint has kept it."""
+    keeps_tests: bool = False
+    """What the last run of the tests gave is in all that is kept after it."""
+    reads_with: str = ""
+    """The tool with which an agent reads a file of the project, and of nothing else; empty: it has none, or
+    may read anything.
+    """
     uses_limits: bool = False
     """Whoever has to wait for the hourly limit of tool calls has made as many as it allows."""
     votes_without: bool = False

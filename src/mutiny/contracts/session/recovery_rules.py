@@ -369,6 +369,7 @@ def backs_off(check: SessionCheck) -> Iterator[Found]:
         again: dict[object, int] = {}
         for row in rows:
             whose = (row.get("agent"), row.get("task"))
+            waits = _going_on(waits, row)
             if row["type"] in ("recovered", "task.done", "model.switched", "task.start"):
                 waits.pop(whose, None)
                 if row.get("kind") != "memory_pressure":  # who was too large has his errors still
@@ -403,15 +404,33 @@ def backs_off(check: SessionCheck) -> Iterator[Found]:
             if told is not None and wait < told * 0.9:
                 yield one.name, f"It waits {wait:g} s, and was told to come back after {told:g} s."
                 return
+            until = _opened_anew(rows, row)
             later = [
                 at_of(call)
                 for call in asked
-                if (call.get("agent"), call.get("task")) == whose and at_of(call) > at_of(row)
+                if (call.get("agent"), call.get("task")) == whose
+                and at_of(row) < at_of(call) < until
             ]
             if later and later[0] - at_of(row) < wait * 0.9 - 0.05:
                 text = f"It says that it waits {wait:g} s ({row.get('kind')})"
                 yield one.name, f"{text}, and tries again after {later[0] - at_of(row):g} s."
                 return
+
+
+def _going_on(
+    waits: dict[tuple[object, object], int], row: Row
+) -> dict[tuple[object, object], int]:
+    """The waits that still count behind an event: a vote that was withdrawn begins anew."""
+    if row["type"] != "vote.open":
+        return waits
+    return {key: many for key, many in waits.items() if key[1] != row.get("vote")}
+
+
+def _opened_anew(rows: Sequence[Row], error: Row) -> float:
+    """When the vote that an error was about was opened once more; never, if it was not."""
+    opened = (row for row in rows if row["type"] == "vote.open" and at_of(row) > at_of(error))
+    same = (at_of(row) for row in opened if row.get("vote") == error.get("task"))
+    return next(same, float("inf"))
 
 
 def _too_soon(check: SessionCheck) -> Iterator[Found]:

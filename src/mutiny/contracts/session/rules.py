@@ -11,6 +11,7 @@ _LIMIT = "Limits"
 _TROUBLE = "Wrong recovery"
 _TRUTH = "Untrue reports"
 _LEFT = "Leftovers"
+_LEAK = "Leaks"
 
 TIER_0 = (
     (
@@ -34,6 +35,8 @@ TIER_0 = (
 TIER_1 = (
     ("checkpoint_complete", _STATE, "A checkpoint holds everything that a session is made of."),
     ("checkpoint_valid", _STATE, "A checkpoint is taken at a moment that can be gone on from."),
+    ("tests_kept", _STATE, "What is kept of the tests is what the last run of them has told."),
+    ("reads_own", _LEAK, "What an agent is given to read is of its project."),
     ("checkpoint_chain", _STATE, "Checkpoints and their deltas follow each other without a gap."),
     ("checkpoint_by_time", _FLOW, "No interval passes without a checkpoint."),
     ("checkpoint_by_calls", _FLOW, "So many tool calls never pass without a checkpoint."),

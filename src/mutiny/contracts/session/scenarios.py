@@ -52,9 +52,11 @@ from mutiny.contracts.session.recipes import (
     split,
     through,
 )
+from mutiny.kit.faults import FillDisk
 from mutiny.kit.operations import (
     AFTER_LAST,
     ExpectError,
+    Heal,
     Parallel,
     PowerLossAt,
     Reset,
@@ -230,6 +232,9 @@ RECOVERY: dict[str, Steps] = {
     "tool_is_ended": (*begun(0.02), ToolTimeout(), LetRun(4), Status(), Stop()),
     "tool_times_out_again": through(ToolTimeout(2)),
     "rate_limited": through(ModelError("rate_limit", 2, retry_after_s=1)),
+    "rate_limited_for_long": through(
+        ModelError("rate_limit", 2, retry_after_s=2), backoff_cap_s="0.5"
+    ),
     "overloaded": through(ModelError("overload", 3)),
     "server_error": through(ModelError("server", 2)),
     "malformed_answer": through(ModelError("malformed", 2)),
@@ -248,6 +253,7 @@ RECOVERY: dict[str, Steps] = {
     "odd_letters": through(OddBytes("letters")),
     "asks_again": through(OddBytes("lines", late=True)),
     "out_of_bounds": through(Trespass("git"), Trespass("above"), Trespass("machine")),
+    "read_out_of_bounds": through(Trespass("above", reads=True), Trespass("machine", reads=True)),
     "uncompilable": through(BadWork("uncompilable")),
     "memory_pressure": through(MemoryPressure()),
     "memory_short": (*begun(0.05), MemoryPressure(), Status(), Stop()),
@@ -274,6 +280,15 @@ RECOVERY: dict[str, Steps] = {
         Continue(decide="first"),
         *TO_THE_END,
         Settle(),
+    ),
+    "crash_after_a_deadlock": (
+        *(*split()[:-1], StartSession(agents=2, hours=0.02), WaitForTasks(1)),
+        *(SystemCrash(), Recover(), LetRun(3), Status(), Stop()),
+    ),
+    "crash_after_a_decision": (
+        *(*split(deadlock="escalate")[:-1], StartSession(agents=2, hours=0.02)),
+        *(WaitForStatus("paused"), Continue(decide="first"), WaitForTasks(1)),
+        *(SystemCrash(), Recover(), LetRun(3), Status(), Stop()),
     ),
     "mute_voter": (*muted(), *TO_THE_END, Settle()),
     "crash_while_a_vote_waits": (
@@ -400,6 +415,12 @@ RISKS: dict[str, Steps] = {
         Stop(),
     ),
     "disk_full": (*begun(SLOW_H), WaitForTasks(1), DiskFull(), Recover(), *TO_THE_END, Settle()),
+    "commands_without_room": (
+        *begun(0.02, 2, calls_interval="900", interval_s="9000"),
+        *(WaitForTasks(1), FillDisk(lasting=True), *((Pause(), Continue()) * 5), Heal()),
+        *(Recover(), LetRun(2), Pause(), VerifyCheckpoint(), SystemCrash(), Recover()),
+        *(Status(), Stop(), Settle()),
+    ),
     "scope_creep": (
         *begun(backoff_cap_s="0.5", gate_wait_s="0.2"),
         BadWork(),

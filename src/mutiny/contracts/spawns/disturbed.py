@@ -41,6 +41,13 @@ BROKEN: dict[str, Steps] = {
         Cleanup(),
         *END,
     ),
+    "killed_at_the_end": (
+        *crew(prime=("ignore-term+leave+reply",)),
+        say("@prime leave something that is hard to end"),
+        KillSupervisor("prime", over=True),
+        Cleanup(),
+        *END,
+    ),
     "killed_provider": (
         *crew(prime=("slow:3000+quiet", "reply")),
         say("@prime work"),

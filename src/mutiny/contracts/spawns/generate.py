@@ -21,6 +21,7 @@ PROVIDERS = ("claude", "claude", "gemini", "codex")
 CALM = ("reply", "quiet", "slow:200+reply", "slow:600+quiet", "stdin+reply")
 WILD = (
     *("exit:1", "die", "reply+die", "reply+exit:1", "silent", "hang", "leave+reply", "human"),
+    "ignore-term+leave+reply",
     *("echo", "flood:3", "ignore-term+slow:500+reply", "bytes+reply", "busy:900+reply"),
     *("slow:200+human", "human+slow:600+exit:1", "slow:300+exit:1", "slow:900+die"),
 )
@@ -63,7 +64,7 @@ def explored(profile: SpawnsProfile) -> Explored:
             Move(op.Receive, {"channel": channel, "reader": Some(_readers)}, 0.3, writes=False),
             Move(op.Logs, {"agent": agent, "channel": channel}, 0.2, writes=False),
             Move(op.Receive, {"channel": channel, **_LOOKS_BACK}, 0.2, writes=False),
-            Move(op.Await, {"agents": Some(_groups), "channel": channel}, 0.2, writes=False),
+            Move(op.Await, {"agents": Some(_groups), "channel": channel}, 0.4, writes=False),
             Move(op.AwaitHuman, {"channel": channel}, 0.1, writes=False),
             Move(op.Register, {"agent": agent}, 0.1, writes=False),  # it is there already
             Move(op.CreateChannel, {"channel": channel}, 0.1, writes=False),  # so is this
@@ -127,6 +128,9 @@ def _plain(_scene: Scene) -> tuple[str, ...]:
 def _turns(roams: bool, scene: Scene) -> list[tuple[str, ...]]:
     agents = _agents(scene)
     summons = [f"mention:{one}" for one in agents] + [f"mention:{','.join(agents)}"]
+    summons += [  # what happens meanwhile comes between the two
+        f"mention:{one}+slow:900+mention:{other}" for one in agents for other in agents
+    ]
     if roams:
         summons += [f"in:{place}+mention:{one}" for place in CHANNELS for one in agents]
     first = [scene.pick(CALM), scene.pick(WILD), scene.pick(summons)]

@@ -272,8 +272,11 @@ class OfRun(Operation):
     positional: ClassVar[bool] = True
 
 
+@dataclass(frozen=True)
 class KillSupervisor(OfRun):
-    """Whoever watches over the run dies."""
+    """Whoever watches over the run dies; `over`: as soon as the run is called over, if he still lives."""
+
+    over: bool = False
 
 
 class KillProvider(OfRun):

@@ -42,6 +42,8 @@ class SpawnsProfile(TargetProfile):
     """A reader can read a few messages at a time, and earlier ones again, without losing its place."""
     any_case: bool = False
     """Agents and `@human` can be called in small and capital letters alike."""
+    ends_first: bool = False
+    """A run is called over when nothing lives any more that it has started."""
     roams: bool = False
     """A run can say something in another channel than that in which it was called."""
     settable: tuple[str, ...] = ()

@@ -103,6 +103,16 @@ FLOW: dict[str, Steps] = {
         say("@prime tell everybody"),
         *END,
     ),
+    "stopped_and_counted": (
+        *crew(
+            *("prime", "hailot", "auger", "zealot"),
+            prime=("mention:hailot+slow:3000+mention:auger,zealot",),
+            hailot=("silent",),
+        ),
+        *(*set_to(max_runs=3), say("@prime tell the others, one after the other")),
+        *(WaitForRun("hailot"), Stop("hailot", "dev")),
+        *END,
+    ),
     "human_ends": (
         *crew("prime", "hailot", "zealot", hailot=("slow:900+mention:zealot",)),
         Behave("prime", ("slow:300+human",)),
@@ -277,6 +287,14 @@ FLOW: dict[str, Steps] = {
         Await(("prime", "auger"), "dev"),
         ExpectError(Await(("prime", "hailot", "auger"), "dev")),
         ExpectError(Await(("hailot", "prime"), "dev")),
+        *END,
+    ),
+    "waited_for_in_vain": (
+        *crew("prime", "hailot", "auger", prime=("silent",), hailot=("mention:auger",)),
+        *(*set_to(max_depth=0), say("@prime @hailot each for itself")),
+        *(WaitForRun("prime"), Stop("prime", "dev"), WaitForQuiet()),
+        *(Await(("hailot",), "dev"), ExpectError(Await(("prime", "hailot"), "dev"))),
+        *(ExpectError(Await(("prime",), "dev")), ExpectError(Await(("auger",), "dev"))),
         *END,
     ),
     "look_alikes": (*crew(), *(say(text) for text in LOOK_ALIKES), *END, Receive("dev")),

@@ -28,6 +28,8 @@ def has_words(profile: SpawnsProfile, part: Operation) -> bool:
         return profile.any_case
     if isinstance(part, op.Behave) and _roams(part):
         return profile.roams
+    if isinstance(part, op.KillSupervisor) and part.over:
+        return profile.ends_first
     return not isinstance(part, op.Configure) or part.name in profile.settable
 
 

@@ -27,6 +27,7 @@ from mutiny.kit.simplifying import (
     with_one,
 )
 from mutiny.model.operation import Operation
+from mutiny.model.operation import walk as walk_of
 
 SHORT_PROMPT = "Create a.txt"
 WORKER_NAMES = ("alpha", "beta", "gamma", "delta")
@@ -122,10 +123,10 @@ _PACED = (
 
 
 def _sensible(model: WorkersModel, operation: Operation) -> bool:
-    if not model.initialised and not isinstance(operation, op.Init):
+    # An `Init` may have been broken off, and is given again.
+    begins = any(isinstance(part, op.Init) for part in walk_of(operation))
+    if not model.initialised and not begins:
         return isinstance(operation, common.ExpectError) and served(model, operation.inner) is False
-    if isinstance(operation, op.Init) and model.initialised:
-        return False
     if isinstance(operation, common.ExpectError):
         return served(model, operation.inner) is not True
     worker = common.worker_of(operation)

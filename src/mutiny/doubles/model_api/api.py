@@ -17,6 +17,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import signal
 import socket
 import struct
@@ -43,6 +44,8 @@ _STREAM_HEAD = (
     b"cache-control: no-cache\r\ntransfer-encoding: chunked\r\n\r\n"
 )
 _LAST_CHUNK = b"0\r\n\r\n"
+_MARK = re.compile(rb"mutiny-secret-[0-9]+")
+"""What Mutiny writes into files that nobody is to read."""
 _CONTROL_LIMIT_S = 10.0
 _REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 429: "Too Many Requests"}
 _REASONS |= {500: "Internal Server Error", 529: "Overloaded"}
@@ -309,6 +312,7 @@ class _Connection(asyncio.Protocol):
                 "sha256": hashlib.sha256(request.body).hexdigest(),
                 "bytes": len(request.body),
                 "last": last[:500],
+                **_marks(request.body),
                 **answer.told(),
             }
         )
@@ -482,6 +486,12 @@ def _last_text(asked: Any) -> str:
         else:
             said = said.get("content", said.get("text", ""))
     return str(said)
+
+
+def _marks(body: bytes) -> dict[str, list[str]]:
+    """The words in a request that only stand where nobody is to look."""
+    found = sorted({mark.decode() for mark in _MARK.findall(body)})
+    return {"marks": found} if found else {}
 
 
 def _conversation(asked: dict[str, Any]) -> str:

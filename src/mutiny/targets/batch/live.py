@@ -50,6 +50,8 @@ class BatchLive(DaemonlessTarget):
         super().__init__(spec, directory, options)
         self._plans = 0
         self._kept_state: tuple[BoxPath, bytes] | None = None
+        self._elsewhere = 0
+        """So many homes of others there are."""
         self.values["desk"] = shlex.quote(f"{self.box.inside_root}/desk")  # in command lines only
         self.desk = Desk(self.box.files / "desk")
         self.containers: Containers | None = None
@@ -300,12 +302,14 @@ class BatchLive(DaemonlessTarget):
 
     def _run_elsewhere(self, operation: Any, context: StepContext) -> OperationResult:
         """A run from its home to its end, by the same program, with doubles that are its own."""
-        place = self.box.files / "tmp" / "elsewhere"
+        self._elsewhere += 1
+        place = self.box.files / "tmp" / f"elsewhere-{self._elsewhere}"
         for folder in (place, place / "source"):
             folder.mkdir(exist_ok=True)
         there, desk = self.box.inside(place), Desk(place / "desk")
-        prompt = "Do task other. [does=works tokens=0]"
-        plan = {"tasks": [{"id": "other", "name": "other", "prompt": prompt}]}
+        name = operation.task
+        prompt = f"Do task {name}. [does=works tokens=0]"
+        plan = {"tasks": [{"id": name, "name": name, "prompt": prompt}]}
         (place / "plan.json").replace_bytes(json.dumps(plan).encode())
         values = {**self.values, "home": there, "source": f"{there}/source", "run": ""}
         values |= {"plan": f"{there}/plan.json", "desk": shlex.quote(self.box.inside(desk.place))}

@@ -99,7 +99,7 @@ class SessionLive(DaemonlessTarget):
         # Whatever is planned for a clock makes the runner prepare one.
         skews = (faults.SkewClock(offset_s=1.0, lasting=True),) if bent else ()
         super().prepare((*operations, *skews))
-        if any(isinstance(part, op.DiskFull) for part in parts):
+        if any(isinstance(part, op.DiskFull) or _fills_the_disk(part) for part in parts):
             self.outside(self.state_directory()).mkdir(parents=True, exist_ok=True)
             self.fault_runner.own_disk("state")
 
@@ -398,3 +398,8 @@ def _toml(text: str) -> str:
     except ValueError:
         return json.dumps(text)
     return text
+
+
+def _fills_the_disk(part: Operation) -> bool:
+    """Is the disk on which sessions live to be full while commands come?"""
+    return isinstance(part, faults.FillDisk) and part.place == "state"

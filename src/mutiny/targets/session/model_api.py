@@ -246,6 +246,12 @@ class ModelApi:
         rule = {**asked, "times": 1, "steps": [{"over": True, "tools": [tool]}]}
         return self._add(rule, _holds(content))
 
+    def one_look(self, tool: str, path: str) -> Trouble:
+        """With the next work one more file is to be read."""
+        asked = {"name": tool, "input": {"path": path}}
+        rule = {"times": 1, "steps": [{"over": True, "tools": [asked]}]}
+        return self._add(rule, _reads(path))
+
     def split_votes(
         self, votes: Mapping[str, Mapping[str, Any]], agents: list[str]
     ) -> list[dict[str, Any]]:
@@ -306,6 +312,12 @@ def _is_code(tool: Mapping[str, Any], *, tests: bool) -> bool:
 def _holds(content: str) -> Callable[[Mapping[str, Any]], bool]:
     mark = hashlib.sha256(content.encode()).hexdigest()
     return lambda row: any(tool.get("sha256") == mark for tool in row.get("tools") or ())
+
+
+def _reads(path: str) -> Callable[[Mapping[str, Any]], bool]:
+    return lambda row: any(
+        tool.get("path") == path and tool.get("sha256") is None for tool in row.get("tools") or ()
+    )
 
 
 def _works_on(rule: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], bool]:

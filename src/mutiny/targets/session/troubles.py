@@ -97,7 +97,20 @@ def _odd_bytes(live: Any, operation: op.OddBytes, context: StepContext) -> Opera
 
 
 def _trespass(live: Any, operation: op.Trespass, context: StepContext) -> OperationResult:
+    if operation.reads:
+        return _look_out(live, op.OUT_OF_BOUNDS[operation.where])
     return _one_more(live, op.OUT_OF_BOUNDS[operation.where], f"{operation.where}\n")
+
+
+def _look_out(live: Any, path: str) -> OperationResult:
+    """A file outside of the project with a secret in it, once the model has asked what stands there."""
+    names = live.observer.names()
+    if not names:
+        return _not_fired("there is no session")
+    above = live.observer.files(names[-1]).place / path.removeprefix("../")
+    place = above if path.startswith("../") else live.outside(path)
+    place.replace_bytes(f"{op.SECRET}\n".encode())
+    return _met(live, live.api.one_look(live.spec.profile.reads_with, path))
 
 
 def _one_more(live: Any, path: str, content: str, *, late: bool = False) -> OperationResult:

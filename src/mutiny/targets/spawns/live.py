@@ -28,6 +28,8 @@ from mutiny.targets.spawns.observer import Observer
 from mutiny.targets.spawns.spec import SpawnsSpec
 
 PATIENCE_S = 10.0
+END_S = 30.0
+"""Within this time a run is over at whose end somebody dies."""
 NOBODY = 999_999
 """A run that there never is."""
 KILL_SESSION = "SIGKILL to the session of a command right after its answer"
@@ -192,6 +194,26 @@ class SpawnsLive(DaemonlessTarget):
         found = tuple(known[one] for one in wanted if one is not None and one in known)
         return found if len(found) == len(wanted) else ()
 
+    def _kill_supervisor(
+        self, operation: op.KillSupervisor, context: StepContext
+    ) -> OperationResult:
+        """Now, or when the run is over: what he had still to do then is never done."""
+        if not operation.over:
+            return self._kill(operation, context)
+        deadline = time.monotonic() + self.limit(END_S)
+        run = self._run_of(operation)
+        while run is None or not run.over:
+            if time.monotonic() > deadline:
+                return OperationResult(1, stderr="the run is not over", fired=False)
+            self.wait_change(0.01)
+            run = self._run_of(operation)
+        known = {one.identity: one for one in process_faults.views(self.box)}
+        there = () if run.supervisor not in known else (known[run.supervisor],)
+        killed = process_faults.kill(self.box, there, f"supervisor of {run}")
+        if killed.fired:
+            return killed
+        return replace(killed, exit_code=0, stdout="he had ended by himself", stderr="", fired=True)
+
     def _kill(self, operation: op.OfRun, context: StepContext) -> OperationResult:
         found = self.awaited(lambda: self._parts(operation))
         return process_faults.kill(self.box, found, f"run of {operation.agent}")
@@ -274,7 +296,7 @@ class SpawnsLive(DaemonlessTarget):
     handlers: ClassVar[Mapping[type[Operation], Handler]] = {
         op.Behave: _behave,
         op.Configure: _configure,
-        op.KillSupervisor: _kill,
+        op.KillSupervisor: _kill_supervisor,
         op.KillProvider: _kill,
         op.KillSpawnGroup: _kill,
         op.KillSender: _kill_sender,
