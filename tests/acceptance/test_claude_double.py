@@ -635,6 +635,23 @@ def test_an_agent_may_sign_its_work_or_say_that_it_failed(box: Box, alpha: Path)
     )
 
 
+def test_an_agent_may_stay_when_it_has_answered(box: Box, alpha: Path) -> None:
+    write_script(BoxPath(box.doubles), {"alpha": ["stays"]})
+    with subprocess.Popen(
+        ["claude", "--print", "Create one.txt"],
+        cwd=alpha,
+        env=box.environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().strip(), "it has answered"
+        assert process.poll() is None, "and lives"
+        process.terminate()
+    assert process.returncode != 0
+
+
 def test_every_behaviour_is_tried() -> None:
     text = Path(__file__).read_text()
     untried = [name for name in BEHAVIOURS if f'"{name}"' not in text and f'"{name}:' not in text]

@@ -129,7 +129,8 @@ def test_a_look_drops_the_alternatives_that_it_refutes() -> None:
 def test_a_look_that_no_alternative_explains_is_a_bug() -> None:
     seen = picture(view("alpha", "error"))
     checked = CONTRACT.check(beliefs(IDLE, READY), common.Sleep(), True, seen, seen)
-    assert [item.rule for item in checked.broken] == ["workers.status_follows_model"]
+    found = [item.rule for item in checked.broken]
+    assert found == ["workers.error_has_cause", "workers.status_follows_model"]
 
 
 def test_seeing_and_waiting_go_over_all_alternatives() -> None:

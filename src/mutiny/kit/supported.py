@@ -73,6 +73,9 @@ def can_be_misset(profile: TargetProfile, operation: WrongSetting) -> bool:
     )
 
 
+_HEALS = ("Heal", "Reset")
+
+
 def can_be_misused(profile: TargetProfile, part: Operation) -> bool:
     """Whatever is no misuse, and a command that has something to be said wrongly in this way."""
     if not isinstance(part, Misuse):
@@ -199,11 +202,27 @@ def undemanding(settle: Operation | None, operation: Operation) -> Operation | N
 
 
 def unasked(sequence: Sequence[Operation], made: Sequence[Operation | None]) -> str:
-    """Why no operation after the last fault would show its effect; empty when one does."""
+    """Why nothing would show a fault, after the last one or while one lasts; empty when all are shown."""
     left = [one for one in made if one is not None]
     if left and _ends(left[-1]) and not _ends(sequence[-1]):
         return f"nothing can be asked of the target after {left[-1].short()}"
-    return ""
+    unfelt = next((one for one in _unfelt(left) if one not in _unfelt(sequence)), None)
+    return "" if unfelt is None else f"nothing can be asked of it while {unfelt.short()} is on"
+
+
+def _unfelt(sequence: Sequence[Operation]) -> list[Operation]:
+    """Lasting faults that are taken back before anything is asked, or waited for."""
+    found: list[Operation] = []
+    on: Operation | None = None
+    for operation in sequence:
+        if operation.type in _HEALS:
+            found += [] if on is None else [on]
+            on = None
+        elif operation.kind is Kind.WAIT or any(part.asks for part in walk(operation)):
+            on = None
+        if getattr(operation, "lasting", False):
+            on = operation
+    return found
 
 
 def _ends(operation: Operation) -> bool:

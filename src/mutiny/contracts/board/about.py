@@ -91,7 +91,7 @@ ABOUT: dict[str, str] = {
     "added_anew_after_restore": "A task that a restore removed is added again; old claims are void.",
     "elected_anew": "A leader is elected again: its old token is void.",
     "reasons_are_kept": "Why a task was failed or cancelled is shown as it was told.",
-    "copies_named_as_paths": "Checkpoints whose names lead elsewhere: refused or kept, and over nothing.",
+    "copies_named_as_paths": "Checkpoints whose names lead elsewhere overwrite nothing, kept or not.",
     "damaged_checkpoint": "One bit of a checkpoint is wrong: it is refused, or it is what it was.",
     "newest_copy_damaged": "The state and its newest copy are damaged; a repair takes another copy.",
     "heartbeat_lost": "The file that shows that a worker lives is lost; nobody robs it.",

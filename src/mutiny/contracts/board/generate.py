@@ -110,7 +110,8 @@ def _opening(scene: Scene, profile: BoardProfile) -> Iterator[Operation]:
         yield first if profile.opens_itself else common.ExpectError(first)
     yield from (op.Init(), op.Up(), op.AddTask(_fresh(scene)[0]))
     if profile.gives_names and scene.chance.random() < NAMED_ALIKE:
-        yield from (op.AddTask(profile.gives_names.format(number)) for number in (2, 3))
+        taken = (profile.gives_names.format(number) for number in (2, 3))
+        yield from (op.AddTask(name) for name in taken if plain_name(name, profile.names))
 
 
 # --- what a declaration may ask ---------------------------------------------------------------------

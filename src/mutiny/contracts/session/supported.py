@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 from mutiny.contracts.session import operations as op
@@ -62,4 +63,17 @@ def fit(profile: SessionProfile, sequence: Sequence[Operation]) -> Fitted:
     words = TargetWords(
         partial(has_words, profile), harmless=HARMLESS, needless=_needless, settle=Settle()
     )
-    return fitted(words, sequence)
+    found = fitted(words, sequence)
+    late = next(_too_late(sequence, found.operations), None)
+    return found if late is None else replace(found, nothing_left=late)
+
+
+def _too_late(sequence: Sequence[Operation], said: Sequence[Operation | None]) -> Iterator[str]:
+    """A wait for some tasks that became a wait for everything leaves nothing that could crash."""
+    waits = False
+    for asked, one in zip(sequence, said, strict=True):
+        if one is None:
+            continue
+        if waits and isinstance(one, op.SystemCrash):
+            yield f"nothing is left that could be hit by {one.short()}"
+        waits = isinstance(one, Settle) and not isinstance(asked, Settle)

@@ -300,7 +300,7 @@ def _progress(profile: Profile) -> tuple[Move, ...]:
                 "worker": worker,
                 "message": drawn("Create typed.txt", "Please also create extra.txt"),
             },
-            0.4,
+            0.7,
             lambda s, o: _review_is("needs_review")(s, o) and not _belief(s, o).offline_allowed,
         ),
         Move(op.Neighbour, weight=0.2, when=_running),

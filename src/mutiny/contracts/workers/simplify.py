@@ -26,8 +26,7 @@ from mutiny.kit.simplifying import (
     unwrapped,
     with_one,
 )
-from mutiny.model.operation import Operation
-from mutiny.model.operation import walk as walk_of
+from mutiny.model.operation import Operation, walk
 
 SHORT_PROMPT = "Create a.txt"
 WORKER_NAMES = ("alpha", "beta", "gamma", "delta")
@@ -123,10 +122,11 @@ _PACED = (
 
 
 def _sensible(model: WorkersModel, operation: Operation) -> bool:
-    # An `Init` may have been broken off, and is given again.
-    begins = any(isinstance(part, op.Init) for part in walk_of(operation))
-    if not model.initialised and not begins:
+    begins = any(isinstance(part, op.Init) for part in walk(operation))
+    if not model.initialised and not begins and not isinstance(operation, op.MoveSource):
         return isinstance(operation, common.ExpectError) and served(model, operation.inner) is False
+    if isinstance(operation, op.Init) and model.initialised and not model.faults:
+        return False  # one that was broken off may be given again
     if isinstance(operation, common.ExpectError):
         return served(model, operation.inner) is not True
     worker = common.worker_of(operation)
