@@ -33,6 +33,8 @@ from mutiny.doubles.speech import (
 
 IDLE_S = 0.1
 """Pause after a claim that got nothing."""
+LATER = ("busy", "rate_limited")
+"""Refusals that end by themselves: somebody else is at work, or this worker asks too often."""
 MOST_LOOKS = 8
 """So often a worker looks for a task, when others are always faster; then it rests."""
 
@@ -165,8 +167,8 @@ class Worker:
             self.say("complete", task=task, epoch=epoch)
 
     def _insist(self, operation: str, **arguments: Any) -> None:
-        """Say it again as long as the board only says that somebody else is at work."""
-        while self.say(operation, **arguments).get("error") == "busy" and not self.stopping:
+        """Say it again as long as the board only says that it is not the moment."""
+        while self.say(operation, **arguments).get("error") in LATER and not self.stopping:
             time.sleep(IDLE_S)
 
     def _interfere(self) -> None:
