@@ -38,7 +38,8 @@ def hurt(
         return (replace(model, spoiled=model.spoiled | frozenset(model.checkpoints)),)
     if damage.file == "heartbeat":  # a lease may begin anew, but is not over
         return (model.all_blurred(leases_kept=True),)
-    hit = replace(model, damaged=True)
+    # A server that finds another file in the place of its own may end, rather than write into that.
+    hit = replace(model, damaged=True, up=model.up | {False} if model.serving else model.up)
     if (
         damage.file != "state"
     ):  # what a file beside the state is good for is the board's own business

@@ -95,7 +95,8 @@ FAULT_SCENARIOS: dict[str, Sequence] = {
     ),
     "corrupt_after_many_changes": (
         *(*BEGIN, *(AddTask(f"t{number}") for number in range(1, 11))),
-        *(Claim("w1"), Complete("w1", "t1"), CorruptBoard("garbage")),
+        # Whoever holds its files open may take a foreign one for another program that has taken over.
+        *(Claim("w1"), Complete("w1", "t1"), Down(), CorruptBoard("garbage"), Up()),
         *(Repair(), List(), Claim("w2"), Settle()),
     ),
     "poisoned_backup": (
