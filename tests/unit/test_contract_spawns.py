@@ -528,6 +528,16 @@ def test_what_never_ends_is_not_waited_for_nor_what_is_behind_it() -> None:
     assert len(model().pending(replace(look, invocations=(invocation(),)))) == 2
 
 
+def test_nobody_is_waited_for_while_what_never_ends_has_all_the_room() -> None:
+    """Seed 7300018: two such runs, and room for two."""
+    waits = Run(2, "hailot", "dev", 2, "queued", "agent busy")
+    look = seen(running(), waits, invocations=(invocation(behaviour="silent"),))
+    assert len(model().pending(look)) == 1
+    narrow = replace(model(), settings={**model().settings, "max_running": 1})
+    assert narrow.pending(look) == ()
+    assert len(narrow.pending(replace(look, invocations=(invocation(),)))) == 2
+
+
 def test_what_died_is_due_once_somebody_has_cleaned_up() -> None:
     dead = seen(running(supervised=False, provided=False))
     assert model(died=True).pending(dead) == ()

@@ -178,17 +178,21 @@ class SpawnsModel(ModelBase):
         return (*due, *(f"{words} is under way" for words in seen.starting))
 
     def due(self, seen: SpawnsSeen) -> Iterator[Run]:
-        """The same as runs. What lies behind a run that never ends waits rightly, and what died waits
-        until somebody cleans up.
+        """The same as runs. What lies behind a run that never ends waits rightly, or while such runs have
+        all the room that there is; and what died waits until somebody cleans up.
         """
-        held = {
-            run.place
+        endless = [
+            run
             for run in seen.runs.values()
             if run.status == "running" and not run.stopping and self.endless(seen, run)
-        }
+        ]
+        held = {run.place for run in endless}
+        full = 0 < self.setting("max_running") <= len(endless)
         for run in seen.runs.values():
             waits = run.status in (*LIVE, "queued")
             if not waits or (run.place in held and not run.stopping):
+                continue
+            if full and run.status == "queued":
                 continue
             abandoned = self.died and not run.supervised
             behind = run.status == "queued" and any(
