@@ -163,6 +163,17 @@ def test_a_run_that_is_complete_may_leave_what_an_older_one_keeps() -> None:
     assert left(theirs, older=replace(failed, status="complete")), "nobody goes on with that"
 
 
+def test_a_budget_may_end_a_run_before_all_tries_have_failed() -> None:
+    """Seed 7300027; and what somebody left out may keep its attempts (seed 7300036)."""
+    knobs = {"budget": "block", "run_tokens": "500"}
+    model = begun("a does=fails", "b tokens=300", knobs=knobs, gates={"lint": "fail"})
+    found = forecast(model, None)
+    assert found.run == {"failed"}
+    assert found.tasks["b"] == {"failed", "pending"}
+    cheap = forecast(begun("b", knobs=knobs, gates={"lint": "fail"}), None)
+    assert cheap.tasks["b"] == {"failed"}
+
+
 def test_what_was_left_out_has_used_its_part_of_a_budget() -> None:
     knobs = {"budget": "block", "run_tokens": "400"}
     planned = begun("a does=fails tokens=120", "b tokens=100", "c needs=a tokens=100", knobs=knobs)

@@ -70,11 +70,7 @@ def _alone(model: BatchModel, run: RunModel, name: str, seen: BatchSeen | None) 
     task, knobs = run.tasks[name], model.knobs
     ends: set[str] = set(settled)
     tries = 0 if seen is None else len(seen.attempts_of(name))
-    failures = _failures(task, tries)
-    if model.gate("lint") != "pass" and model.gate("lint") != "leaves":
-        failures = None
-    if model.gate("doctor") in NO:
-        failures = None
+    failures = _failures(model, task, tries)
     lost = name in model.lost or bool(model.faults)
     if failures is None or failures + (name in model.lost) > knobs.max_retries:
         ends.add("failed")
@@ -105,8 +101,10 @@ def _rivals(run: RunModel, name: str) -> int:
     return sum("shares" in one.does for one in open_ones if one.id != name)
 
 
-def _failures(task: Task, tries: int) -> int | None:
+def _failures(model: BatchModel, task: Task, tries: int) -> int | None:
     """How many attempts fail before one works; None: all of them."""
+    if model.gate("lint") not in ("pass", "leaves") or model.gate("doctor") in NO:
+        return None
     for number in range(tries + 1, tries + 1 + max(1, len(task.does))):
         if task.behaviour(number) not in FRUITLESS:
             return number - tries - 1
@@ -149,6 +147,7 @@ def _stopped(
     if knobs.budget == "block":
         over = _over_budget(model, run, ends, seen, unheard)
         if over is not None:
+            loose |= _not_tried_to_the_end(run, loose)
             return Forecast({**loose, **_never_merged(over, loose)}, frozenset({"failed"}))
     untested = model.gate("doctor") in ("blind", "stuck") and knobs.canary == "block"
     if open_tasks and untested:
@@ -166,6 +165,12 @@ def _stopped(
         spared = {name: loose[name] | {"pending"} for name in others if not run.sure(name, *DONE)}
         return Forecast({**loose, **spared}, status | _ending(loose))
     return None
+
+
+def _not_tried_to_the_end(run: RunModel, loose: Mapping[str, May]) -> dict[str, May]:
+    """Whoever would fail at last may have tries left when a budget ends the run."""
+    failing = [name for name, one in loose.items() if "failed" in one]
+    return {name: loose[name] | {"pending"} for name in failing if not run.sure(name, "failed")}
 
 
 def _never_merged(names: frozenset[str], loose: Mapping[str, May]) -> dict[str, May]:
@@ -188,7 +193,7 @@ def _over_budget(
             "pending"
         }:
             tries = 0 if seen is None else len(seen.attempts_of(name))
-            failures = _failures(task, tries)
+            failures = _failures(model, task, tries)
             more = knobs.max_retries + 1 if failures is None else failures + 1
             if task.behaviour(tries + more) in STRAYING and knobs.rescope == "on":
                 more += knobs.manifest != "off"

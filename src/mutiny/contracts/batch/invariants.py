@@ -176,7 +176,8 @@ def complete_is_merged(check: BatchCheck) -> Iterator[Violation]:
         if one.status == "complete" and name in run.tasks and landed(check, run, name) < 1:
             text = f"{name} is called complete, but its work is not on the branch."
             yield found("complete_is_merged", text, name)
-    rest = [name for name, one in shown.tasks.items() if one.status not in DONE]
+    # What somebody has left out is not merged, either: its attempts may be looked at.
+    rest = [name for name, one in shown.tasks.items() if one.status != "complete"]
     if shown.status == "complete" and rest:
         text = f"The run is called complete, but {rest[0]} is {shown.tasks[rest[0]].status}."
         yield found("complete_is_merged", text, rest[0])
@@ -444,7 +445,8 @@ def _untidy(check: BatchCheck) -> Iterator[Violation]:
         return
     if model.knobs.cleanup != "on_success" or _has(shown, "validated", "running"):
         return
-    rest = [name for name, one in shown.tasks.items() if one.status not in DONE]
+    # What somebody has left out is not merged, either: its attempts may be looked at.
+    rest = [name for name, one in shown.tasks.items() if one.status != "complete"]
     begun = check.seen.attempts[run.began :]
     own = [place for place in check.seen.workspaces if shown.name in place.split("/")]
     if len(own) > sum(one.task in rest for one in begun):
