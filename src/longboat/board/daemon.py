@@ -24,6 +24,8 @@ from longboat.planting import planted
 TICK_S = 0.05
 REQUEST_LIMIT = 64 * 1024 * 1024
 AGENT_PREFIX = "agent-"
+NOT_NOW = ("no_space", "system")
+"""Why what became of a task could not be written down, and may be a moment later."""
 
 
 class _Client:
@@ -48,6 +50,7 @@ class Crew:
             Agent(store.directory, f"{AGENT_PREFIX}{number}", command)
             for number in range(1, agents + 1)
         ]
+        self._owed: dict[str, Command] = {}
         self._selector = selectors.DefaultSelector()
         self._stopping = False
         self._beat_due = 0.0
@@ -92,9 +95,27 @@ class Crew:
                 act(mask)
         self._wind_up()
 
-    def _say(self, verb: str, task: Task, text: str | None = None) -> Answer:
-        command = Command(verb, worker=task.owner or "", task=task.id, epoch=task.epoch, text=text)
-        return self._store.execute(command)
+    def _say(self, verb: str, task: Task, text: str | None = None) -> bool:
+        """Say for an agent what becomes of its task; what cannot be written down now is owed."""
+        owner = task.owner or ""
+        command = Command(verb, worker=owner, task=task.id, epoch=task.epoch, text=text)
+        taken, refused = self._tell(command)
+        if refused in NOT_NOW and not planted("agents-end-lost"):
+            self._owed[owner] = command
+        else:
+            self._owed.pop(owner, None)
+        return taken
+
+    def _tell(self, command: Command) -> tuple[bool, object]:
+        limited = planted("agents-end-limited")
+        answer = self._store.execute(command, limited=limited)
+        return bool(answer["ok"]), answer.get("error")
+
+    def _say_again(self) -> None:
+        """Its agent asks for nothing until it is said: else what it holds would look alive for ever."""
+        for owner, command in list(self._owed.items()):
+            if self._tell(command)[1] not in NOT_NOW:
+                del self._owed[owner]
 
     # ---------------------------------------------------------------- agents
 
@@ -113,8 +134,11 @@ class Crew:
             except OSError as error:  # then a standby may take over; until it does, go on
                 sys.stderr.write(f"longboat crew: the lease was not renewed: {error}\n")
             self._beat_due = now + self._store.config.leader_lease_s / 4
+        self._say_again()
         for agent in self._agents:
-            if not agent.busy and not self._dispatch(agent):
+            if agent.busy or agent.name in self._owed:
+                continue
+            if not self._dispatch(agent):
                 break
         self._store.settle_deadlock()
 
@@ -126,7 +150,9 @@ class Crew:
             return False
         task, epoch = str(answer["task"]), int(str(answer["epoch"]))
         taken = Task(task, "", 0, owner=agent.name, epoch=epoch)
-        self._say("start", taken)
+        if not self._say("start", taken):
+            self._say("release", taken)
+            return False
         prompt = f"## Task: {task}\n\n{answer['description']}\n"
         if answer["payload"]:
             prompt += f"\n{answer['payload']}\n"

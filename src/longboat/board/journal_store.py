@@ -83,8 +83,11 @@ class JournalStore(Service):
 
     # ---------------------------------------------------------------- verbs
 
-    def execute(self, command: Command) -> Answer:
-        """Run one verb; the answer is true and on the disk when it is given."""
+    def execute(self, command: Command, *, limited: bool = True) -> Answer:
+        """Run one verb; the answer is true and on the disk when it is given.
+
+        What the crew itself notes about an agent is not limited: the agent did not ask for anything.
+        """
         try:
             self.before(command)
             if command.verb == "repair":
@@ -93,7 +96,7 @@ class JournalStore(Service):
                 self._open()
             if self._problem is not None:
                 raise self._problem
-            answer = self._execute(command)
+            answer = self._execute(command, limited)
         except Refused as refusal:
             return refusal.answer()
         except files.Doubtful as doubt:
@@ -105,13 +108,13 @@ class JournalStore(Service):
         self.after(command, answer)
         return answer
 
-    def _execute(self, command: Command) -> Answer:
+    def _execute(self, command: Command, limited: bool) -> Answer:
         if command.verb == "init":
             return {"ok": True, "created": False, "dir": self.directory}
         if command.verb == "checkpoint":
             checkpoints.write(self.directory, command.name, self._board)
             return {"ok": True, "checkpoint": command.name, "tasks": len(self._board.tasks)}
-        ledger = self._ledger()
+        ledger = self._ledger(limited)
         if command.verb == "restore":
             answer = engine.restore(ledger, checkpoints.read(self.directory, command.name))
         else:
@@ -122,8 +125,9 @@ class JournalStore(Service):
             answer["generation"] = self._board.generation
         return answer
 
-    def _ledger(self) -> MemoryLedger:
-        return MemoryLedger(self._board, self.config, self.guards)
+    def _ledger(self, limited: bool = True) -> MemoryLedger:
+        config = self.config if limited else self.config._replace(rate_limit=0.0)
+        return MemoryLedger(self._board, config, self.guards)
 
     def _keep(self, ledger: MemoryLedger) -> None:
         """First the disk, then the memory: a failed append has not happened."""

@@ -346,6 +346,22 @@ ROWS: tuple[tuple[str, str, str, str, str], ...] = (
         "C",
     ),
     (
+        "agents-end-limited",
+        "A rate limit holds up what the crew notes about its own agents, and what was not noted is "
+        "never said again. Shortest: Init[rate_limit 2, rate_burst 2] AddBatch WaitForSettled",
+        _CLAIMS,
+        _KNOWN,
+        "C",
+    ),
+    (
+        "agents-end-lost",
+        "What became of a task while the disk was full is never said again, and its agent's next "
+        "claims keep it alive for ever. Shortest: Serve Add WaitForAgent FillDisk Settle",
+        _CLAIMS,
+        _KNOWN,
+        "C",
+    ),
+    (
         "dead-agent-reported-healthy",
         "status shows an agent that crashed as alive. Shortest: Serve Add[crash] WaitForFailed "
         "Status",

@@ -107,6 +107,8 @@ ABOUT: dict[str, str] = {
     "agent_stays": "An agent has answered and goes on living: its task is done all the same.",
     "agent_hangs": "An agent never answers: it is ended in time, and its task fails.",
     "agent_exits": "An agent gives up: its task fails, the next one is done.",
+    "agents_limited": "A rate limit slows the board's own agents down, and loses nothing.",
+    "agent_ends_on_full_disk": "An agent has done its task on a full disk; it is noted later.",
     "crew_killed": "The orchestrator is killed while its agents work.",
     "crew_stopped": "The orchestrator is stopped while its agents work.",
     "said_wrongly": "Unknown options, too few words, too many: no crash, no harm.",

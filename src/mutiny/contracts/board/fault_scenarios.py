@@ -41,7 +41,7 @@ from mutiny.contracts.board.operations import (
     WriteAsLeader,
 )
 from mutiny.kit.faults import FillDisk
-from mutiny.kit.operations import ExpectError, Heal, Reset
+from mutiny.kit.operations import ExpectError, Heal, Reset, Sleep
 from mutiny.model.operation import Operation
 
 Sequence = tuple[Operation, ...]
@@ -391,6 +391,17 @@ OWN_AGENTS: dict[str, Sequence] = {
         *(Reset(), Configure("agent_timeout_s", 2), Init(), Up(), Behave("hang")),
         *(AddTask("a", max_attempts=1), WaitForStatus("a", "failed"), Status(), Behave()),
         *(AddTask("b"), Settle(), AssertStatus("b", "done")),
+    ),
+    "agents_limited": (
+        *(Reset(), Configure("rate_limit", 2.0), Configure("rate_burst", 2), Init(), Up()),
+        *(AddBatch(("a", "b", "c", "d")), WaitForSettled(), Verify("all tasks are done"), Settle()),
+    ),
+    "agent_ends_on_full_disk": (
+        *(*BEGIN, Down(), FillDisk(lasting=True)),  # from here on the board is on a disk of its own
+        *(ExpectError(AddTask("nobody-hears")), Heal(), Up(), Behave("slow:1000")),
+        *(AddTask("a"), WaitForAgent("a"), FillDisk(lasting=True)),
+        *(AddTask(f"b{size}", size=size) for size in (3000, 1500, 700, 300, 100)),  # the last page
+        *(Sleep(2.0), Heal(), Behave(), WaitForSettled(), Verify("all tasks are done"), Settle()),
     ),
     "crew_killed": (
         *BEGIN,
