@@ -24,6 +24,7 @@ from mutiny.kit.operations import (
     disturbs,
 )
 from mutiny.kit.profile import TargetProfile
+from mutiny.model.felt import comes_alone, unfelt
 from mutiny.model.operation import Kind, Operation, walk
 
 
@@ -71,9 +72,6 @@ def can_be_misset(profile: TargetProfile, operation: WrongSetting) -> bool:
     return (
         operation.place < len(profile.number_settings) and operation.how in profile.refused_settings
     )
-
-
-_HEALS = ("Heal", "Reset")
 
 
 def can_be_misused(profile: TargetProfile, part: Operation) -> bool:
@@ -204,30 +202,11 @@ def undemanding(settle: Operation | None, operation: Operation) -> Operation | N
 def unasked(sequence: Sequence[Operation], made: Sequence[Operation | None]) -> str:
     """Why nothing would show a fault, after the last one or while one lasts; empty when all are shown."""
     left = [one for one in made if one is not None]
-    if left and _ends(left[-1]) and not _ends(sequence[-1]):
+    if left and comes_alone(left[-1]) and not comes_alone(sequence[-1]):
         return f"nothing can be asked of the target after {left[-1].short()}"
-    unfelt = next((one for one in _unfelt(left) if one not in _unfelt(sequence)), None)
-    return "" if unfelt is None else f"nothing can be asked of it while {unfelt.short()} is on"
-
-
-def _unfelt(sequence: Sequence[Operation]) -> list[Operation]:
-    """Lasting faults that are taken back before anything is asked, or waited for."""
-    found: list[Operation] = []
-    on: Operation | None = None
-    for operation in sequence:
-        if operation.type in _HEALS:
-            found += [] if on is None else [on]
-            on = None
-        elif operation.kind is Kind.WAIT or any(part.asks for part in walk(operation)):
-            on = None
-        if getattr(operation, "lasting", False):
-            on = operation
-    return found
-
-
-def _ends(operation: Operation) -> bool:
-    """Is it a fault whose effect a later operation has to show?"""
-    return operation.kind is Kind.FAULT and getattr(operation, "during", None) is None
+    before = list(unfelt(sequence))
+    lost = next((one for one in unfelt(left) if one not in before), None)
+    return "" if lost is None else f"nothing can be asked of it while {lost.short()} is on"
 
 
 def _nothing_left(
