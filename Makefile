@@ -5,7 +5,7 @@ STAMP := $(VENV)/.ready
 # Most tests wait for real processes, so four at a time fit on two cores.
 JOBS ?= 4
 
-.PHONY: run test tests deep quality lint setup compiled bench mutants modules clean help
+.PHONY: run test tests deep quality lint setup compiled bench mutants blind modules clean help
 
 help:
 	@echo "make run      set up, run seven scenarios on longboat, then find one planted bug"
@@ -13,6 +13,7 @@ help:
 	@echo "make deep     the tests that CI runs on top: further live cases, ways in from outside"
 	@echo "make quality  prove every plant: found, its minimal replay fails with it and passes without it; goes on where it stopped"
 	@echo "make mutants  how many faults that nobody wrote by hand are found in longboat"
+	@echo "make blind    what of a target's answers and state no rule looks at"
 	@echo "make modules  the list of modules in ARCHITECTURE.md anew, from their docstrings"
 	@echo "make bench    print what Mutiny, its walls, its faults and its checks cost"
 	@echo "make setup    set-up alone: leaves $(VENV)/bin/mutiny and $(VENV)/bin/longboat"
@@ -58,6 +59,10 @@ quality: compiled
 
 mutants: compiled
 	$(VENV)/bin/python tools/mutants.py $(MUTANTS)
+
+# What of a target's answers and state no rule looks at: make blind BLIND="--target longboat-batch one_task".
+blind: compiled
+	$(VENV)/bin/python tools/blind.py $(BLIND)
 
 # The list at the end of ARCHITECTURE.md.
 modules:
