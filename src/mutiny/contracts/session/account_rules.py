@@ -6,9 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
+from mutiny.contracts.session.accounts import WRITTEN_S, at_moment, contradictions, tokens
 from mutiny.contracts.session.looking import (
     BOOK,
     SessionCheck,
+    before_of,
     ends,
     failed,
     life_of,
@@ -17,14 +19,13 @@ from mutiny.contracts.session.looking import (
     slack_s,
     stood_still_s,
     task_of,
-    tokens,
 )
 from mutiny.contracts.session.observation import ENDED, Row, SessionView, at_of
 from mutiny.contracts.session.operations import OUT_OF_BOUNDS, SECRET
 from mutiny.kit.checking import Found
 
-WRITTEN_S = 0.5
-"""What ended so long before a line of metrics was written is counted in it."""
+NEW_LINES = 6
+"""So many of the lines that are new are looked at: each costs a count of everything before it."""
 SPENT = ("total_tokens_consumed", "tool_calls", "model_calls")
 """Counters that no crash and no restore takes back."""
 OF_EVENTS = ("errors_encountered", "consensus_votes_cast", "tasks_completed")
@@ -68,6 +69,14 @@ def metrics_add_up(check: SessionCheck) -> Iterator[Found]:
                 text = f"Metrics line {number} says {name} {told}; it was {was} before that."
                 yield one.name, f"{text} What is spent stays spent."
                 return
+    if not check.model.faults and not check.model.cramped:
+        yield from _lines(check, one)
+    yield from _points(check, one)
+
+
+def _points(check: SessionCheck, one: SessionView) -> Iterator[Found]:
+    """What each checkpoint says was used until then."""
+    rows = ends(one.calls, "model")
     for point in one.points:
         if point.valid and str(point.number) not in check.seen.damaged:
             most = one.agents * max(map(tokens, rows), default=0)
@@ -76,6 +85,20 @@ def metrics_add_up(check: SessionCheck) -> Iterator[Found]:
                 text = f"Checkpoint {point.number} says {point.tokens} tokens; "
                 yield one.name, f"{text}{used} were used until then."
                 return
+
+
+def _lines(check: SessionCheck, one: SessionView) -> Iterator[Found]:
+    """New lines of metrics: what they count, and that their parts agree."""
+    was = before_of(check)
+    known = 0 if was is None else len(was.metrics)
+    margin_s = WRITTEN_S * max(1.0, check.seen.rate) + slack_s(check)
+    for row in one.metrics[max(known, len(one.metrics) - NEW_LINES) :]:
+        for text in (
+            *contradictions(row, one, check.model.measured.__contains__),
+            *at_moment(one, row, margin_s),
+        ):
+            yield one.name, f"Metrics line {row.get('number')} says {text}."
+            return
 
 
 def _spent_by(one: SessionView, moment: float) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mutiny.contracts.session import operations as op
+from mutiny.contracts.session.accounts import tokens
 from mutiny.contracts.session.checkpoints import TORN, State
 from mutiny.contracts.session.looking import (
     BOOK,
@@ -18,7 +19,6 @@ from mutiny.contracts.session.looking import (
     session_of,
     slack_s,
     stood_still_s,
-    tokens,
 )
 from mutiny.contracts.session.observation import Row, SessionView, at_of
 from mutiny.kit.checking import Found, inner_of

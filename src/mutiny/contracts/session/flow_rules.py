@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Callable, Iterator, Sequence
 
 from mutiny.contracts.session import operations as op
+from mutiny.contracts.session.accounts import tokens
 from mutiny.contracts.session.checkpoints import Point
 from mutiny.contracts.session.knobs import HOUR_S
 from mutiny.contracts.session.looking import (
@@ -19,7 +20,6 @@ from mutiny.contracts.session.looking import (
     planned_s,
     session_of,
     slack_s,
-    tokens,
 )
 from mutiny.contracts.session.model import SessionModel
 from mutiny.contracts.session.observation import ENDED, Row, SessionView, at_of

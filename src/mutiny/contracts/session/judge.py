@@ -7,9 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from mutiny.contracts.session import operations as op
+from mutiny.contracts.session.accounts import account_of
 from mutiny.contracts.session.checkpoints import TORN
 from mutiny.contracts.session.model import SessionModel
 from mutiny.contracts.session.observation import SessionSeen, SessionView, at_of
+from mutiny.contracts.session.telling import Told, lies
 from mutiny.kit.answer import Answer
 from mutiny.kit.faults import DamageFile
 from mutiny.kit.judging import Judge, Moment
@@ -70,6 +72,34 @@ class SessionJudge(Judge[SessionModel, SessionSeen]):
             return None
         before = self.before.session
         first = before if before is not None and before.name == one.name else one
+        lie = self._known_lie(model, heard, first, one)
+        return self._untold(model, heard, first, one) if lie is None else lie
+
+    def _untold(
+        self, model: SessionModel, heard: Heard, first: SessionView, one: SessionView
+    ) -> Violation | None:
+        """A part of an answer that never was so."""
+        operation = heard.operation
+        told = Told(
+            operation,
+            heard.answer.said,
+            frozenset(self.contract.profile.answers.get(operation.type, ())),
+            first,
+            one,
+            sure=not (model.faults or model.cramped or model.jumped or self.seen.damaged),
+            slack_s=self._slack_s(model),
+        )
+        rule, text = next(lies(told), ("", ""))
+        return self.violation(rule, text, one.name) if rule else None
+
+    def _slack_s(self, model: SessionModel) -> float:
+        """A log is as old as the last line of metrics, and a crowded machine is slow."""
+        spans = 2 * max((knobs.metrics_s for knobs in model.settings), default=0.0) or 60.0
+        return spans + self.seen.pace.stretched(2.0) * max(1.0, self.seen.rate)
+
+    def _known_lie(
+        self, model: SessionModel, heard: Heard, first: SessionView, one: SessionView
+    ) -> Violation | None:
         operation, answer = heard.operation, heard.answer
         if isinstance(operation, op.Status):
             return self._status(model, answer, first, one)
@@ -323,18 +353,9 @@ def _once(one: SessionView, name: str) -> set[object]:
     return said | {point.tokens for point in one.points if name == "total_tokens_consumed"}
 
 
-def tokens_of(rows: Sequence[Mapping[str, Any]]) -> int:
-    """What calls of the model have used."""
-    return sum(
-        int(row.get("input_tokens") or 0) + int(row.get("output_tokens") or 0)
-        for row in rows
-        if row.get("kind") == "model" and row.get("state") == "end"
-    )
-
-
 def _counted(one: SessionView, name: str) -> int:
     if name == "total_tokens_consumed":
-        return tokens_of(one.calls)
+        return account_of(one).whole[name]
     if name == "tasks_completed":
         return len(one.done)
     return len(one.points)

@@ -96,11 +96,6 @@ def ends(rows: Sequence[Row], kind: str) -> list[Row]:
     return [row for row in rows if row.get("state") == "end" and row.get("kind") == kind]
 
 
-def tokens(row: Row) -> int:
-    """What one call of the model has used."""
-    return int(row.get("input_tokens") or 0) + int(row.get("output_tokens") or 0)
-
-
 def between(rows: Sequence[Row], start: float, end: float) -> list[Row]:
     """Lines behind one moment, up to another one."""
     return [row for row in rows if start < at_of(row) <= end]

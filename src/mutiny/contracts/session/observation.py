@@ -36,6 +36,8 @@ class Plan:
     tasks: Mapping[str, Row] = field(default_factory=dict)
     votes: Mapping[str, Row] = field(default_factory=dict)
     agents: tuple[str, ...] = ()
+    roles: Mapping[str, str] = field(default_factory=dict)
+    """Agent -> its role."""
 
     def phase_of(self, task: str) -> int:
         """The place of a task's phase."""

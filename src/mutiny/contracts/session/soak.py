@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from mutiny.contracts.session import operations as op
+from mutiny.contracts.session.accounts import tokens
 from mutiny.contracts.session.knobs import HOUR_S
-from mutiny.contracts.session.looking import ends, failed, tokens
+from mutiny.contracts.session.looking import ends, failed
 from mutiny.contracts.session.observation import Row, SessionSeen, SessionView, at_of
 from mutiny.kit.operations import Settle
 from mutiny.kit.soaking import SCHEDULES, Account, Criterion, SoakAsk, Soaks, Table

@@ -303,6 +303,7 @@ class _Files:
                 {str(one["id"]): one for one in data.get("tasks", [])},
                 {str(one["id"]): one for one in data.get("votes", [])},
                 tuple(str(one["name"]) for one in data.get("agents", [])),
+                {str(one["name"]): str(one.get("role", "")) for one in data.get("agents", [])},
             )
         return self._plan
 
