@@ -278,7 +278,10 @@ def metrics(session: Session, export: str) -> Json:
         answer = {"ok": True, "session": session.name, **found.chain.payload["metrics"]}
         if found.chain.payload["status"] in ENDED:
             answer["status"] = found.chain.payload["status"]
-    _export(export, answer)
+        if planted("session-export-of-the-dead"):
+            _export(export, answer)
+    if not planted("session-export-of-the-dead"):
+        _export(export, answer)
     return answer
 
 

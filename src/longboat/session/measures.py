@@ -179,6 +179,8 @@ def _remaining_s(site: Site) -> float:
 
 def _utilization(one: Json, spent: Spent, elapsed_s: float) -> Json:
     used = spent.agents.get(one["name"], Used())
+    if planted("session-agents-mixed-up"):
+        used = next(iter(spent.agents.values()), used)
     return {
         "agent": one["name"],
         "role": one["role"],

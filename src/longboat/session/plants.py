@@ -368,12 +368,40 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "endless_tests",
         "tests_bounded",
     ),
+    _row(
+        "asks-twice",
+        "Whoever takes the place of a lost agent asks the model twice at the same time.",
+        _TROUBLE,
+        "agent_killed",
+        "one_at_a_time",
+    ),
+    _row(
+        "fallback-not-waited-for",
+        "The model that takes over is asked once, and never waited for.",
+        _TROUBLE,
+        "endless_errors",
+        "retries_bounded",
+    ),
     # --- reports
     _row(
         "output-tokens-uncounted",
         "Metrics leave out a part of the tokens.",
         _TRUTH,
         "whole_session",
+        "metrics_add_up",
+    ),
+    _row(
+        "agents-mixed-up",
+        "Metrics say of every agent what the first one has used.",
+        _TRUTH,
+        "whole_session",
+        "metrics_add_up",
+    ),
+    _row(
+        "export-of-the-dead",
+        "Metrics are written into the file that was named only when nothing runs any more.",
+        _TRUTH,
+        "answers_in_files",
         "metrics_add_up",
     ),
     _row(

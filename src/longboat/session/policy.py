@@ -75,5 +75,6 @@ def next_step(
         backed_off = min(tries.backed_off + 1, 30)
         return Step("backoff", wait_s, tries._replace(backed_off=backed_off))
     if not tries.fallback and config.fallback_model and not planted("session-no-model-switch"):
-        return Step("switch", 0.0, tries._replace(at_once=0, backed_off=0, fallback=True))
+        waited = tries.backed_off if planted("session-fallback-not-waited-for") else 0
+        return Step("switch", 0.0, tries._replace(at_once=0, backed_off=waited, fallback=True))
     return Step("give_up", 0.0, Tries())

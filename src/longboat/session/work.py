@@ -542,6 +542,8 @@ class Work:
             held, desk.held = desk.held, None
             if held is not None:
                 held()
+                if planted("session-asks-twice"):
+                    held()
 
     def restart(self, desk: Desk, why: str) -> None:
         """A new process for an agent, with the same job and the same context."""

@@ -13,6 +13,8 @@ ABOUT: dict[str, str] = {
     "nobody": "A session that nobody has begun is not brought back.",
     "recovered_while_paused": "A paused session is recovered: it goes on, and keeps what it had.",
     "paused": "A session stands still, and goes on.",
+    "answers_in_files": "Metrics and report are written into a file where one is named.",
+    "gone_back_to_the_first": "Whoever names the first checkpoint goes back to that one.",
     "unknown_session": "What is not there is refused, whatever is asked of it.",
     "newest_is_meant": "A command that names no session means the newest one.",
     "wrong_input": "Projects, numbers and names that cannot be are refused.",

@@ -6,7 +6,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
-from mutiny.contracts.session.accounts import WRITTEN_S, at_moment, contradictions, tokens
+from mutiny.contracts.session.accounts import (
+    WRITTEN_S,
+    at_moment,
+    contradictions,
+    logs_kept,
+    tokens,
+)
 from mutiny.contracts.session.looking import (
     BOOK,
     SessionCheck,
@@ -69,7 +75,8 @@ def metrics_add_up(check: SessionCheck) -> Iterator[Found]:
                 text = f"Metrics line {number} says {name} {told}; it was {was} before that."
                 yield one.name, f"{text} What is spent stays spent."
                 return
-    if not check.model.faults and not check.model.cramped:
+    model = check.model
+    if logs_kept(model.faults) and not (model.cramped or model.jumped or check.seen.damaged):
         yield from _lines(check, one)
     yield from _points(check, one)
 
@@ -218,6 +225,30 @@ def bytes_as_asked(check: SessionCheck) -> Iterator[Found]:
                 f"Task {task} is done, and {missing[0]}, which it wrote, is not there.",
             )
             return
+
+
+@BOOK.rule(eventual=False)
+def one_at_a_time(check: SessionCheck) -> Iterator[Found]:
+    """An agent asks nothing while an earlier call of it is under way; who takes its place begins anew."""
+    one = session_of(check)
+    if one is None or not logs_kept(check.model.faults) or check.model.cramped:
+        return
+    starts = [(life_of(row), at_of(row), row.get("agent")) for row in one.of("agent.start")]
+    under_way: dict[object, Row] = {}
+    for row in one.calls:
+        agent = row.get("agent")
+        if row.get("state") == "end":
+            if under_way.get(agent, {}).get("call") == row.get("call"):
+                del under_way[agent]
+            continue
+        first = under_way.get(agent)
+        if first is not None and row.get("kind") == "model" and life_of(first) == life_of(row):
+            between = (life_of(row), at_of(first), agent), (life_of(row), at_of(row), agent)
+            if not any(between[0] <= start <= between[1] for start in starts if start[2] == agent):
+                text = f"{agent} asked the model ({row.get('call')}) while its call {first.get('call')}"
+                yield one.name, f"{text} was under way."
+                return
+        under_way[agent] = row
 
 
 @BOOK.rule(eventual=False)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from mutiny.contracts.session.observation import Row, SessionView, at_of
 
-COUNTED = (
-    *("total_tokens_consumed", "model_calls", "tool_calls", "errors_encountered"),
-    *("consensus_votes_cast", "checkpoint_count", "recoveries"),
-)
-"""Counters of a line of metrics that what is written down tells."""
+OF_CALLS = ("total_tokens_consumed", "model_calls", "tool_calls")
+"""Counters of a line of metrics that the calls tell: what is spent stays spent."""
+OF_EVENTS = ("errors_encountered", "consensus_votes_cast", "checkpoint_count", "recoveries")
+"""Counters that the events tell; they go back with the state when it is restored."""
+COUNTED = (*OF_CALLS, *OF_EVENTS)
 ROUNDED, LONG_S = 0.001, 10.0
 """How exact a share is told; and how long a session has lasted when its pace can be told exactly."""
 OF_AGENTS = ("tokens", "tool_calls")
@@ -28,6 +28,23 @@ class Account:
     def of(self, agent: object, name: str) -> int:
         """What one agent has used."""
         return self.agents.get(str(agent), {}).get(name, 0)
+
+
+KEEPS_LOGS = (
+    *("ModelError", "ToolTimeout", "MemoryPressure", "AgentDeadlock", "KillAgent", "FreezeAgent"),
+    *("BadWork", "OddBytes", "Trespass", "SystemCrash"),
+)
+"""Faults after which every line that was written is still there."""
+
+
+def logs_kept(faults: Iterable[str]) -> bool:
+    """Was nothing done for which a line could be missing?"""
+    return all(text.split("(")[0] in KEEPS_LOGS for text in faults)
+
+
+def goes_back(one: SessionView) -> bool:
+    """Was it ever restored?"""
+    return any(True for _ in one.of("session.restore"))
 
 
 def tokens(row: Row) -> int:
@@ -84,6 +101,7 @@ def at_moment(one: SessionView, row: Row, margin_s: float) -> Iterator[str]:
     for name in COUNTED:
         said, low, high = row.get(name), least.whole[name], most.whole[name]
         high += name == "checkpoint_count"  # one that is just being written has its number
+        low = 0 if name in OF_EVENTS and goes_back(one) else low
         if isinstance(said, int) and not low <= said <= high:
             yield f"{name} {said}; what was written down by then makes {low} to {high}"
     listed = row.get("agent_utilization")

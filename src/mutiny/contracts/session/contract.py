@@ -13,6 +13,7 @@ from mutiny.contracts.session import (
     operations,
     outcomes,
     recovery_rules,
+    vote_rules,
 )
 from mutiny.contracts.session.checkpoints import METRICS
 from mutiny.contracts.session.judge import SessionJudge
@@ -34,7 +35,7 @@ from mutiny.kit.supported import Fitted, worth_running
 from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 
-RULE_MODULES = (checkpoint_rules, recovery_rules, flow_rules, account_rules)
+RULE_MODULES = (checkpoint_rules, recovery_rules, vote_rules, flow_rules, account_rules)
 """Loaded, so that their rules are in the book."""
 OF_BELIEFS = ("session.answers_truly", "session.no_crash")
 """Rules that hold what is seen against what is believed; all others need no belief."""

@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from mutiny.contracts.session import operations as op
-from mutiny.contracts.session.accounts import account_of
+from mutiny.contracts.session.accounts import account_of, logs_kept
 from mutiny.contracts.session.checkpoints import TORN
 from mutiny.contracts.session.model import SessionModel
 from mutiny.contracts.session.observation import SessionSeen, SessionView, at_of
-from mutiny.contracts.session.telling import Told, lies
+from mutiny.contracts.session.telling import UNSEEN, Told, lies
 from mutiny.kit.answer import Answer
 from mutiny.kit.faults import DamageFile
 from mutiny.kit.judging import Judge, Moment
@@ -80,13 +80,16 @@ class SessionJudge(Judge[SessionModel, SessionSeen]):
     ) -> Violation | None:
         """A part of an answer that never was so."""
         operation = heard.operation
+        if operation.type not in self.contract.profile.answers:
+            return None
         told = Told(
             operation,
             heard.answer.said,
-            frozenset(self.contract.profile.answers.get(operation.type, ())),
             first,
             one,
-            sure=not (model.faults or model.cramped or model.jumped or self.seen.damaged),
+            sure=logs_kept(model.faults)
+            and not (model.cramped or model.jumped or model.lasting or self.seen.damaged),
+            written=heard.result.details.get("written", UNSEEN),
             slack_s=self._slack_s(model),
         )
         rule, text = next(lies(told), ("", ""))

@@ -90,9 +90,11 @@ class Health(OfSession):
     looks: ClassVar[bool] = True
 
 
+@dataclass(frozen=True)
 class Metrics(OfSession):
-    """The figures of the session."""
+    """The figures of the session; `written`: into a file, too."""
 
+    written: bool = False
     looks: ClassVar[bool] = True
 
 
@@ -102,9 +104,11 @@ class Status(OfSession):
     looks: ClassVar[bool] = True
 
 
+@dataclass(frozen=True)
 class Report(OfSession):
-    """The report of the session."""
+    """The report of the session; `written`: into a file, too."""
 
+    written: bool = False
     looks: ClassVar[bool] = True
 
 

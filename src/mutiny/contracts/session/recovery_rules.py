@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from mutiny.contracts.session import operations as op
 from mutiny.contracts.session.checkpoints import Point, State
@@ -53,8 +53,6 @@ _ENDS_WORK = (
     "supervisor.start",
 )
 """Events behind which nobody works on, or everything begins anew."""
-_SAME_TRUST = 1e-9
-"""Sums of trust that differ by less are the same."""
 
 
 def _restores(check: SessionCheck) -> Iterator[Row]:
@@ -322,6 +320,23 @@ def retries_bounded(check: SessionCheck) -> Iterator[Found]:
             text = f"The model was asked {len(rows)} times about {task}, always in vain; "
             yield task, f"{text}{most:.0f} times are the most."
             return
+    yield from _given_up_early(check)
+
+
+def _given_up_early(check: SessionCheck) -> Iterator[Found]:
+    """The model that takes over is waited for as often as the first one."""
+    one, least = session_of(check), int(check.model.least("backoffs"))
+    tries: dict[object, int] = {}
+    for row in () if one is None else one.of("error"):
+        agent, action = row.get("agent"), row.get("action")
+        if action == "switch":
+            tries[agent] = 0
+        elif action == "give_up" and tries.pop(agent, least) < least:
+            text = f"{agent} gave {row.get('task')} up before the other model was waited for"
+            yield str(row.get("task")), f"{text} {least} times."
+            return
+        elif agent in tries:
+            tries[agent] += 1
 
 
 @BOOK.rule(eventual=False)
@@ -460,107 +475,6 @@ def _retry_after(check: SessionCheck, error: Row) -> float | None:
     told = [row.get("retry_after_s") for row in check.seen.api if row.get("fault") == "429"]
     waits = [float(one) for one in told if isinstance(one, int | float)]
     return min(waits) if waits and len(waits) == len(told) else None
-
-
-@BOOK.rule(eventual=True)
-def votes_true(check: SessionCheck) -> Iterator[Found]:
-    """The most trust wins; what nobody wins is decided by priority, or somebody is asked."""
-    one = session_of(check)
-    if one is None:
-        return
-    yield from _held_again(check, one)
-    cast: dict[str, dict[object, list[Row]]] = {}
-    voters: dict[str, object] = {}
-    deadlocked: dict[str, Row] = {}
-    settled = ("vote.won", "vote.priority", "vote.escalated", "vote.decided")
-    for row in one.events:
-        kind, vote = row["type"], str(row.get("vote", ""))
-        if kind in ("vote.open", "vote.deadlock"):
-            ballots, cast[vote] = cast.get(vote, {}), {}
-            if kind == "vote.open":
-                voters[vote] = row.get("voters")
-            else:
-                deadlocked[vote] = row
-                most = _majority(ballots) if len(ballots) == _count(voters.get(vote)) else ""
-                if most:
-                    yield vote, f"Vote {vote} is called deadlocked; {most} has most of the trust."
-                if int(row.get("rounds") or 0) > check.model.most("vote_rounds"):
-                    yield vote, f"Vote {vote} went into round {row.get('rounds')}."
-        elif kind == "vote.ballot":
-            if vote not in voters and not one.bad_lines:
-                yield vote, f"Vote {vote} has a ballot, and was never opened."
-                return
-            ballots = cast.setdefault(vote, {})
-            ballots.setdefault(row.get("agent", len(ballots)), []).append(row)
-        elif kind in settled:
-            deadlocked.pop(vote, None)
-            won = str(row.get("option"))
-            rival = _rival(cast.get(vote, {}), won) if kind == "vote.won" else ""
-            if rival:
-                yield vote, f"Vote {vote} was won by {won}, which has no more trust than {rival}."
-        elif kind == "phase.complete" and deadlocked:
-            vote = next(iter(deadlocked))
-            yield vote, f"Vote {vote} was never resolved, and the phase went on."
-            return
-        elif kind == "supervisor.start":
-            cast, deadlocked = {}, {}
-
-
-def _count(voters: object) -> int | None:
-    return len(voters) if isinstance(voters, list) else None
-
-
-def _trusted(cast: Mapping[object, Sequence[Row]]) -> dict[str, float]:
-    """The trust in each option; nothing when that cannot be said.
-
-    A vote may have rounds, and nobody tells when one begins: each voter's last ballot counts, while all
-    have cast as many. Who said nothing in the last round has one of an earlier round, which proves nothing.
-    """
-    if len({len(rows) for rows in cast.values()}) != 1:
-        return {}
-    trust: dict[str, float] = {}
-    for rows in cast.values():
-        option = str(rows[-1].get("option"))
-        trust[option] = trust.get(option, 0.0) + float(rows[-1].get("trust") or 0.0)
-    return trust
-
-
-def _rival(cast: Mapping[object, Sequence[Row]], won: str) -> str:
-    """The option that has as much trust as the one that has won, or more; empty: there is none."""
-    trust = _trusted(cast)
-    least = trust.get(won, 0.0) - _SAME_TRUST
-    return next((one for one in trust if one != won and trust[one] > least), "")
-
-
-def _majority(cast: Mapping[object, Sequence[Row]]) -> str:
-    """The option with more than half of the trust of all who have voted; empty: there is none."""
-    trust = _trusted(cast)
-    half = sum(trust.values()) / 2 + _SAME_TRUST
-    return next((one for one in trust if trust[one] > half), "")
-
-
-def _held_again(check: SessionCheck, one: SessionView) -> Iterator[Found]:
-    """What was decided, and has led to work, stays decided over a crash."""
-    if check.seen.damaged or check.model.damaged or check.model.cramped or check.model.lasting:
-        return
-    decided: set[str] = set()
-    binding: set[str] = set()
-    newest = 0
-    for row in one.events:
-        kind, vote = row["type"], str(row.get("vote", ""))
-        if kind in ("vote.won", "vote.priority", "vote.decided"):
-            decided.add(vote)
-        elif kind == "checkpoint.written":
-            newest = max(newest, int(row.get("checkpoint") or 0))
-        elif kind == "task.start":
-            binding |= decided
-        elif kind == "session.restore":
-            back = int(row.get("checkpoint") or 0) < newest  # somebody has named an older one
-            decided = binding = set() if back else set(binding)
-            newest += 1  # what is restored may be written as a checkpoint of its own
-        elif kind == "vote.open" and vote in binding:
-            yield vote, f"Vote {vote} was decided, and is held again."
-            return
 
 
 @BOOK.rule(eventual=False)

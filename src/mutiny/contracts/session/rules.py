@@ -45,6 +45,7 @@ TIER_1 = (
     ("phases_in_order", _FLOW, "Phases run in their order, and tasks when what they need is done."),
     ("gates_hold", _FLOW, "A phase is left when its criteria hold, and not before."),
     ("pause_holds", _FLOW, "Who is paused begins nothing; what was under way may end."),
+    ("one_at_a_time", _FLOW, "An agent asks nothing while an earlier call of it is under way."),
     ("requests_readable", _FLOW, "What is said to the model is something that its API takes."),
     ("one_supervisor", _FLOW, "A session is driven by one process at a time."),
     ("severity_obeyed", _TROUBLE, "What an error leads to is what its severity says."),

@@ -137,6 +137,14 @@ FLOW: dict[str, Steps] = {
         *TO_THE_END,
         Settle(),
     ),
+    "answers_in_files": (
+        *(*begun(SLOW_H), WaitForTasks(1), Metrics(written=True), Report(written=True)),
+        *(Stop(), Metrics(written=True), Report(written=True), Settle()),
+    ),
+    "gone_back_to_the_first": (
+        *crashed(Restore(checkpoint=0), Status(), VerifyCheckpoint(), Metrics(), Report()),
+        *(Recover(), Status(), Metrics(), Report(), *TO_THE_END, Metrics(), Settle()),
+    ),
     "unknown_session": (
         Reset(),
         ExpectError(Status()),

@@ -41,6 +41,8 @@ def has_words(profile: SessionProfile, part: Operation) -> bool:
         return profile.logs_events
     if isinstance(part, op.LetRun) and part.misset:
         return profile.keeps_settings
+    if isinstance(part, op.Metrics | op.Report) and part.written:
+        return profile.writes_answers
     if isinstance(part, op.Trespass) and part.reads:
         return bool(profile.reads_with)
     return profile.walled or not isinstance(part, op.Trespass)

@@ -1,8 +1,9 @@
 """What the answers of commands say of a session, held against what the session has written down.
 
-Only parts that a target's file says its answers have (`[profile.answers]`) are looked at: whoever names
-them there says that they mean what `docs/session.md` says. Between the look before a command and the one
-after it a session goes on; so a counter lies between the two, and what may change twice is left alone.
+Only answers of commands for which a target's file names parts (`[profile.answers]`) are looked at: whoever
+does says that parts with the names of `docs/session.md` mean what that says. Between the look before a
+command and the one after it a session goes on; so a counter lies between the two, and what may change
+twice is left alone.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from mutiny.contracts.session import operations as op
 from mutiny.contracts.session.accounts import (
     COUNTED,
     OF_AGENTS,
+    OF_EVENTS,
     account_of,
     contradictions,
+    goes_back,
     number_of,
     strangers,
 )
@@ -28,6 +31,7 @@ from mutiny.model.operation import Operation
 
 LATE = 2
 """So many lines may have been written, and not been counted yet, when an answer was given."""
+UNSEEN = "(nobody looked)"
 VOTES = {
     "vote.open": "open",
     "vote.won": "won",
@@ -43,18 +47,18 @@ class Told:
 
     operation: Operation
     said: Mapping[str, Any]
-    promised: frozenset[str]
-    """Parts that its answers always have."""
     first: SessionView
     one: SessionView
     sure: bool = True
     """Nothing has happened to the session for which its accounts could be wrong."""
+    written: object = UNSEEN
+    """What stands in the file that it was to be written into; None: nothing."""
     slack_s: float = 5.0
     """By so many seconds of its time its logs may be behind."""
 
     def has(self, name: str) -> bool:
-        """Does a part of the answer mean what it is called?"""
-        return name in self.promised
+        """Is there such a part in the answer?"""
+        return name in self.said
 
     def number(self, name: str) -> float | None:
         """A number that the answer promises to tell."""
@@ -82,6 +86,14 @@ def lies(told: Told) -> Iterator[tuple[str, str]]:
     for check in (_names, *checks) if checks else ():
         for text in check(told):
             yield rule, f"It says {text}."
+
+
+def _in_file(told: Told) -> Iterator[str]:
+    """What was to be written into a file, too, stands there."""
+    wanted = getattr(told.operation, "written", False) and told.written is not UNSEEN
+    if wanted and told.written != dict(told.said):
+        there = "nothing" if told.written is None else "something else"
+        yield f"more than it has written into the file that was named: {there} stands there"
 
 
 def _names(told: Told) -> Iterator[str]:
@@ -121,7 +133,7 @@ def _agents(told: Told) -> Iterator[str]:
     yield from strangers(rows, "name", told.one)
     for row in rows:
         trust = row.get("trust")
-        if told.has("agents.trust") and isinstance(trust, int | float) and not 0 <= trust <= 1:
+        if isinstance(trust, int | float) and not 0 <= trust <= 1:
             yield f"that {row.get('name')} has trust {trust:g}"
     starts = [row for one in (told.first, told.one) for row in one.of("agent.start")]
     for row in (each for each in rows if each.get("pid") and starts and told.sure):
@@ -129,7 +141,7 @@ def _agents(told: Told) -> Iterator[str]:
         if row.get("pid") not in pids:
             yield f"that {row.get('name')} has pid {row.get('pid')}; it was started as {pids[-1:]}"
     seen = [one.processes.agents for one in (told.first, told.one) if one.processes is not None]
-    if told.has("agents.name") and len(set(seen)) == 1 and len(rows) < seen[0] and told.one.alive:
+    if told.has("agents") and len(set(seen)) == 1 and len(rows) < seen[0] and told.one.alive:
         yield f"{len(rows)} agents; {seen[0]} are running"
 
 
@@ -173,7 +185,8 @@ def _between(told: Told, name: str, counter: str = "") -> Iterator[str]:
     if not told.has(name) or not isinstance(said, int) or not told.sure:
         return
     most = account_of(told.one).whole[counter or name]
-    least = 0 if told.at_rest else account_of(told.first).whole[counter or name] - told.late
+    back = told.at_rest or goes_back(told.one)
+    least = 0 if back else account_of(told.first).whole[counter or name] - told.late
     if not least <= said <= most:
         yield f"{name} {said}; what was written down makes {least} to {most}"
 
@@ -202,8 +215,7 @@ def _metrics(told: Told) -> Iterator[str]:
         yield f"life {told.said.get('life')}; it has begun {lives[-1]} times"
     if told.sure:
         yield from contradictions(told.said, told.one, told.has)
-        if not told.at_rest:
-            yield from _spent(told.said, told)
+        yield from _spent(told.said, told)
 
 
 def _as_written(row: Row, told: Told) -> Iterator[str]:
@@ -224,14 +236,16 @@ def _spent(row: Row, told: Told) -> Iterator[str]:
         said = row.get(name)
         low, high = least.whole[name] - told.late, most.whole[name]
         high += name == "checkpoint_count"  # one that is just being written has its number
+        low = 0 if told.at_rest or (name in OF_EVENTS and goes_back(told.one)) else low
         if told.has(name) and isinstance(said, int) and not low <= said <= high:
             yield f"{name} {said}; what was written down makes {low} to {high}"
     for each in told.rows("agent_utilization"):
         for name in OF_AGENTS:
             said, agent = each.get(name), each.get("agent")
             low, high = least.of(agent, name) - told.late, most.of(agent, name)
+            low = 0 if told.at_rest else low
             wrong = isinstance(said, int) and not low <= said <= high
-            if told.has(f"agent_utilization.{name}") and wrong:
+            if wrong:
                 yield f"{name} {said} of {agent}; what was written down makes {low} to {high}"
 
 
@@ -351,7 +365,7 @@ def _performance(told: Told) -> Iterator[str]:
         for name in OF_AGENTS:
             said, high = row.get(name), account.of(agent, name)
             right = isinstance(said, int) and (said == high or (said < high and not ended))
-            if told.has(f"agent_performance.{name}") and told.sure and not told.late and not right:
+            if told.sure and not told.late and not right:
                 yield f"{name} {said} of {agent}; what was written down makes {high}"
         begun = sum(start.get("agent") == agent for start in told.one.of("agent.start"))
         again, busy = number_of(row, "restarts"), number_of(row, "busy_s")
@@ -360,7 +374,7 @@ def _performance(told: Told) -> Iterator[str]:
         if busy is not None and ended and busy > told.one.elapsed_s + 1:
             yield f"that {agent} was busy for {busy:g} s of {told.one.elapsed_s:g} s"
     listed = [task for row in rows for task in row.get("tasks") or ()]
-    if told.has("agent_performance.tasks") and tasks and listed:
+    if tasks and listed:
         for task in (each for each in listed if each not in tasks):
             yield f"that somebody did {task}; the project has no such task"
         twice = next((task for task in listed if listed.count(task) > 1), None)
@@ -392,9 +406,9 @@ CHECKS: Mapping[type[Operation], tuple[str, Checks]] = {
     op.StartSession: ("status_true", (_as_asked, _driver)),
     op.Status: ("status_true", (_driver, _agents, _votes, _place)),
     op.Health: ("health_true", (_unwell,)),
-    op.Metrics: ("metrics_add_up", (_metrics,)),
+    op.Metrics: ("metrics_add_up", (_in_file, _metrics)),
     op.VerifyCheckpoint: ("verify_true", (_history, _checklist)),
-    op.Report: ("report_true", (_history, _reported)),
+    op.Report: ("report_true", (_in_file, _history, _reported)),
     op.Recover: ("status_true", (_driver,)),
     op.Pause: ("status_true", (_names,)),
     op.Continue: ("status_true", (_names,)),

@@ -6,6 +6,7 @@ import json
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -39,6 +40,8 @@ NEEDS_API = (op.StartSession, op.Recover, op.Continue)
 LOOK_S = 0.1
 NOWHERE = "http://127.0.0.1:9"
 """An address for commands that ask no model: some programs refuse to start without one."""
+WRITTEN = "{home}/written.json"
+"""Where a command writes its answer that is to be in a file, too."""
 
 
 class SessionLive(DaemonlessTarget):
@@ -147,13 +150,20 @@ class SessionLive(DaemonlessTarget):
             self._hurry(max(self._rate, operation.rate))
         if isinstance(operation, NEEDS_API):
             self._serve(getattr(operation, "project", self.notes.project))
-        return super().command(operation, context)
+        if not getattr(operation, "written", False):
+            return super().command(operation, context)
+        place = self.outside(self.filled(WRITTEN))
+        place.unlink(missing_ok=True)
+        result = super().command(operation, context)
+        return replace(result, details={**result.details, "written": self._written(place)})
 
     def given(self, operation: Operation, context: StepContext) -> dict[str, Any]:
         """The values of a command's placeholders."""
         given = super().given(operation, context)
         if given.get("checkpoint") == op.NEWEST:
             given["checkpoint"] = None
+        wanted = given.get("written")
+        given["written"] = self.filled(WRITTEN) if wanted else None
         if given.get("decide") in ("first", "none"):
             vote = self._open_vote(context.before)
             none = f"{vote.partition('=')[0]}=none-of-these"
@@ -161,6 +171,13 @@ class SessionLive(DaemonlessTarget):
         if isinstance(operation, NEEDS_API) and not self.api.url:
             self._serve(getattr(operation, "project", self.notes.project))
         return given
+
+    def _written(self, place: BoxPath) -> object:
+        """What a command has written there; None: nothing that can be read."""
+        try:
+            return parse(place.read_text())
+        except (OSError, ValueError):
+            return None
 
     def _open_vote(self, seen: SessionSeen) -> str:
         """The first vote that waits for somebody, with the first of its options."""

@@ -65,7 +65,7 @@ class SessionSpec(TargetFile):
         required=("start_session", "status", "recover"),
         placeholders=(
             *("api", "project", "agents", "hours", "name", "checkpoint", "decide"),
-            "project_directory",
+            *("project_directory", "written"),
         ),
         refusals=REFUSALS,
         statuses=STATUSES,
