@@ -422,6 +422,7 @@ CASES: list[tuple[str, SessionSeen, dict[str, Any]]] = [
     ("metrics_add_up", seen(points=(point(0), point(1, tokens=500))), {}),
     ("metrics_add_up", seen(metrics=lines({"tool_calls": 9}, {"tool_calls": 2})), {}),
     ("requests_readable", REFUSED, {}),
+    ("one_at_a_time", seen(calls=(CALLS[0], call("begin", 2.5, "c9", "model"), *CALLS[1:])), {}),
     ("metrics_regular", seen(metrics=lines({}, {}, {"number": 2})), {}),
     ("metrics_regular", seen(metrics=lines({}, {"elapsed_seconds": 300})), {}),
     ("logs_whole", seen(bad_lines=("events.jsonl: no JSON",)), {}),

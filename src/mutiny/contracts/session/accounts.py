@@ -136,7 +136,7 @@ def contradictions(row: Row, one: SessionView, names: Callable[[str], bool]) -> 
 
 def _of_phase(row: Row, one: SessionView) -> Iterator[str]:
     phase = row.get("phase")
-    if one.plan.phases and phase not in one.plan.phases:
+    if one.plan.phases and phase is not None and phase not in one.plan.phases:
         yield f"phase {phase}; the project has {', '.join(one.plan.phases)}"
     names = ("tokens_per_minute", "total_tokens_consumed", "elapsed_seconds")
     pace, spent, took = (number_of(row, name) for name in names)

@@ -252,8 +252,10 @@ def _spent(row: Row, told: Told) -> Iterator[str]:
 def _age(told: Told) -> Iterator[str]:
     """How long it has lasted: since it was looked at it has not become younger, nor much older."""
     for name in ("elapsed_seconds", "duration_seconds", "elapsed_s"):
-        said = told.number(name)
+        said, stands = told.number(name), told.one.last_valid
         least, most = told.first.elapsed_s - 1, told.one.elapsed_s + told.slack_s
+        if told.at_rest and stands is not None:  # where it would go on from
+            least = min(least, stands.elapsed_s - 1)
         if said is not None and told.sure and not least <= said <= most:
             yield f"{name} {said:g}; by what it has written down it is {least + 1:g} to {most:g}"
 
