@@ -10,7 +10,7 @@ from mutiny.contracts.session.observation import ENDED
 from mutiny.contracts.session.profile import SessionProfile
 from mutiny.contracts.session.recipes import QUICK
 from mutiny.contracts.session.supported import supported
-from mutiny.kit import hazards
+from mutiny.kit import faults, hazards
 from mutiny.kit.exploring import Each, Explored, Move, Scene, Some, drawn
 from mutiny.kit.operations import KillDuring, Parallel, Settle, SweepPoint
 from mutiny.model.operation import Operation, walk
@@ -116,6 +116,8 @@ def _troubles() -> tuple[Move, ...]:
             when=_runs,
         ),
         Move(op.ToolTimeout, weight=0.3, when=_runs),
+        Move(op.DiskFull, {"seconds": drawn(1.0, 2.0)}, 0.3, when=_runs),
+        Move(faults.FillDisk, {"lasting": drawn(True)}, 0.3, when=_runs),
         Move(op.ClockJump, {"offset_s": drawn(3600.0, -3600.0)}, 0.2, when=_runs),
         Move(op.TouchCheckpoints, weight=0.2, when=_crashed_later),
         Move(op.LetRun, {"seconds": drawn(1.0, 3.0)}, weight=0.5, when=_runs),
