@@ -72,6 +72,7 @@ def test_what_a_crash_has_left_is_judged_once_something_was_started() -> None:
     contract = WorkersContract()
     assert contract.cannot_be_seen(POINTS[0], True)
     assert contract.cannot_be_seen(MOVED[0], True)
+    assert contract.cannot_be_seen(MOVED[0], False)  # git was left locked
     assert not contract.cannot_be_seen(op.MoveSource(), True)
 
 

@@ -72,7 +72,11 @@ FLOW: dict[str, Steps] = {
         Status(),
         Metrics(),
         Health(),
+        WaitForTasks(1),  # by now somebody is at work
+        Status(),
+        Metrics(),
         *TO_THE_END,
+        Metrics(),
         BuildProject(),
         Settle(),
     ),

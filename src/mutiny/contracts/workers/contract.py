@@ -101,9 +101,11 @@ class WorkersContract(ContractBase[WorkersModel, Observation]):
     # --- rules about state -------------------------------------------------------------------------
 
     def cannot_be_seen(self, operation: Operation, succeeded: bool) -> bool:
-        """Everything is dead: the recovery is what counts."""
+        """Everything is dead: the recovery is what counts. It still is when somebody who came by meanwhile
+        could not commit, because git was left locked.
+        """
         dead = isinstance(operation, operations.MoveSource) and operation.while_dead
-        return (operation.ends_world or dead) and succeeded
+        return dead or (operation.ends_world and succeeded)
 
     def check_of(
         self,
