@@ -172,14 +172,18 @@ class SessionJudge(Judge[SessionModel, SessionSeen]):
             return self.violation("status_true", text, one.name)
         if words == {"running"} and {first.status, one.status} <= {"interrupted"}:
             return self.violation("status_true", "It says running; nothing runs.", one.name)
+        # Who tells of each task when it is done is never ahead of that; others may be by one.
+        ahead, tells = one.status == "running", self.contract.profile.logs_events
+        most_done = len(one.done | one.told_done) if tells else len(one.done)
         rows = (
             ("checkpoint", said.get("checkpoint"), _usable(first), _newest(one)),
-            ("tasks done", _inside(said, "tasks", "done"), len(first.done), len(one.done)),
+            ("tasks done", _inside(said, "tasks", "done"), len(first.done), most_done),
             ("tasks left", _inside(said, "tasks", "left"), _left(one), _left(first)),
             ("phase", _phase_told(said), _earliest(first), _place(one)),
         )
         for what, told, least, most in rows:
-            if isinstance(told, int) and not least <= told <= most + (one.status == "running"):
+            exact = what == "tasks done" and tells
+            if isinstance(told, int) and not least <= told <= most + (ahead and not exact):
                 text = f"It says {what} {told}; it was {least} before and is {most} now."
                 return self.violation("status_true", text, one.name)
         wrong = next(_contradictions(said, one), _phase_too_long(said, one))
