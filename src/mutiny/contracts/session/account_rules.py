@@ -8,6 +8,8 @@ from itertools import pairwise
 
 from mutiny.contracts.session.accounts import (
     WRITTEN_S,
+    account_of,
+    around,
     at_moment,
     contradictions,
     logs_kept,
@@ -82,27 +84,41 @@ def metrics_add_up(check: SessionCheck) -> Iterator[Found]:
 
 
 def _points(check: SessionCheck, one: SessionView) -> Iterator[Found]:
-    """What each checkpoint says was used until then."""
-    rows = ends(one.calls, "model")
-    for point in one.points:
-        if point.valid and str(point.number) not in check.seen.damaged:
-            most = one.agents * max(map(tokens, rows), default=0)
-            used = _tokens_at(one, point.number)
-            if used is not None and abs(point.tokens - used) > most:
-                text = f"Checkpoint {point.number} says {point.tokens} tokens; "
-                yield one.name, f"{text}{used} were used until then."
+    """What each new checkpoint says was used until then; calls may end while it is written."""
+    was = before_of(check)
+    known = () if was is None else was.points
+    written = {row.get("checkpoint"): row for row in one.of("checkpoint.written")}
+    most_each = max(map(tokens, ends(one.calls, "model")), default=0)
+    for point in (each for each in one.points if each.valid and each not in known):
+        row = written.get(point.number)
+        if row is None or str(point.number) in check.seen.damaged:
+            continue
+        least, most = around(one, life_of(row), at_of(row), _margin_s(check))
+        told = (
+            ("total_tokens_consumed", "tokens", point.tokens, one.agents * most_each),
+            ("tool_calls", "tool calls", point.tool_calls, one.agents),
+        )
+        for name, what, used, slack in told:
+            low, high = least.whole[name] - slack, most.whole[name] + slack
+            if not low <= used <= high:
+                text = f"Checkpoint {point.number} says {used} {what}; {low} to {high} were used"
+                yield one.name, f"{text} until then."
                 return
+
+
+def _margin_s(check: SessionCheck) -> float:
+    """By so much a log may be behind or ahead of what it is about."""
+    return WRITTEN_S * max(1.0, check.seen.rate) + slack_s(check)
 
 
 def _lines(check: SessionCheck, one: SessionView) -> Iterator[Found]:
     """New lines of metrics: what they count, and that their parts agree."""
     was = before_of(check)
     known = 0 if was is None else len(was.metrics)
-    margin_s = WRITTEN_S * max(1.0, check.seen.rate) + slack_s(check)
     for row in one.metrics[max(known, len(one.metrics) - NEW_LINES) :]:
         for text in (
             *contradictions(row, one, check.model.measured.__contains__),
-            *at_moment(one, row, margin_s),
+            *at_moment(one, row, _margin_s(check)),
         ):
             yield one.name, f"Metrics line {row.get('number')} says {text}."
             return
@@ -118,31 +134,14 @@ def _spent_by(one: SessionView, moment: float) -> int:
 def _due(one: SessionView) -> Mapping[str, int]:
     """Counters by what was written down."""
     return {
-        "total_tokens_consumed": sum(tokens(row) for row in ends(one.calls, "model")),
-        "model_calls": len(ends(one.calls, "model")),
-        "tool_calls": sum(row.get("kind") == "tool" for row in one.calls if _begins(row)),
+        **account_of(one).whole,
         "checkpoint_count": max((point.number for point in one.points), default=0) + 1,
-        "errors_encountered": len(list(one.of("error"))),
-        "consensus_votes_cast": len(list(one.of("vote.ballot"))),
         "tasks_completed": len(one.told_done | one.done),
     }
 
 
 def _begins(row: Row) -> bool:
     return row.get("state") == "begin"
-
-
-def _tokens_at(one: SessionView, number: int) -> int | None:
-    """What had been used when a checkpoint was taken, by the calls that had ended."""
-    for row in one.of("checkpoint.written"):
-        if row.get("checkpoint") == number:
-            life, moment = life_of(row), at_of(row)
-            return sum(
-                tokens(call)
-                for call in ends(one.calls, "model")
-                if life_of(call) < life or (life_of(call) == life and at_of(call) <= moment)
-            )
-    return None
 
 
 REFUSED = 400

@@ -87,17 +87,22 @@ WRITTEN_S = 0.5
 """What ended so long before a line of metrics was written is counted in it."""
 
 
+def around(one: SessionView, life: int, moment: float, margin_s: float) -> tuple[Account, Account]:
+    """What was written down shortly before a moment of a life, and shortly after it."""
+
+    def until(latest: float) -> Callable[[Row], bool]:
+        return lambda each: (each.get("life", 1), at_of(each)) <= (life, latest)
+
+    return account_of(one, until(moment - margin_s)), account_of(one, until(moment + margin_s))
+
+
 def at_moment(one: SessionView, row: Row, margin_s: float) -> Iterator[str]:
     """What a line of metrics says was spent, against what stood in the logs when it was made."""
     life, told_s = row.get("life", 1), number_of(row, "elapsed_seconds")
     if told_s is None or not isinstance(life, int):
         return
 
-    def until(moment: float) -> Callable[[Row], bool]:
-        return lambda each: (each.get("life", 1), at_of(each)) <= (life, moment)
-
-    least = account_of(one, until(told_s - margin_s))
-    most = account_of(one, until(told_s + 1 + margin_s))
+    least, most = around(one, life, told_s + 0.5, margin_s + 0.5)  # it is told in whole seconds
     for name in COUNTED:
         said, low, high = row.get(name), least.whole[name], most.whole[name]
         high += name == "checkpoint_count"  # one that is just being written has its number
