@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from test_contract_session import CALLS, LINE, PLAN, at, broken, call, event, point, seen, state
+from test_contract_session import (
+    API,
+    CALLS,
+    CONTRACT,
+    LINE,
+    PLAN,
+    at,
+    broken,
+    call,
+    event,
+    point,
+    seen,
+    sha,
+    state,
+)
 
 from mutiny.contracts.session import operations as op
+from mutiny.contracts.session.judge import SessionJudge
 from mutiny.contracts.session.observation import Row, SessionSeen
 from mutiny.contracts.session.telling import Told, lies
 from mutiny.model.operation import Operation
+from mutiny.model.result import OperationResult
 
 ROLES = replace(PLAN, roles={"a": "coder"})
 STARTED = event("supervisor.start", 0.0, pid=13, start=99)
@@ -191,3 +208,17 @@ def test_what_changed_meanwhile_is_left_alone() -> None:
     assert after is not None
     rows = [{"checkpoint": 0}, {"checkpoint": 1}]
     assert list(lies(Told(op.VerifyCheckpoint(), {"checkpoints": rows}, first, after))) == []
+
+
+def test_what_was_asked_before_it_went_back_need_not_be_there() -> None:
+    tool: dict[str, Any] = {"name": "write_file", "path": "y.py", "sha256": sha("y")}
+    first: dict[str, Any] = {**API[0], "tools": [tool]}
+    assert "bytes_as_asked" in broken(seen(api=(first,)))
+    assert "bytes_as_asked" not in broken(seen(api=(first, *API)))
+
+
+def test_what_is_left_of_a_session_that_was_paused_meanwhile() -> None:
+    first, after = seen(), seen("session.pause")
+    result = OperationResult(0, json.dumps({"ok": True, "status": "paused", "tasks": {"left": 1}}))
+    judge = SessionJudge(CONTRACT, first, after, 0.0)
+    assert judge.judge(at("paused"), op.Status(), result).violation is None

@@ -14,6 +14,8 @@ ABOUT: dict[str, str] = {
     "recovered_while_paused": "A paused session is recovered: it goes on, and keeps what it had.",
     "paused": "A session stands still, and goes on.",
     "answers_in_files": "Metrics and report are written into a file where one is named.",
+    "machine_goes_down": "What drives a session is asked to end: it can be brought back.",
+    "checkpoint_without_room": "A checkpoint for which there is no room: it pauses, and goes on later.",
     "gone_back_to_the_first": "Whoever names the first checkpoint goes back to that one.",
     "unknown_session": "What is not there is refused, whatever is asked of it.",
     "newest_is_meant": "A command that names no session means the newest one.",

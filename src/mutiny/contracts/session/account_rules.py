@@ -19,6 +19,7 @@ from mutiny.contracts.session.looking import (
     BOOK,
     SessionCheck,
     before_of,
+    begins_task,
     ends,
     failed,
     life_of,
@@ -262,7 +263,9 @@ def reads_own(check: SessionCheck) -> Iterator[Found]:
 
 
 def _asked(requests: tuple[Row, ...]) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
-    """Path -> hashes of all contents that the model asked for; task -> the paths that it asked for."""
+    """Path -> hashes of all contents that the model asked for; task -> the paths that it asked for when
+    that was begun last.
+    """
     found: dict[str, set[str]] = {}
     by_task: dict[str, set[str]] = {}
     for request in requests:
@@ -271,6 +274,8 @@ def _asked(requests: tuple[Row, ...]) -> tuple[dict[str, set[str]], dict[str, se
                 found.setdefault(str(tool["path"]), set()).add(str(tool["sha256"]))
         if failed(request):
             continue
+        if begins_task(request):  # whatever it has asked for before a crash or a restore
+            by_task.pop(task_of(request), None)
         for tool in request.get("tools") or ():
             if _writes(tool):
                 path = str(tool["path"])

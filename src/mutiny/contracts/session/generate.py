@@ -124,6 +124,7 @@ def _troubles() -> tuple[Move, ...]:
         Move(op.KillAgent, weight=0.6, when=_runs),
         Move(op.SystemCrash, {"alone": drawn(False, True)}, weight=1.2, when=_up),
         Move(op.SystemCrash, {"told": drawn(*op.TOLD)}, weight=0.3, when=_runs),
+        Move(op.SystemCrash, {"asked": drawn(True)}, weight=0.3, when=_runs),
         Move(op.HalfDone, {"what": drawn(*op.HALVES)}, 0.5, when=_crashed),
         Move(op.CorruptCheckpoint, {"part": drawn("body", "key")}, 0.6, when=_crashed),
         Move(op.CorruptCheckpoint, {"part": drawn("delta")}, 0.3, when=_crashed_later),

@@ -178,7 +178,7 @@ class SessionJudge(Judge[SessionModel, SessionSeen]):
         rows = (
             ("checkpoint", said.get("checkpoint"), _usable(first), _newest(one)),
             ("tasks done", _inside(said, "tasks", "done"), len(first.done), most_done),
-            ("tasks left", _inside(said, "tasks", "left"), _left(one), _left(first)),
+            ("tasks left", _inside(said, "tasks", "left"), _left(one) - ahead, _left(first)),
             ("phase", _phase_told(said), _earliest(first), _place(one)),
         )
         for what, told, least, most in rows:
@@ -265,8 +265,8 @@ def _kept_agents(one: SessionView) -> int:
 
 
 def _left(one: SessionView) -> int:
-    """How many tasks of its plan are not done; what is being finished just now may be."""
-    return max(0, len(one.plan.tasks) - len(one.done) - (one.status == "running"))
+    """How many tasks of its plan are not done."""
+    return max(0, len(one.plan.tasks) - len(one.done))
 
 
 def _inside(said: Mapping[str, Any], name: str, key: str) -> Any:

@@ -19,6 +19,7 @@ MOST_STILL_S = 30.0
 """Real seconds for which a crowded machine may let nothing of a session run."""
 _VOTED = re.compile(r"Vote (\S+) by (\S+):")
 _ASKED = re.compile(r"(?:Task|Results of) (\S+?):")
+_BEGUN = re.compile(r"Task \S+?:")
 
 
 def session_of(check: SessionCheck) -> SessionView | None:
@@ -105,6 +106,11 @@ def task_of(request: Row) -> str:
     """The task that a request to the model was about; empty: none."""
     found = _ASKED.search(str(request.get("last", "")))
     return found[1] if found else ""
+
+
+def begins_task(request: Row) -> bool:
+    """Was the model asked for a task from its beginning?"""
+    return _BEGUN.search(str(request.get("last", ""))) is not None
 
 
 def vote_of(request: Row) -> str:

@@ -294,11 +294,13 @@ TOLD = ("task.done", "phase.complete", "vote.won")
 class SystemCrash(SessionFault):
     """Every process of the session dies.
 
-    `alone`: only the one that drives it; `told`: when it has just told of the next event of this kind.
+    `alone`: only the one that drives it; `told`: when it has just told of the next event of this kind;
+    `asked`: what drives it is asked to end, as a machine does that goes down (SIGTERM).
     """
 
     alone: bool = False
     told: str = ""
+    asked: bool = False
 
     def __post_init__(self) -> None:
         check_one_of("told", self.told, ("", *TOLD))

@@ -47,6 +47,8 @@ class SessionProfile(TargetProfile):
     """A checkpoint keeps for how long a task was worked on: after a crash only the rest is due."""
     logs_events: bool = False
     """Its log of events tells what happens in the moment when it does."""
+    outlives_signals: bool = False
+    """A session whose driver was asked to end by a signal can be brought back."""
     writes_answers: bool = False
     """What metrics and report say is also written into a file, where that is asked for."""
     keeps_phase: bool = False

@@ -145,6 +145,21 @@ FLOW: dict[str, Steps] = {
         *(*begun(SLOW_H), WaitForTasks(1), Metrics(written=True), Report(written=True)),
         *(Stop(), Metrics(written=True), Report(written=True), Settle()),
     ),
+    "machine_goes_down": (
+        *(
+            *begun(SLOW_H),
+            WaitForTasks(2),
+            SystemCrash(asked=True),
+            Status(),
+            ExpectError(Health()),
+        ),
+        *(Recover(), Status(), *TO_THE_END, Settle()),
+    ),
+    "checkpoint_without_room": (
+        *begun(0.02, 2, calls_interval="900", interval_s="9000"),
+        *(WaitForTasks(1), FillDisk(lasting=True), Checkpoint(), Checkpoint(), Status(), Heal()),
+        *(Recover(), WaitForTasks(2), Status(), Metrics(), Stop(), Settle()),
+    ),
     "gone_back_to_the_first": (
         *crashed(Restore(checkpoint=0), Status(), VerifyCheckpoint(), Metrics(), Report()),
         *(Recover(), Status(), Metrics(), Report(), *TO_THE_END, Metrics(), Settle()),

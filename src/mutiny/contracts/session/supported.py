@@ -39,6 +39,8 @@ def has_words(profile: SessionProfile, part: Operation) -> bool:
         return profile.votes_without
     if isinstance(part, op.SystemCrash) and part.told:
         return profile.logs_events
+    if isinstance(part, op.SystemCrash) and part.asked:
+        return profile.outlives_signals
     if isinstance(part, op.LetRun) and part.misset:
         return profile.keeps_settings
     if isinstance(part, op.Metrics | op.Report) and part.written:

@@ -211,7 +211,8 @@ def _metrics(told: Told) -> Iterator[str]:
     if not told.at_rest:
         yield from _age(told)
     lives = [row.get("life") for row in told.one.of("supervisor.start")]
-    if told.has("life") and lives and told.said.get("life") not in lives and told.sure:
+    known = told.sure and not told.at_rest and lives
+    if told.has("life") and known and told.said.get("life") not in lives:
         yield f"life {told.said.get('life')}; it has begun {lives[-1]} times"
     if told.sure:
         yield from contradictions(told.said, told.one, told.has)

@@ -28,6 +28,8 @@ PATIENCE_S = 900.0
 """The same in the session's own time, where that passes faster; at least `LEAST_S` real ones."""
 LEAST_S = 5.0
 GONE_S = 5.0
+ASKED_S = 10.0
+ASKED = "a signal that asks to end"
 LAST = 4
 """So many lines may follow the one that ends a session."""
 SQUEEZED_MB = "1"
@@ -187,6 +189,12 @@ def _crash(live: Any, operation: op.SystemCrash, context: StepContext) -> Operat
         return _not_fired("nothing drives a session")
     if operation.told and not _told(live, operation.told, drivers):
         return _not_fired(f"no {operation.told} was told of any more")
+    if operation.asked:
+        live.signalled(drivers, signal.SIGTERM)
+        for one in drivers:
+            live.box.wait_gone(one.pid, one.start, live.limit(ASKED_S))
+        left = {one.identity for one in live.everybody()} & {one.identity for one in drivers}
+        return _not_fired("it did not end") if left else _fired("it has ended", ASKED)
     for _ in range(20):
         found = drivers if operation.alone else live.everybody()
         alive = [one for one in live.everybody() if one.identity in {f.identity for f in found}]
