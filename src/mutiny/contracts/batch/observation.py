@@ -65,6 +65,16 @@ class Asked:
 
 
 @dataclass(frozen=True)
+class Line:
+    """A line of the event log."""
+
+    said: Mapping[str, Any]
+    """As it was written."""
+    task: str = ""
+    """The task that it is about."""
+
+
+@dataclass(frozen=True)
 class Head:
     """A commit that the branch was at."""
 
@@ -122,7 +132,11 @@ class BatchSeen(SeenBase):
     """There is a home for batches."""
     plan: str | None = None
     """The bytes of the plan, as a hash."""
+    planned: Any = None
+    """The plan as it is kept; None: there is none, or it is no JSON."""
     runs: Mapping[str, RunSeen] = field(default_factory=dict)
+    kept: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Run -> its state as it is kept, in the target's own words."""
     ledger: frozenset[tuple[str, str]] | None = None
     """Runs and tasks that the target's own list of what was merged has; None: it keeps none."""
     git: GitSeen | None = None
@@ -134,6 +148,8 @@ class BatchSeen(SeenBase):
     """Lines of the log."""
     logged: Mapping[tuple[str, str], int] = field(default_factory=dict)
     """Run and task -> how many lines of the log are about it; no task: all of the run's."""
+    lines: Mapping[str, tuple[Line, ...]] = field(default_factory=dict)
+    """Run -> the lines of its log, in their order."""
     event_types: frozenset[str] = frozenset()
     no_events: frozenset[str] = frozenset()
     """Types that the target never logs."""

@@ -8,7 +8,7 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from typing import Any, Protocol
 
@@ -21,6 +21,7 @@ from mutiny.contracts.batch.observation import (
     BatchSeen,
     GitSeen,
     Head,
+    Line,
     RunSeen,
     TaskSeen,
 )
@@ -62,6 +63,20 @@ class Looked(Protocol):
     def logs(self) -> list[BoxPath]: ...
 
 
+@dataclass
+class Logged:
+    """What the logs of all runs say."""
+
+    bad: list[str] = field(default_factory=list)
+    count: int = 0
+    kinds: set[str] = field(default_factory=set)
+    reasons: dict[str, str] = field(default_factory=dict)
+    """Run -> why it has stopped."""
+    about: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Run and task -> how many lines are about it; no task: all of the run's."""
+    lines: dict[str, list[Line]] = field(default_factory=dict)
+
+
 class Observer:
     """Looks at one live target in one box."""
 
@@ -77,18 +92,21 @@ class Observer:
     def observe(self) -> BatchSeen:
         """One complete look."""
         records = self._live.desk.records()
-        bad, events, kinds, reasons, logged = self._events()
-        runs, error = self._runs(reasons)
+        log = self._events()
+        runs, kept, error = self._runs(log.reasons)
+        plan, planned = self._plan()
         digest, told = self._home()
-        kept = self._live.containers
-        there = None if kept is None else kept.look()
+        engine = self._live.containers
+        there = None if engine is None else engine.look()
         return BatchSeen(
             at=time.time(),
             error=error,
             pace=self._live.pacing.now(),
             home=self._live.outside(self._live.state_directory()).is_dir(),
-            plan=self._plan(),
+            plan=plan,
+            planned=planned,
             runs=runs,
+            kept=kept,
             ledger=self._ledger(),
             git=self._git(),
             attempts=_attempts(records),
@@ -97,17 +115,18 @@ class Observer:
                 for one in records
                 if "tree" in one
             ),
-            bad_events=bad,
-            events=events,
-            logged=logged,
-            event_types=kinds,
+            bad_events=tuple(log.bad),
+            events=log.count,
+            logged=log.about,
+            lines={run: tuple(said) for run, said in log.lines.items()},
+            event_types=frozenset(log.kinds),
             no_events=frozenset(self._spec.event_fields.lacks),
             processes=self._processes(),
             workspaces=self._workspaces(),
             containers=None
             if there is None
             else tuple(one for one in there.values() if one.name != NEIGHBOUR),
-            contained={} if kept is None else kept.known,
+            contained={} if engine is None else engine.known,
             neighbour=there is None or NEIGHBOUR in there,
             told=told,
             outside=self._outside(),
@@ -116,20 +135,26 @@ class Observer:
 
     # --- the target's files --------------------------------------------------------------------------
 
-    def _runs(self, reasons: Mapping[str, str]) -> tuple[dict[str, RunSeen], str | None]:
+    def _runs(
+        self, reasons: Mapping[str, str]
+    ) -> tuple[dict[str, RunSeen], dict[str, Mapping[str, Any]], str | None]:
+        """Every run as the contract knows it, and as it is kept; and what cannot be read."""
         found: dict[str, RunSeen] = {}
+        kept: dict[str, Mapping[str, Any]] = {}
         words = self._spec.fields
         for path in self._state_files():
             raw = settled(lambda path=path: json_file(path))  # type: ignore[misc]
             if not raw.exists:
                 continue
             if raw.error is not None:
-                return found, f"{self._run_of(path)}: {raw.error}"
+                return found, kept, f"{self._run_of(path)}: {raw.error}"
             try:
-                found[str(raw.data[words.name])] = self._run(raw.data, reasons)
+                name = str(raw.data[words.name])
+                found[name] = self._run(raw.data, reasons)
+                kept[name] = raw.data
             except (KeyError, TypeError, AttributeError, ValueError) as error:
-                return found, f"{self._run_of(path)}: it is no state of a run: {error!r}"
-        return found, None
+                return found, kept, f"{self._run_of(path)}: it is no state of a run: {error!r}"
+        return found, kept, None
 
     def _run(self, data: Mapping[str, Any], reasons: Mapping[str, str]) -> RunSeen:
         words, mapped = self._spec.fields, self._spec.statuses
@@ -182,9 +207,17 @@ class Observer:
         names = [] if seen.error is None else [self._run_of(path) for path in self._state_files()]
         return names[-1] if names else ""
 
-    def _plan(self) -> str | None:
+    def _plan(self) -> tuple[str | None, Any]:
+        """The bytes of the plan, as a hash, and what they say."""
         path = self._live.outside(self._live.filled(self._spec.plan))
-        return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
+        if not path.is_file():
+            return None, None
+        data = path.read_bytes()
+        try:
+            said = parse(data.decode())
+        except ValueError:
+            said = None
+        return hashlib.sha256(data).hexdigest(), said
 
     def _ledger(self) -> frozenset[tuple[str, str]] | None:
         """What the target itself has written down as merged, for good."""
@@ -194,33 +227,26 @@ class Observer:
         named = raw.data if raw.exists and isinstance(raw.data, dict) else {}
         return frozenset((run, task) for run, _, task in (key.partition("/") for key in named))
 
-    def _events(
-        self,
-    ) -> tuple[tuple[str, ...], int, frozenset[str], dict[str, str], Mapping[tuple[str, str], int]]:
-        """Bad lines of the logs, how many there are, their types, why each run has stopped, and how many
-        are about which task.
-        """
-        reasons: dict[str, str] = {}
-        logged = Counter[tuple[str, str]]()
-        bad: list[str] = []
-        kinds: set[str] = set()
-        count = 0
+    def _events(self) -> Logged:
+        """What the logs say."""
+        found = Logged()
         wanted = self._spec.event_fields
         for log in self._live.logs():
             text = log.read_bytes(MOST_BYTES).decode(errors="replace")
             whole = text[: text.rfind("\n") + 1]  # the last line may just be written
             for line in lines(whole):
-                count += 1
+                found.count += 1
                 said, kind, problem = _event(line, wanted)
-                kinds.update((kind, *wanted.names.get(kind, ())))
-                if problem:
-                    bad += [f"{problem}: {line[:120]}"] if len(bad) < MOST_BAD else []
-                    continue
+                found.kinds.update((kind, *wanted.names.get(kind, ())))
                 run, task = str(said.get("run_id", "")), str(said.get(wanted.task, ""))
-                logged.update({(run, ""), (run, task)})
+                found.lines.setdefault(run, []).append(Line(said, task))
+                if problem:
+                    found.bad += [f"{problem}: {line[:120]}"] if len(found.bad) < MOST_BAD else []
+                    continue
+                found.about.update({(run, ""), (run, task)})
                 if kind in wanted.reasons:
-                    reasons[run] = line[:200]
-        return tuple(bad), count, frozenset(kinds), reasons, logged
+                    found.reasons[run] = line[:200]
+        return found
 
     def _home(self) -> tuple[str, tuple[str, ...]]:
         """All bytes of the home outside of workspaces, and the files in which the secret stands."""
