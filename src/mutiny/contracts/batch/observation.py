@@ -24,6 +24,29 @@ class TaskSeen:
     error: str = ""
     tokens: int | None = None
     """None: the target does not say what it has used."""
+    begun: int | None = None
+    """So many attempts were begun. Of this and what follows None: the target does not say it."""
+    conflicts: int | None = None
+    commit: str | None = None
+    """What has passed its gates."""
+    base: str | None = None
+    """Where it was begun."""
+    merged: str | None = None
+    """The commit of the branch that brought it."""
+    planned: Mapping[str, Any] = field(default_factory=dict)
+    """What is kept of it as it was planned, by the names of a plan file."""
+
+
+@dataclass(frozen=True)
+class BatchRow:
+    """Tasks that were begun together, or came to the branch together, in the target's state."""
+
+    id: object
+    tasks: tuple[str, ...] = ()
+    landed: bool = False
+    base: str = ""
+    target: str = ""
+    """The branch went from `base` to `target`."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +57,9 @@ class RunSeen:
     status: str
     reason: str = ""
     tasks: Mapping[str, TaskSeen] = field(default_factory=dict)
+    tokens: int | None = None
+    """What all have used; None: the target does not say it."""
+    batches: tuple[BatchRow, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -72,6 +98,18 @@ class Line:
     """As it was written."""
     task: str = ""
     """The task that it is about."""
+    tasks: tuple[str, ...] = ()
+    """All that it names in a list."""
+    batch: str = ""
+    begins: bool = False
+    """It says that an attempt was begun."""
+    tells: Mapping[str, object] = field(default_factory=dict)
+    """What it says of the task that the state keeps, too."""
+
+    @property
+    def short(self) -> str:
+        """For people."""
+        return str(self.said)[:120]
 
 
 @dataclass(frozen=True)
@@ -94,6 +132,10 @@ class GitSeen:
     """Where the branch has been, the newest first."""
     landed: Mapping[str, int] = field(default_factory=dict)
     """Task -> how often its work came to the branch."""
+    steps: tuple[str, ...] = ()
+    """The commits of the branch itself, without those of what was merged; the newest first."""
+    brought: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Task -> those of them that changed its file."""
     files: frozenset[str] = frozenset()
     shared: tuple[str, ...] = ()
     """The lines of the file that several tasks write."""
@@ -150,6 +192,10 @@ class BatchSeen(SeenBase):
     """Run and task -> how many lines of the log are about it; no task: all of the run's."""
     lines: Mapping[str, tuple[Line, ...]] = field(default_factory=dict)
     """Run -> the lines of its log, in their order."""
+    logs: frozenset[str] = frozenset()
+    """What the log tells of every task that is merged; the names are those of the state."""
+    logs_starts: bool = False
+    """It tells of every attempt that is begun."""
     event_types: frozenset[str] = frozenset()
     no_events: frozenset[str] = frozenset()
     """Types that the target never logs."""

@@ -44,7 +44,7 @@ class BatchProfile(TargetProfile):
     done_once: bool = False
     """A task that went well and conflicts with nobody is not done again when others of its batch do."""
     forgets_errors: bool = False
-    """What went wrong with a task is not told of it any more once it is complete."""
+    """What went wrong with a task, or with a run, is not told of it any more once it is complete."""
     totals: bool = False
     """What a run is told to have used is what all its tasks have, also those that were left out."""
     shows_kept: bool = False

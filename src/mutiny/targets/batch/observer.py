@@ -18,6 +18,7 @@ from mutiny.box.results import Command, CommandResult
 from mutiny.contracts.batch.observation import (
     Asked,
     Attempt,
+    BatchRow,
     BatchSeen,
     GitSeen,
     Head,
@@ -33,7 +34,7 @@ from mutiny.probes.sources import json_file, settled
 from mutiny.system.files import LOOKED_THROUGH, BoxPath, UnsafeFile
 from mutiny.targets.batch.containers import NEIGHBOUR, Containers
 from mutiny.targets.batch.desk import SECRET, Desk
-from mutiny.targets.batch.spec import BatchSpec, EventFields
+from mutiny.targets.batch.spec import BatchSpec, EventFields, RunFields
 from mutiny.targets.kit.moments import matching
 from mutiny.targets.kit.pacing import Pacing
 
@@ -119,6 +120,10 @@ class Observer:
             events=log.count,
             logged=log.about,
             lines={run: tuple(said) for run, said in log.lines.items()},
+            logs=frozenset(
+                word for one in self._spec.event_fields.tells.values() for word in one.values()
+            ),
+            logs_starts=bool(self._spec.event_fields.begins),
             event_types=frozenset(log.kinds),
             no_events=frozenset(self._spec.event_fields.lacks),
             processes=self._processes(),
@@ -159,19 +164,12 @@ class Observer:
     def _run(self, data: Mapping[str, Any], reasons: Mapping[str, str]) -> RunSeen:
         words, mapped = self._spec.fields, self._spec.statuses
         rows = data[words.tasks]
-        tasks = {
-            str(name): TaskSeen(
-                mapped.get(row[words.task_status], row[words.task_status]),
-                row.get(words.task_attempts),
-                str(row.get(words.task_error) or ""),
-                row.get(words.task_tokens) if words.task_tokens else None,
-            )
-            for name, row in rows.items()
-        }
+        tasks = {str(name): _task(row, words, mapped) for name, row in rows.items()}
         status = mapped.get(data[words.status], data[words.status])
         name = str(data[words.name])
         reason = data.get(words.reason) if words.reason else reasons.get(name)
-        return RunSeen(name, status, str(reason or ""), tasks)
+        batches = tuple(_batch(row, words) for row in data.get(words.batches) or ())
+        return RunSeen(name, status, str(reason or ""), tasks, data.get(words.tokens), batches)
 
     def _run_of(self, path: BoxPath) -> str:
         """The name of the run whose state a file is: what `*` stands for."""
@@ -239,7 +237,7 @@ class Observer:
                 said, kind, problem = _event(line, wanted)
                 found.kinds.update((kind, *wanted.names.get(kind, ())))
                 run, task = str(said.get("run_id", "")), str(said.get(wanted.task, ""))
-                found.lines.setdefault(run, []).append(Line(said, task))
+                found.lines.setdefault(run, []).append(_line(said, kind, task, wanted))
                 if problem:
                     found.bad += [f"{problem}: {line[:120]}"] if len(found.bad) < MOST_BAD else []
                     continue
@@ -366,11 +364,14 @@ class Observer:
         listed, others = commits.stdout.split(), self._live.desk.foreign
         history = [line.split() for line in heads.stdout.splitlines()]
         foreign = {*others, history[-1][0]} if history else others
+        brought = _brought(steps.stdout, others)
         return GitSeen(
             head=listed[0] if listed else None,
             commits=frozenset(listed),
             heads=tuple(Head(sha, tree, sha in foreign) for sha, tree in history),
-            landed=_landed(steps.stdout, others),
+            landed={name: len(own) for name, own in brought.items()},
+            steps=_steps(steps.stdout),
+            brought=brought,
             lost=tuple(sorted(others - set(listed))),
             files=frozenset(files.stdout.splitlines()),
             shared=tuple(shared.stdout.splitlines()) if shared.exit_code == 0 else (),
@@ -433,6 +434,47 @@ def _event(line: str, wanted: EventFields) -> tuple[Mapping[str, Any], str, str]
     return event, kind, f"it has no {missing[0]}" if missing else ""
 
 
+def _task(row: Mapping[str, Any], words: RunFields, mapped: Mapping[str, str]) -> TaskSeen:
+    """A task of the state, with what the target says of it."""
+    return TaskSeen(
+        mapped.get(row[words.task_status], row[words.task_status]),
+        row.get(words.task_attempts),
+        str(row.get(words.task_error) or ""),
+        row.get(words.task_tokens),
+        row.get(words.task_begun),
+        row.get(words.task_conflicts),
+        row.get(words.task_commit),
+        row.get(words.task_base),
+        row.get(words.task_merged),
+        {name: row[name] for name in words.planned if name in row},
+    )
+
+
+def _batch(row: Mapping[str, Any], words: RunFields) -> BatchRow:
+    """A batch of the state."""
+    return BatchRow(
+        row[words.batch_id],
+        tuple(map(str, row[words.batch_tasks])),
+        row[words.batch_status] in words.landed,
+        str(row.get(words.batch_base) or ""),
+        str(row.get(words.batch_target) or ""),
+    )
+
+
+def _line(said: Mapping[str, Any], kind: str, task: str, wanted: EventFields) -> Line:
+    """A line of the log, with what it says that the state keeps, too."""
+    tasks, batch = said.get(wanted.tasks), said.get(wanted.batch)
+    told = wanted.tells.get(kind, {})
+    return Line(
+        said,
+        task,
+        tuple(map(str, tasks)) if isinstance(tasks, list) else (),
+        "" if batch is None else str(batch),
+        bool(wanted.begins) and kind == wanted.begins,
+        {ours: said[theirs] for theirs, ours in told.items() if theirs in said},
+    )
+
+
 def _attempts(records: Sequence[Mapping[str, Any]]) -> tuple[Attempt, ...]:
     """Every agent with how it ended, whether anybody went on from there, and who was at work beside it."""
     found: dict[tuple[str, int], Attempt] = {}
@@ -458,15 +500,23 @@ def _attempts(records: Sequence[Mapping[str, Any]]) -> tuple[Attempt, ...]:
     return tuple(found.values())
 
 
-def _landed(text: str, foreign: Collection[str]) -> dict[str, int]:
-    """Task -> in how many steps of the branch its own file changed."""
-    found: dict[str, int] = {}
+def _brought(text: str, foreign: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """Task -> the steps of the branch in which its own file changed."""
+    found: dict[str, tuple[str, ...]] = {}
     for block in text.split("\x1e"):
         first, _, names = block.strip().partition("\n")
-        if first.partition("\x1f")[0] in foreign:
+        sha = first.partition("\x1f")[0]
+        if sha in foreign:
             continue
         for name in set(names.split("\n")):
             if name.startswith(WORK):
                 task = name.removeprefix(WORK).removesuffix(".txt")
-                found[task] = found.get(task, 0) + 1
+                found[task] = (*found.get(task, ()), sha)
     return found
+
+
+def _steps(text: str) -> tuple[str, ...]:
+    """The commits of the branch itself, the newest first."""
+    return tuple(
+        dict.fromkeys(block.strip().partition("\x1f")[0] for block in text.split("\x1e")[1:])
+    )
