@@ -344,6 +344,20 @@ def test_a_task_that_is_not_merged_may_have_any_commit() -> None:
     assert untrue(after_run(waiting)), "its batch has landed"
 
 
+def test_what_was_done_in_an_earlier_step_was_told_of_then() -> None:
+    before = replace(
+        BEFORE,
+        attempts=seen().attempts,
+        runs={"r1": RunSeen("r1", "paused", "edited", {"a": replace(GOOD, status="validated")})},
+        lines={"r1": LOG[:4]},
+    )
+    model = begun("a").ended({"a": frozenset({"complete"})}, frozenset({"complete"}))
+    told = Check(model, after_run(), before, op.Resume())
+    assert list(kept_true(told)) == []
+    silent = Check(model, after_run(lines={"r1": LOG[:4]}), before, op.Resume())
+    assert [one.subject for one in kept_true(silent)] == ["a"], "that it was merged is new"
+
+
 def test_attempts_of_older_runs_are_not_counted() -> None:
     two = (Attempt("a", 1, frozenset()), Attempt("a", 2, frozenset(), True, 0, 50))
     check = Check(

@@ -22,6 +22,7 @@ from mutiny.model.violation import Violation
 RULE = "kept_true"
 WIDER = "files"
 """What a task may change may become more than was planned."""
+MERGED = "merged"
 COUNTED = "conflicts"
 """What the log tells whenever it changes."""
 
@@ -180,14 +181,17 @@ def _logged(check: BatchCheck, shown: RunSeen) -> Told:
     """What the log has told last of a task that is complete is what the state keeps of it."""
     was = check.before.runs.get(shown.name)
     lines = new_lines(check, shown)
+    begun = {one.task for one in check.seen.attempts[len(check.before.attempts) :]}
     for name, task in shown.tasks.items():
         mine = [line for line in lines if line.task == name]
+        # What was done in an earlier step, and only merged in this one, was told of then.
+        due = check.seen.logs - {COUNTED} if name in begun else check.seen.logs & {MERGED}
         before = None if was is None else was.tasks.get(name)
         told = {word: value for line in mine for word, value in line.tells.items()}
         ended = task.status == "complete" and (before is None or before.status != "complete")
         kept = {word: getattr(task, word) for word in check.seen.logs}
         for word, value in kept.items() if ended else ():
-            if value is not None and word not in told and word != COUNTED:
+            if value is not None and word not in told and word in due:
                 yield name, f"{name} is complete, and the log does not tell its {word}."
             elif value is not None and word in told and told[word] != value:
                 yield name, f"{name} has the {word} {value!r}; the log tells {told[word]!r}."
