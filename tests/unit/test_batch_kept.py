@@ -117,6 +117,12 @@ def test_whoever_looks_may_have_looked_before_somebody_saved() -> None:
     assert told(op.Status(), changed(STATE, main="x"), after=at_work) == "status_true"
 
 
+def test_to_resume_what_is_complete_shows_it_as_it_was() -> None:
+    after = replace(KEPT, kept={"r1": changed(STATE, reason="resumed")})
+    assert told(op.Resume(), STATE, after=after) is None, "another promise is broken"
+    assert told(op.Resume(), changed(STATE, reason="tired"), after=after) == "status_true"
+
+
 def test_a_run_that_nobody_works_on_may_be_called_so() -> None:
     left = replace(KEPT, kept={"r1": changed(STATE) | {"status": "running"}})
     said = changed(STATE) | {"status": "interrupted", "reason": "nobody works on it"}

@@ -45,12 +45,15 @@ def lie_of(
 def _of_run(
     operation: Operation, said: Mapping[str, Any], before: BatchSeen, seen: BatchSeen
 ) -> Lie | None:
-    """Whoever changes a run shows it as it is then; whoever looks may have looked just before."""
+    """Whoever changes a run shows it as it is then; who does not may have looked just before."""
     name = _run_of(operation, before, seen)
     now = None if name is None else seen.kept.get(name)
     if name is None or now is None or "tasks" not in said:
         return None
-    was = before.kept.get(name, now) if operation.looks else now
+    # To resume what is complete changes nothing; if it does, that is another promise's.
+    done = before.run is not None and before.run.status == "complete"
+    idle = operation.looks or (isinstance(operation, op.Resume) and done)
+    was = before.kept.get(name, now) if idle else now
     told = dict(said)
     if isinstance(operation, op.Status) and "running" in (was.get("status"), now.get("status")):
         told = {key: value for key, value in said.items() if key not in DERIVED}
