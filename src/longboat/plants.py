@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from longboat.batch import plants as batch_plants
+from longboat.batch import shown_plants
 from longboat.board.plants import ROWS
 from longboat.session import plants as session_plants
 from longboat.spawns import plants as spawn_plants
@@ -52,7 +53,9 @@ def _of(part: str, row: tuple[str, str, str, str, str, str]) -> Plant:
     return Plant(name, what, kind, source, sweep, part=part, scenario=scenario, rule=rule)
 
 
-BATCH_PLANTS: dict[str, Plant] = {row[0]: _of("pipeline", row) for row in batch_plants.ROWS}
+BATCH_PLANTS: dict[str, Plant] = {
+    row[0]: _of("pipeline", row) for row in (*batch_plants.ROWS, *shown_plants.ROWS)
+}
 SPAWN_PLANTS: dict[str, Plant] = {row[0]: _of("bridge", row) for row in spawn_plants.ROWS}
 SESSION_PLANTS: dict[str, Plant] = {row[0]: _of("session", row) for row in session_plants.ROWS}
 PLANTS: dict[str, Plant] = {

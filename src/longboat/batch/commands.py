@@ -59,7 +59,8 @@ def plan(home: Home, config: Config, source: str) -> Answer:
         _sweep(home)
         dated = {"planned": time.time()} if planted("plan-with-date") else {}
         home.write_json("plan.json", {**plans.to_json(tasks), **dated})
-    return Answer(plans.to_json(tasks), f"{len(tasks)} tasks planned")
+    shown = [task._replace(depends=()) for task in tasks] if planted("needs-not-shown") else tasks
+    return Answer(plans.to_json(shown), f"{len(tasks)} tasks planned")
 
 
 def run(home: Home, config: Config, run_id: str) -> Answer:
@@ -141,6 +142,9 @@ def status(home: Home, config: Config, run_id: str) -> Answer:
         failed = [one for one in data["tasks"].values() if one["status"] == "failed"]
         for one in failed:
             one["status"] = "complete"
+    if planted("attempts-not-shown"):
+        for one in data["tasks"].values():
+            one["attempts"] = 0
     if planted("status-kept-in-file"):
         home.write_json("status.json", data)
     if planted("status-crashes-on-review"):
@@ -171,6 +175,8 @@ def timeline(home: Home, run_id: str) -> Answer:
     """When what began and ended, a line each."""
     events = read_events(home, _chosen(home, run_id))
     zero = events[0]["ts"] if events else 0.0
+    if planted("timeline-by-type"):
+        events.sort(key=lambda one: str(one["type"]))
     rows = [
         f"{one['ts'] - zero:9.3f}s  {one['type']:<22} {one.get('task_id', '')}".rstrip()
         for one in events

@@ -241,8 +241,9 @@ def _finish(site: Site, batch: Batch) -> None:
     """Everything after the step; may be repeated from the start at any time."""
     merge.bring_checkout(site, batch)
     site.home.note_merged(site.state, dict.fromkeys(batch.tasks, batch.target))
+    by = batch.base if planted("merged-by-its-base") else batch.target
     tasks = [
-        site.state.tasks[name]._replace(status="complete", merged=batch.target, error="")
+        site.state.tasks[name]._replace(status="complete", merged=by, error="")
         for name in batch.tasks
     ]
     if planted("merged-not-noted"):

@@ -296,6 +296,8 @@ def review(home: Home, config: Config, name: str, *, name_only: bool) -> Answer:
         return _conflict(worker, config)
     head = worker.commit_sha or ""
     files = transaction.git.ask("diff", "--name-only", f"{trunk}...{head}").splitlines()
+    if planted("review-hides-a-file"):
+        del files[-1:]
     data = {"worker": name, "status": worker.status, "commit_sha": head, "changed_files": files}
     if name_only:
         return Answer(data, "\n".join(files))

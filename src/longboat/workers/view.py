@@ -76,7 +76,7 @@ def status(home: Home) -> Answer:
                 "session": worker.session,
                 "model": worker.model,
                 "commit_sha": worker.commit_sha,
-                "task_id": worker.task_id,
+                "task_id": None if planted("status-hides-task") else worker.task_id,
                 "current_prompt": worker.current_prompt,
                 "error_reason": worker.error_reason,
                 "queued": len(worker.inbox),

@@ -352,6 +352,18 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
         "observed in a real orchestrator of this kind",
     ),
     (
+        "review-hides-a-file",
+        f"The last of the files that a review should show is not shown. Shortest: {_IN_REVIEW} Review",
+        "wrong answers",
+        _KNOWN,
+    ),
+    (
+        "status-hides-task",
+        f"Status does not tell which task a worker has. Shortest: {_IN_REVIEW} Status",
+        "wrong answers",
+        _KNOWN,
+    ),
+    (
         "settings-in-the-way",
         "A worker of a project that has settings of agents of its own is in error from the beginning. "
         "Shortest: Init Up MoveSource(.claude/settings.json) Add",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from mutiny.contracts.batch import container_rules, generate, invariants, operations, outcomes
+from mutiny.contracts.batch import container_rules, generate, invariants, kept, operations, outcomes
 from mutiny.contracts.batch.judge import BatchJudge
 from mutiny.contracts.batch.model import BatchModel
 from mutiny.contracts.batch.observation import BatchSeen
@@ -79,8 +79,8 @@ class BatchContract(ContractBase[BatchModel, BatchSeen]):
 
     def state_rules(self, check: Check[BatchModel, BatchSeen]) -> Iterator[StateRule]:
         """All of them, in the order in which they tell most."""
-        for rule in (*container_rules.RULES, *invariants.RULES):
-            certain = rule not in invariants.OF_BELIEFS
+        for rule in (*container_rules.RULES, *invariants.RULES, kept.kept_true):
+            certain = rule not in (*invariants.OF_BELIEFS, kept.kept_true)
             yield StateRule(
                 rule.__name__,
                 rule,

@@ -332,6 +332,12 @@ def tokens_true(check: BatchCheck) -> Iterator[Violation]:
         return
     if sum(isinstance(part, op.LONG) for part in walk(check.operation)) > 1:
         return  # nobody can say for which of the runs an agent was started
+    parts = [one.tokens for one in shown.tasks.values() if one.tokens is not None]
+    if shown.tokens is not None and len(parts) == len(shown.tasks) and shown.tokens != sum(parts):
+        text = (
+            f"The run is said to have used {shown.tokens} tokens; its tasks have used {sum(parts)}."
+        )
+        yield found("tokens_true", text)
     for name, one in shown.tasks.items():
         most = check.seen.tokens_of(name, run.began)
         least = check.seen.tokens_of(name, run.began, check.model.unheard)
@@ -477,6 +483,9 @@ def failure_has_text(check: BatchCheck) -> Iterator[Violation]:
         return
     if shown.status in ("failed", "paused") and not shown.reason:
         yield found("failure_has_text", f"The run is {shown.status} and does not say why.")
+    if check.model.forgets_errors and shown.status == "complete" and shown.reason:
+        text = f"The run is complete, and still says why it was not: {shown.reason[:200]}"
+        yield found("failure_has_text", text)
     for name, one in shown.tasks.items():
         if one.status in ("failed", "review") and not one.error:
             yield found("failure_has_text", f"{name} is {one.status} and does not say why.", name)

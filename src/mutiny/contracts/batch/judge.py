@@ -9,6 +9,7 @@ from mutiny.contracts.batch import operations as op
 from mutiny.contracts.batch.forecast import forecast
 from mutiny.contracts.batch.model import BatchModel
 from mutiny.contracts.batch.observation import BatchSeen, RunSeen
+from mutiny.contracts.batch.shown import lie_of
 from mutiny.kit.answer import Answer
 from mutiny.kit.beliefs import distinct
 from mutiny.kit.judging import Judge, Judged, Moment
@@ -124,11 +125,25 @@ class BatchJudge(Judge[BatchModel, BatchSeen]):
             return self.violation("status_true", text)
         if lie := self._untotal(operation, answer):
             return lie
+        lie = None
         if isinstance(operation, op.LogsQuery):
-            return self._unlogged(operation, answer)
-        if not isinstance(operation, op.Status):
+            lie = self._unlogged(operation, answer)
+        if isinstance(operation, op.Status):
+            lie = self._untrue(answer)
+        return lie or self._unlike(model, heard)
+
+    def untrue_refusal(self, model: BatchModel, heard: Heard) -> Violation | None:
+        """A run that has not ended well is shown as truly as any other."""
+        return self._unlike(model, heard)
+
+    def _unlike(self, model: BatchModel, heard: Heard) -> Violation | None:
+        """What is shown is what is kept, where that is promised and nothing came between the looks."""
+        known = heard.alone and not model.lasting and not model.doubted
+        errors = self.before.error or self.seen.error
+        if not self.contract.profile.shows_kept or not known or errors:
             return None
-        return self._untrue(answer)
+        lie = lie_of(heard.operation, heard.answer.said, self.before, self.seen)
+        return None if lie is None else self.violation(lie.rule, lie.text, lie.subject)
 
     def _untotal(self, operation: Operation, answer: Answer) -> Violation | None:
         """What a run is told to have used is what its tasks are told to have used in the same answer."""

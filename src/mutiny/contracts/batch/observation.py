@@ -24,6 +24,29 @@ class TaskSeen:
     error: str = ""
     tokens: int | None = None
     """None: the target does not say what it has used."""
+    begun: int | None = None
+    """So many attempts were begun. Of this and what follows None: the target does not say it."""
+    conflicts: int | None = None
+    commit: str | None = None
+    """What has passed its gates."""
+    base: str | None = None
+    """Where it was begun."""
+    merged: str | None = None
+    """The commit of the branch that brought it."""
+    planned: Mapping[str, Any] = field(default_factory=dict)
+    """What is kept of it as it was planned, by the names of a plan file."""
+
+
+@dataclass(frozen=True)
+class BatchRow:
+    """Tasks that were begun together, or came to the branch together, in the target's state."""
+
+    id: object
+    tasks: tuple[str, ...] = ()
+    landed: bool = False
+    base: str = ""
+    target: str = ""
+    """The branch went from `base` to `target`."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +57,9 @@ class RunSeen:
     status: str
     reason: str = ""
     tasks: Mapping[str, TaskSeen] = field(default_factory=dict)
+    tokens: int | None = None
+    """What all have used; None: the target does not say it."""
+    batches: tuple[BatchRow, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -65,6 +91,28 @@ class Asked:
 
 
 @dataclass(frozen=True)
+class Line:
+    """A line of the event log."""
+
+    said: Mapping[str, Any]
+    """As it was written."""
+    task: str = ""
+    """The task that it is about."""
+    tasks: tuple[str, ...] = ()
+    """All that it names in a list."""
+    batch: str = ""
+    begins: bool = False
+    """It says that an attempt was begun."""
+    tells: Mapping[str, object] = field(default_factory=dict)
+    """What it says of the task that the state keeps, too."""
+
+    @property
+    def short(self) -> str:
+        """For people."""
+        return str(self.said)[:120]
+
+
+@dataclass(frozen=True)
 class Head:
     """A commit that the branch was at."""
 
@@ -84,6 +132,10 @@ class GitSeen:
     """Where the branch has been, the newest first."""
     landed: Mapping[str, int] = field(default_factory=dict)
     """Task -> how often its work came to the branch."""
+    steps: tuple[str, ...] = ()
+    """The commits of the branch itself, without those of what was merged; the newest first."""
+    brought: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Task -> those of them that changed its file."""
     files: frozenset[str] = frozenset()
     shared: tuple[str, ...] = ()
     """The lines of the file that several tasks write."""
@@ -122,7 +174,11 @@ class BatchSeen(SeenBase):
     """There is a home for batches."""
     plan: str | None = None
     """The bytes of the plan, as a hash."""
+    planned: Any = None
+    """The plan as it is kept; None: there is none, or it is no JSON."""
     runs: Mapping[str, RunSeen] = field(default_factory=dict)
+    kept: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Run -> its state as it is kept, in the target's own words."""
     ledger: frozenset[tuple[str, str]] | None = None
     """Runs and tasks that the target's own list of what was merged has; None: it keeps none."""
     git: GitSeen | None = None
@@ -134,6 +190,12 @@ class BatchSeen(SeenBase):
     """Lines of the log."""
     logged: Mapping[tuple[str, str], int] = field(default_factory=dict)
     """Run and task -> how many lines of the log are about it; no task: all of the run's."""
+    lines: Mapping[str, tuple[Line, ...]] = field(default_factory=dict)
+    """Run -> the lines of its log, in their order."""
+    logs: frozenset[str] = frozenset()
+    """What the log tells of every task that is merged; the names are those of the state."""
+    logs_starts: bool = False
+    """It tells of every attempt that is begun."""
     event_types: frozenset[str] = frozenset()
     no_events: frozenset[str] = frozenset()
     """Types that the target never logs."""

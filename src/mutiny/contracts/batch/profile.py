@@ -44,9 +44,13 @@ class BatchProfile(TargetProfile):
     done_once: bool = False
     """A task that went well and conflicts with nobody is not done again when others of its batch do."""
     forgets_errors: bool = False
-    """What went wrong with a task is not told of it any more once it is complete."""
+    """What went wrong with a task, or with a run, is not told of it any more once it is complete."""
     totals: bool = False
     """What a run is told to have used is what all its tasks have, also those that were left out."""
+    shows_kept: bool = False
+    """What it shows of a run is what it keeps of it, part by part; it shows a plan as it was given, and the
+    lines of a log as they were written.
+    """
     neighbours: bool = False
     """It may be at work in several homes of one machine at once."""
     settable: tuple[str, ...] | None = None

@@ -76,6 +76,12 @@ TIER_2 = (
     ("clean_as_named", _LOST, "Clean deletes what it names, and nothing else."),
     ("checkout_follows", _STATE, "A checkout that nobody edited is clean at the new tip."),
     ("edit_kept", _LOST, "An edit that the user has not committed is never lost."),
+    (
+        "kept_true",
+        _TRUTH,
+        "What is kept of a run is so: tasks as planned, commits that are on the branch, attempts that were "
+        "begun, and a log that agrees.",
+    ),
     ("plan_repeats", _FLOW, "The same plan gives the same bytes."),
     SETTINGS,
 )

@@ -6,9 +6,10 @@ What the agent does with it is part of the line, so that a sequence says everyth
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 FRUITLESS = ("fails", "blurts", "idle", "waits", "lingers")
 """What an agent may do at an attempt that brings nothing: fail; fail, and print a secret; change nothing;
@@ -108,6 +109,29 @@ def read_tasks(line: str) -> tuple[Task, ...]:
     return tuple(
         read_task(f"{row[1]}{number} {rest}".rstrip()) for number in range(first, last + 1)
     )
+
+
+def rows_of(tasks: Sequence[Task]) -> list[dict[str, Any]]:
+    """The tasks as they stand in a plan file.
+
+    What an agent does stands in its prompt, so that it follows the plan that was taken, whichever that is.
+    """
+    meeting = sum("meets" in task.does for task in tasks)
+    others = f" with={meeting}"
+    return [
+        {
+            "id": task.id,
+            "name": f"Task {task.id}",
+            "prompt": f"Do task {task.id} and nothing else. "
+            f"[does={','.join(task.does)} tokens={task.tokens}"
+            f"{others if 'meets' in task.does else ''}]",
+            "depends": list(task.needs),
+            "reads": list(task.reads),
+            "writes": list(task.writes),
+            "files": list(task.declared),
+        }
+        for task in tasks
+    ]
 
 
 def in_circle(tasks: Iterable[Task]) -> bool:

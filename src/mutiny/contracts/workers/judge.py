@@ -13,6 +13,7 @@ from mutiny.contracts.workers.answers import untrue
 from mutiny.contracts.workers.model import ADDED, AGENT_MOVES, WorkersModel, unwell
 from mutiny.contracts.workers.observation import Observation
 from mutiny.contracts.workers.outcomes import served
+from mutiny.contracts.workers.shown import unlike
 from mutiny.contracts.workers.steps import follows
 from mutiny.kit import operations as common
 from mutiny.kit.answer import Answer
@@ -155,6 +156,10 @@ class WorkersJudge(Judge[WorkersModel, Observation]):
         if wrong is not None:
             text = f"The answer to {operation} is not true: {wrong}."
             return self.violation("answers_truly", text, common.worker_of(operation) or "")
+        if model.profile.shows_kept:
+            for name, wrong in unlike(model, heard, self.before, self.seen):
+                rule = "status_is_honest" if isinstance(operation, op.Status) else "answers_truly"
+                return self.violation(rule, f"The answer to {operation}: {wrong}.", name)
         if not heard.alone:
             return None
         if isinstance(operation, op.Start | op.Message):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from mutiny.contracts.workers.operations import STATUSES
 from mutiny.kit.views import AgentView, Commit, ProcessView, Receipt, WorktreeView
@@ -101,6 +101,10 @@ class Observation:
     """The state file is still what a fault made of it: it tells nothing about the target."""
     daemon_flag: bool | None = None
     workers: Mapping[str, WorkerView] = field(default_factory=dict)
+    kept: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Worker -> all that is kept of it, in the target's own words."""
+    document: Mapping[str, Any] | None = None
+    """All of the state, in the target's own words; None: it is none of names and values."""
     tasks: tuple[TaskView, ...] | None = None
     """The target's own account of all tasks; None when it keeps none."""
     sessions: frozenset[str] | None = None

@@ -115,6 +115,12 @@ class Profile(TargetProfile):
     """What a person types into the terminal of an agent that rests is work like any other."""
     tells_errors: bool = False
     """A worker in error says why, and forgets it when it goes on."""
+    shows_kept: str = ""
+    """Where status lists workers, each with what is kept of it by the same names; then its other answers
+    are held to what was asked, and to what git names, too.
+    """
+    shown_as: Mapping[str, str] = field(default_factory=dict)
+    """What status shows of a worker under another name -> where it is kept (`#inbox`: how many)."""
     passes_model: bool = False
     """Every agent of a worker is started with the model that the worker was added with."""
     restart_pause_s: float = 0.0

@@ -14,6 +14,7 @@ from mutiny.box.results import Command
 from mutiny.contracts.batch import operations as op
 from mutiny.contracts.batch.fixtures import commit_of
 from mutiny.contracts.batch.observation import BatchSeen
+from mutiny.contracts.batch.tasks import rows_of
 from mutiny.doubles import speech
 from mutiny.faults import content
 from mutiny.faults import files as file_faults
@@ -194,27 +195,10 @@ class BatchLive(DaemonlessTarget):
         return given
 
     def _write_plan(self, operation: op.Plan) -> str:
-        """The plan as a file; what an agent does stands in its prompt, so that it follows the plan that was
-        taken, whichever that is.
-        """
-        meeting = sum("meets" in task.does for task in operation.parsed())
-        rows = [
-            {
-                "id": task.id,
-                "name": f"Task {task.id}",
-                "prompt": f"Do task {task.id} and nothing else. "
-                f"[does={','.join(task.does)} tokens={task.tokens}"
-                f"{f' with={meeting}' if 'meets' in task.does else ''}]",
-                "depends": list(task.needs),
-                "reads": list(task.reads),
-                "writes": list(task.writes),
-                "files": list(task.declared),
-            }
-            for task in operation.parsed()
-        ]
+        """The plan as a file."""
         self._plans += 1
         place = self.box.files / "tmp" / f"plan-{self._plans}.json"
-        place.replace_bytes(json.dumps({"tasks": rows}).encode())
+        place.replace_bytes(json.dumps({"tasks": rows_of(operation.parsed())}).encode())
         return self.box.inside(place)
 
     # --- the user's side, and faults ---------------------------------------------------------------

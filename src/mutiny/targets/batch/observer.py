@@ -8,7 +8,7 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from typing import Any, Protocol
 
@@ -18,9 +18,11 @@ from mutiny.box.results import Command, CommandResult
 from mutiny.contracts.batch.observation import (
     Asked,
     Attempt,
+    BatchRow,
     BatchSeen,
     GitSeen,
     Head,
+    Line,
     RunSeen,
     TaskSeen,
 )
@@ -32,7 +34,7 @@ from mutiny.probes.sources import json_file, settled
 from mutiny.system.files import LOOKED_THROUGH, BoxPath, UnsafeFile
 from mutiny.targets.batch.containers import NEIGHBOUR, Containers
 from mutiny.targets.batch.desk import SECRET, Desk
-from mutiny.targets.batch.spec import BatchSpec, EventFields
+from mutiny.targets.batch.spec import BatchSpec, EventFields, RunFields
 from mutiny.targets.kit.moments import matching
 from mutiny.targets.kit.pacing import Pacing
 
@@ -62,6 +64,20 @@ class Looked(Protocol):
     def logs(self) -> list[BoxPath]: ...
 
 
+@dataclass
+class Logged:
+    """What the logs of all runs say."""
+
+    bad: list[str] = field(default_factory=list)
+    count: int = 0
+    kinds: set[str] = field(default_factory=set)
+    reasons: dict[str, str] = field(default_factory=dict)
+    """Run -> why it has stopped."""
+    about: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Run and task -> how many lines are about it; no task: all of the run's."""
+    lines: dict[str, list[Line]] = field(default_factory=dict)
+
+
 class Observer:
     """Looks at one live target in one box."""
 
@@ -77,18 +93,21 @@ class Observer:
     def observe(self) -> BatchSeen:
         """One complete look."""
         records = self._live.desk.records()
-        bad, events, kinds, reasons, logged = self._events()
-        runs, error = self._runs(reasons)
+        log = self._events()
+        runs, kept, error = self._runs(log.reasons)
+        plan, planned = self._plan()
         digest, told = self._home()
-        kept = self._live.containers
-        there = None if kept is None else kept.look()
+        engine = self._live.containers
+        there = None if engine is None else engine.look()
         return BatchSeen(
             at=time.time(),
             error=error,
             pace=self._live.pacing.now(),
             home=self._live.outside(self._live.state_directory()).is_dir(),
-            plan=self._plan(),
+            plan=plan,
+            planned=planned,
             runs=runs,
+            kept=kept,
             ledger=self._ledger(),
             git=self._git(),
             attempts=_attempts(records),
@@ -97,17 +116,22 @@ class Observer:
                 for one in records
                 if "tree" in one
             ),
-            bad_events=bad,
-            events=events,
-            logged=logged,
-            event_types=kinds,
+            bad_events=tuple(log.bad),
+            events=log.count,
+            logged=log.about,
+            lines={run: tuple(said) for run, said in log.lines.items()},
+            logs=frozenset(
+                word for one in self._spec.event_fields.tells.values() for word in one.values()
+            ),
+            logs_starts=bool(self._spec.event_fields.begins),
+            event_types=frozenset(log.kinds),
             no_events=frozenset(self._spec.event_fields.lacks),
             processes=self._processes(),
             workspaces=self._workspaces(),
             containers=None
             if there is None
             else tuple(one for one in there.values() if one.name != NEIGHBOUR),
-            contained={} if kept is None else kept.known,
+            contained={} if engine is None else engine.known,
             neighbour=there is None or NEIGHBOUR in there,
             told=told,
             outside=self._outside(),
@@ -116,37 +140,36 @@ class Observer:
 
     # --- the target's files --------------------------------------------------------------------------
 
-    def _runs(self, reasons: Mapping[str, str]) -> tuple[dict[str, RunSeen], str | None]:
+    def _runs(
+        self, reasons: Mapping[str, str]
+    ) -> tuple[dict[str, RunSeen], dict[str, Mapping[str, Any]], str | None]:
+        """Every run as the contract knows it, and as it is kept; and what cannot be read."""
         found: dict[str, RunSeen] = {}
+        kept: dict[str, Mapping[str, Any]] = {}
         words = self._spec.fields
         for path in self._state_files():
             raw = settled(lambda path=path: json_file(path))  # type: ignore[misc]
             if not raw.exists:
                 continue
             if raw.error is not None:
-                return found, f"{self._run_of(path)}: {raw.error}"
+                return found, kept, f"{self._run_of(path)}: {raw.error}"
             try:
-                found[str(raw.data[words.name])] = self._run(raw.data, reasons)
+                name = str(raw.data[words.name])
+                found[name] = self._run(raw.data, reasons)
+                kept[name] = raw.data
             except (KeyError, TypeError, AttributeError, ValueError) as error:
-                return found, f"{self._run_of(path)}: it is no state of a run: {error!r}"
-        return found, None
+                return found, kept, f"{self._run_of(path)}: it is no state of a run: {error!r}"
+        return found, kept, None
 
     def _run(self, data: Mapping[str, Any], reasons: Mapping[str, str]) -> RunSeen:
         words, mapped = self._spec.fields, self._spec.statuses
         rows = data[words.tasks]
-        tasks = {
-            str(name): TaskSeen(
-                mapped.get(row[words.task_status], row[words.task_status]),
-                row.get(words.task_attempts),
-                str(row.get(words.task_error) or ""),
-                row.get(words.task_tokens) if words.task_tokens else None,
-            )
-            for name, row in rows.items()
-        }
+        tasks = {str(name): _task(row, words, mapped) for name, row in rows.items()}
         status = mapped.get(data[words.status], data[words.status])
         name = str(data[words.name])
         reason = data.get(words.reason) if words.reason else reasons.get(name)
-        return RunSeen(name, status, str(reason or ""), tasks)
+        batches = tuple(_batch(row, words) for row in data.get(words.batches) or ())
+        return RunSeen(name, status, str(reason or ""), tasks, data.get(words.tokens), batches)
 
     def _run_of(self, path: BoxPath) -> str:
         """The name of the run whose state a file is: what `*` stands for."""
@@ -182,9 +205,17 @@ class Observer:
         names = [] if seen.error is None else [self._run_of(path) for path in self._state_files()]
         return names[-1] if names else ""
 
-    def _plan(self) -> str | None:
+    def _plan(self) -> tuple[str | None, Any]:
+        """The bytes of the plan, as a hash, and what they say."""
         path = self._live.outside(self._live.filled(self._spec.plan))
-        return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
+        if not path.is_file():
+            return None, None
+        data = path.read_bytes()
+        try:
+            said = parse(data.decode())
+        except ValueError:
+            said = None
+        return hashlib.sha256(data).hexdigest(), said
 
     def _ledger(self) -> frozenset[tuple[str, str]] | None:
         """What the target itself has written down as merged, for good."""
@@ -194,33 +225,26 @@ class Observer:
         named = raw.data if raw.exists and isinstance(raw.data, dict) else {}
         return frozenset((run, task) for run, _, task in (key.partition("/") for key in named))
 
-    def _events(
-        self,
-    ) -> tuple[tuple[str, ...], int, frozenset[str], dict[str, str], Mapping[tuple[str, str], int]]:
-        """Bad lines of the logs, how many there are, their types, why each run has stopped, and how many
-        are about which task.
-        """
-        reasons: dict[str, str] = {}
-        logged = Counter[tuple[str, str]]()
-        bad: list[str] = []
-        kinds: set[str] = set()
-        count = 0
+    def _events(self) -> Logged:
+        """What the logs say."""
+        found = Logged()
         wanted = self._spec.event_fields
         for log in self._live.logs():
             text = log.read_bytes(MOST_BYTES).decode(errors="replace")
             whole = text[: text.rfind("\n") + 1]  # the last line may just be written
             for line in lines(whole):
-                count += 1
+                found.count += 1
                 said, kind, problem = _event(line, wanted)
-                kinds.update((kind, *wanted.names.get(kind, ())))
-                if problem:
-                    bad += [f"{problem}: {line[:120]}"] if len(bad) < MOST_BAD else []
-                    continue
+                found.kinds.update((kind, *wanted.names.get(kind, ())))
                 run, task = str(said.get("run_id", "")), str(said.get(wanted.task, ""))
-                logged.update({(run, ""), (run, task)})
+                found.lines.setdefault(run, []).append(_line(said, kind, task, wanted))
+                if problem:
+                    found.bad += [f"{problem}: {line[:120]}"] if len(found.bad) < MOST_BAD else []
+                    continue
+                found.about.update({(run, ""), (run, task)})
                 if kind in wanted.reasons:
-                    reasons[run] = line[:200]
-        return tuple(bad), count, frozenset(kinds), reasons, logged
+                    found.reasons[run] = line[:200]
+        return found
 
     def _home(self) -> tuple[str, tuple[str, ...]]:
         """All bytes of the home outside of workspaces, and the files in which the secret stands."""
@@ -340,11 +364,14 @@ class Observer:
         listed, others = commits.stdout.split(), self._live.desk.foreign
         history = [line.split() for line in heads.stdout.splitlines()]
         foreign = {*others, history[-1][0]} if history else others
+        brought = _brought(steps.stdout, others)
         return GitSeen(
             head=listed[0] if listed else None,
             commits=frozenset(listed),
             heads=tuple(Head(sha, tree, sha in foreign) for sha, tree in history),
-            landed=_landed(steps.stdout, others),
+            landed={name: len(own) for name, own in brought.items()},
+            steps=_steps(steps.stdout),
+            brought=brought,
             lost=tuple(sorted(others - set(listed))),
             files=frozenset(files.stdout.splitlines()),
             shared=tuple(shared.stdout.splitlines()) if shared.exit_code == 0 else (),
@@ -407,6 +434,47 @@ def _event(line: str, wanted: EventFields) -> tuple[Mapping[str, Any], str, str]
     return event, kind, f"it has no {missing[0]}" if missing else ""
 
 
+def _task(row: Mapping[str, Any], words: RunFields, mapped: Mapping[str, str]) -> TaskSeen:
+    """A task of the state, with what the target says of it."""
+    return TaskSeen(
+        mapped.get(row[words.task_status], row[words.task_status]),
+        row.get(words.task_attempts),
+        str(row.get(words.task_error) or ""),
+        row.get(words.task_tokens),
+        row.get(words.task_begun),
+        row.get(words.task_conflicts),
+        row.get(words.task_commit),
+        row.get(words.task_base),
+        row.get(words.task_merged),
+        {name: row[name] for name in words.planned if name in row},
+    )
+
+
+def _batch(row: Mapping[str, Any], words: RunFields) -> BatchRow:
+    """A batch of the state."""
+    return BatchRow(
+        row[words.batch_id],
+        tuple(map(str, row[words.batch_tasks])),
+        row[words.batch_status] in words.landed,
+        str(row.get(words.batch_base) or ""),
+        str(row.get(words.batch_target) or ""),
+    )
+
+
+def _line(said: Mapping[str, Any], kind: str, task: str, wanted: EventFields) -> Line:
+    """A line of the log, with what it says that the state keeps, too."""
+    tasks, batch = said.get(wanted.tasks), said.get(wanted.batch)
+    told = wanted.tells.get(kind, {})
+    return Line(
+        said,
+        task,
+        tuple(map(str, tasks)) if isinstance(tasks, list) else (),
+        "" if batch is None else str(batch),
+        bool(wanted.begins) and kind == wanted.begins,
+        {ours: said[theirs] for theirs, ours in told.items() if theirs in said},
+    )
+
+
 def _attempts(records: Sequence[Mapping[str, Any]]) -> tuple[Attempt, ...]:
     """Every agent with how it ended, whether anybody went on from there, and who was at work beside it."""
     found: dict[tuple[str, int], Attempt] = {}
@@ -432,15 +500,23 @@ def _attempts(records: Sequence[Mapping[str, Any]]) -> tuple[Attempt, ...]:
     return tuple(found.values())
 
 
-def _landed(text: str, foreign: Collection[str]) -> dict[str, int]:
-    """Task -> in how many steps of the branch its own file changed."""
-    found: dict[str, int] = {}
+def _brought(text: str, foreign: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """Task -> the steps of the branch in which its own file changed."""
+    found: dict[str, tuple[str, ...]] = {}
     for block in text.split("\x1e"):
         first, _, names = block.strip().partition("\n")
-        if first.partition("\x1f")[0] in foreign:
+        sha = first.partition("\x1f")[0]
+        if sha in foreign:
             continue
         for name in set(names.split("\n")):
             if name.startswith(WORK):
                 task = name.removeprefix(WORK).removesuffix(".txt")
-                found[task] = found.get(task, 0) + 1
+                found[task] = (*found.get(task, ()), sha)
     return found
+
+
+def _steps(text: str) -> tuple[str, ...]:
+    """The commits of the branch itself, the newest first."""
+    return tuple(
+        dict.fromkeys(block.strip().partition("\x1f")[0] for block in text.split("\x1e")[1:])
+    )

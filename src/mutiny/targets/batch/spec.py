@@ -47,7 +47,24 @@ class RunFields:
     task_attempts: str = "attempts"
     task_error: str = "error"
     task_tokens: str = ""
-    """Empty: it does not say what a task has used."""
+    """Empty: it does not say what a task has used. So with all that follows."""
+    task_begun: str = ""
+    """How many attempts were begun; then `task_attempts` are those that have failed."""
+    task_conflicts: str = ""
+    task_commit: str = ""
+    task_base: str = ""
+    task_merged: str = ""
+    planned: tuple[str, ...] = ()
+    """What of the plan file is kept of each task, by the same names."""
+    tokens: str = ""
+    batches: str = ""
+    batch_id: str = "id"
+    batch_tasks: str = "tasks"
+    batch_status: str = "phase"
+    landed: tuple[str, ...] = ()
+    """How `batch_status` calls a batch that has come to the branch."""
+    batch_base: str = "base"
+    batch_target: str = "target"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +77,16 @@ class EventFields:
     """Types of events (how they begin) that name their task."""
     also: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Types of events (how they begin) -> what they have beside that."""
+    batch: str = ""
+    """The field that names a batch."""
+    tasks: str = ""
+    """The field that lists tasks."""
+    begins: str = ""
+    """The type that says that an attempt was begun, where each has such a line."""
+    tells: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Type -> what it says of its task (the field, and ours: `begun`, `commit`, `merged`, `tokens`,
+    `conflicts`): every task that is merged has a line of this type, at least where a word is not 0.
+    """
     reasons: tuple[str, ...] = ()
     """Types of events that say why a run has stopped, where the state does not."""
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from mutiny import stopping
 from mutiny.box.results import Command
@@ -51,6 +51,7 @@ AWKWARD_LAST = (";", "\\")
 """Characters that a shell or tmux takes for its own at the end of a text: there they stay."""
 DYING_S = 1.0
 FORK_S = 1.0
+GIT_S = 10.0
 """So long a child of a killed daemon may take until it is somebody else to see."""
 
 
@@ -257,8 +258,10 @@ class WorkersLive(LiveTarget):
 
     def _details(self, operation: Operation, result: OperationResult) -> dict[str, object]:
         if not isinstance(operation, op.Status) or not self.spec.status_daemon:
-            said = text_answer(result, {}).said.get("worker")
-            return {"named": self.names.ours(said)} if isinstance(said, str) else {}
+            answer = text_answer(result, {}).said
+            said = answer.get("worker")
+            named = {"named": self.names.ours(said)} if isinstance(said, str) else {}
+            return {**named, **self._changed(operation, answer)}
         try:
             told = parse(result.stdout[result.stdout.index("{") :])
             shown: dict[str, object] = {"daemon_running": told[self.spec.status_daemon]}
@@ -267,6 +270,23 @@ class WorkersLive(LiveTarget):
         if self.spec.status_workers:
             shown["workers"] = self.observer.told_of(told, self.spec.status_workers)
         return shown
+
+    def _changed(self, operation: Operation, said: Mapping[str, Any]) -> dict[str, object]:
+        """What git names of a change that is shown: with files that were renamed under one name, or two."""
+        commit, shown = said.get("commit_sha"), said.get("changed_files")
+        review = isinstance(operation, op.Review | op.ReviewNext)
+        if not review or not isinstance(shown, list) or not isinstance(commit, str) or not commit:
+            return {}
+        source = str(self.values["source"])
+        between = f"{self.spec.git.default_branch}...{commit}"
+        diff = ("git", *git.PLAIN, "-C", source, "diff", "--name-only")
+        asked = [
+            self.box.run((*diff, how, between), cwd=source, timeout_s=GIT_S)
+            for how in ("--find-renames", "--no-renames")
+        ]
+        if any(one.exit_code != 0 for one in asked):
+            return {}
+        return {"changed": [one.stdout.splitlines() for one in asked]}
 
     def sweepable(
         self, operation: Operation, context: StepContext

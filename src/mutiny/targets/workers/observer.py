@@ -253,6 +253,8 @@ class Observer:
             state_as_left=as_left,
             daemon_flag=reading.daemon_flag,
             workers=reading.workers,
+            kept=reading.rows,
+            document=reading.document,
             tasks=reading.tasks,
             sessions=None
             if panes is None

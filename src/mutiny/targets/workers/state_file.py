@@ -23,6 +23,9 @@ class StateReading:
     workers: Mapping[str, WorkerView] = field(default_factory=dict)
     text: str = ""
     tasks: tuple[TaskView, ...] | None = None
+    rows: Mapping[str, Row] = field(default_factory=dict)
+    """All that is kept of each worker."""
+    document: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,9 @@ def interpret(
         rows = completed(rows_of(raw.data, words.workers, words.key))
         workers = {name: _worker(name, row, words) for name, row in rows.items()}
         tasks = None if words.tasks is None else _tasks(raw.data, words.tasks)
-        return StateReading(True, None, _flag(raw.data, words), workers, raw.text, tasks)
+        document = raw.data if isinstance(raw.data, Mapping) else None
+        flag = _flag(raw.data, words)
+        return StateReading(True, None, flag, workers, raw.text, tasks, rows, document)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         text = f"field missing or of the wrong kind: {error}"
         return StateReading(exists=True, error=text, text=raw.text)
