@@ -64,7 +64,9 @@ def exit_true(check: SpawnsCheck) -> Accused:
 
 @BOOK.rule(eventual=True)
 def session_true(check: SpawnsCheck) -> Accused:
-    """The session of a run is one that its agent has made."""
+    """The session of a run is one that its agent has made, where the target keeps one of its own."""
+    if not check.seen.kept:
+        return
     for run in check.seen.runs.values():
         own = {one.session for one in check.seen.invoked(run) if one.session}
         if run.session and own and run.session not in own:
