@@ -56,7 +56,7 @@ def keeps(
     **more: Any,
 ) -> SpawnsSeen:
     """A look at a target that tells what it keeps."""
-    tables = {
+    tables: dict[str, dict[str, Mapping[str, Any]]] = {
         "spawns": {str(row["id"]): row for row in rows},
         "messages": {"1": SAID},
         "events": {str(row["seq"]): row for row in events},
@@ -161,7 +161,7 @@ def test_who_speaks_is_told_what_has_come_of_it() -> None:
     }
     assert not lies(op.Send("dev", TEXT), right, none)
     row = right["spawns"][0]
-    for wrong in (
+    lies_of_it: tuple[dict[str, Any], ...] = (
         {"root": 2},
         {"human": True},
         {"ended": True},
@@ -170,7 +170,8 @@ def test_who_speaks_is_told_what_has_come_of_it() -> None:
         {"spawns": [{**row, "status": "queued"}]},
         {"spawns": [{**row, "reason": "depth"}]},
         {"spawns": [{**row, "agent": "hailot"}]},
-    ):
+    )
+    for wrong in lies_of_it:
         assert lies(op.Send("dev", TEXT), {**right, **wrong}, none), wrong
     assert not lies(op.Send("dev", TEXT), {"message": 1}, none)
     newer = replace(none, agents={})

@@ -233,7 +233,7 @@ class Told:
         else:
             new = operation.agent.lower() not in self.before.agents
             kept = _row(self.seen, "agents", operation.agent) or {}
-            due = {**kept, "agent": operation.agent, "provider": operation.provider}
+            due = {**kept, "agent": operation.agent}
         for name, right in {**due, "created": new}.items():
             said = self.command.said.get(name, right)
             if _low(said) != _low(right):
