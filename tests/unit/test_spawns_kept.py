@@ -230,6 +230,7 @@ AGENTS = (ended(session="a"),)
         ({"program": "codex"}, "registered"),
         ({"session": "of nobody"}, "session_own"),
         ({"root": 2}, "origin_true"),
+        ({"root": 1, "channel": "ops"}, "origin_true"),
         ({"depth": 1}, "origin_true"),
         ({"parent": 4}, "origin_true"),
         ({"created": NOW - 3600}, "times_true"),
@@ -243,6 +244,16 @@ def test_rows_are_held_against_what_is_known_otherwise(
     look = replace(LOOK, runs={1: completed(**changed)}, invocations=AGENTS)
     found = broken(look)
     assert (rule in found) if rule else not found
+
+
+@pytest.mark.parametrize(
+    ("changed", "right"),
+    [({}, True), ({"agent": "hailot"}, False), ({"message": 4}, False), ({"message": None}, True)],
+)
+def test_an_agent_is_told_who_it_is_and_for_what(changed: dict[str, Any], right: bool) -> None:
+    look = replace(LOOK, invocations=(replace(AGENTS[0], **changed),))
+    assert ("text_received" not in broken(look)) is right
+    assert "text_received" not in broken(replace(look, kept={}))
 
 
 def test_rows_that_prove_nothing_are_not_accused() -> None:

@@ -33,6 +33,8 @@ def origin_true(check: SpawnsCheck) -> Accused:
             continue
         parent = f"s{by.spawn}" if by.spawn is not None else "nobody"
         depth, root = seen.depth_of(run), seen.root_of(run.message)
+        if run.root is not None and run.channel != by.channel:
+            yield run.agent, f"{run} is for message {by.id}, which was said in {by.channel}."
         if run.root not in (None, root):
             yield run.agent, f"{run} goes back to message {root}, not {run.root}."
         if run.parent not in (None, by.spawn or 0):
@@ -60,6 +62,18 @@ def exit_true(check: SpawnsCheck) -> Accused:
                 f"{run} has ended with {last.exit_code}, and is said to have with {run.exit_code}."
             )
             yield run.agent, text
+
+
+@BOOK.rule(eventual=True)
+def told_own(check: SpawnsCheck) -> Accused:
+    """Whoever does a run was started as its agent and for its message, if the target tells it that."""
+    for run in check.seen.runs.values() if check.seen.kept else ():
+        for one in check.seen.invoked(run):
+            if one.agent and one.agent != run.agent:
+                yield run.agent, f"{run} is done by somebody who was started as {one.agent}."
+            elif one.message not in (None, run.message):
+                text = f"{run} is for message {run.message}; its agent was told {one.message}."
+                yield run.agent, text
 
 
 @BOOK.rule(eventual=True)
@@ -116,9 +130,10 @@ def _new(check: SpawnsCheck, run: Run) -> Iterator[tuple[str, float]]:
         yield "ended", run.ended
 
 
-ORDER = ("exit_true", "session_true", "program_true", "times_in_step", "origin_true")
+ORDER = ("told_own", "exit_true", "session_true", "program_true", "times_in_step", "origin_true")
 """In which they tell most."""
 SAME = {
+    "told_own": "text_received",
     "exit_true": "result_true",
     "session_true": "session_own",
     "program_true": "registered",
