@@ -278,6 +278,12 @@ SWITCHES: dict[str, dict[str, tuple[object, Allowed]]] = {
     "keeps_writes": {
         "step": (True, lambda one: broken(one, A, op.Status(), ok(writes=[]), seen(A), WROTE)),
     },
+    "tells_guards": {
+        "step": (
+            True,
+            lambda one: broken(one, A, op.Status(), ok(limiter={"rate": 9.0}), seen(A), WROTE),
+        ),
+    },
     "names_leader": {
         "said": (True, lambda one: supported(one, op.Renew("n", borrowed=True))),
     },

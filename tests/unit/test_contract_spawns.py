@@ -226,6 +226,7 @@ CASES: dict[str, tuple[str, SpawnsSeen, dict[str, Any]]] = {
         ),
         {"believed": model(sent=(Sent("dev", "human", "a@prime.org", "", 1),))},
     ),
+    "another root": ("origin_true", replace(DONE, runs={1: completed(root=4)}), {}),
     "two runs": (
         "run_once",
         seen(

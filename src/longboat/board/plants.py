@@ -494,4 +494,20 @@ ROWS: tuple[tuple[str, str, str, str, str], ...] = (
         "a mutant of longboat that nothing found",
         "ABC",
     ),
+    (
+        "rest-told-in-ms",
+        "Who failed is told a rest that is a thousand times too long. Shortest: "
+        "Init AddTask Claim Fail",
+        _GUARDS,
+        _KNOWN,
+        "ABC",
+    ),
+    (
+        "breaker-called-closed",
+        "Status calls the circuit breaker closed, also when it lets nobody through. Shortest: "
+        "Up AddBatch Claim Fail Claim Fail Claim Fail Status",
+        _GUARDS,
+        _KNOWN,
+        "BC",
+    ),
 )

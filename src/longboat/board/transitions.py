@@ -151,12 +151,13 @@ def fail(ledger: Ledger, command: Command, moment: Moment) -> Answer:
     task = _own(ledger, command, "fail", HELD)
     after = _attempt_over(ledger, task, command.text or "failed", moment, rest=True)
     _tell_breaker(ledger, "went_wrong", task, moment)
+    rest_s = max(0.0, round(after.not_before - moment.now, 3))
     return {
         "ok": True,
         "task": task.id,
         "status": after.status,
         "attempts": after.attempts,
-        "retry_in_s": max(0.0, round(after.not_before - moment.now, 3)),
+        "retry_in_s": rest_s * 1000 if planted("rest-told-in-ms") else rest_s,
     }
 
 

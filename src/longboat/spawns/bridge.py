@@ -8,7 +8,7 @@ from longboat.board.values import Answer, Refused
 from longboat.planting import planted
 from longboat.spawns import ending
 from longboat.spawns.flow import Flow
-from longboat.spawns.ledger import LIVE, Message, Spawn, name_of
+from longboat.spawns.ledger import LIVE, PENDING, Message, Spawn, name_of
 from longboat.spawns.mentions import HUMAN, mentioned
 from longboat.spawns.names import check
 from longboat.spawns.office import Office
@@ -64,13 +64,18 @@ def send(office: Office, channel: str, text: str, sender: str) -> Answer:
         "message": message.id,
         "root": message.root,
         "spawns": [
-            {"id": name_of(row.id), "agent": row.agent, "status": row.status, "reason": row.reason}
+            {"id": name_of(row.id), "agent": row.agent, "status": _told(row), "reason": row.reason}
             for row in rows
         ],
         "unknown": [name for name in others if agents[name] is None],
         "human": human,
         "ended": ended,
     }
+
+
+def _told(row: Spawn) -> str:
+    """What whoever has mentioned somebody is told of his run."""
+    return PENDING if planted("all-begin-they-say") else row.status
 
 
 def post(

@@ -91,6 +91,8 @@ class Flow:
     def after_attempt(self, spawn: Spawn, problem: str, exit_code: int | None) -> str:
         """An attempt is over and all its processes are dead: what the run is now."""
         ledger = self.ledger
+        if planted("exit-code-of-the-first") and spawn.exit_code is not None:
+            exit_code = spawn.exit_code
         if spawn.stopping:
             ledger.move(spawn.id, STOPPED, "", reason="stopped", exit_code=exit_code)
         elif not problem or (planted("exit-code-ignored") and problem.startswith("exit")):
@@ -134,7 +136,7 @@ def _new(message: Message, agent: Agent, by: Spawn | None, depth: int) -> Spawn:
         provider=agent.provider,
         channel=message.channel,
         message=message.id,
-        root=message.root,
+        root=message.id if planted("root-is-the-last-word") else message.root,
         parent=None if by is None else by.id,
         depth=depth,
         status=PENDING,

@@ -131,6 +131,7 @@ class Supervisor:
                 return None
             moment = time.monotonic()
             first = spawn.began if planted("deadline-of-first-attempt") else None
+            code = spawn.exit_code if planted("exit-code-of-the-first") else None
             flow.ledger.move(
                 spawn.id,
                 RUNNING,
@@ -139,7 +140,7 @@ class Supervisor:
                 reason="",
                 session=None,
                 session_file=None,
-                exit_code=None,
+                exit_code=code,
                 started_at=now(),
                 began=first or moment,
                 progress=moment,

@@ -337,7 +337,8 @@ ELSEWHERE = {
     # what only a command of its own shows: tests/quality
     *("lock-wait-gives-up", "crash-on-missing-dependency", "claim-waits-for-work"),
     *("unknown-setting-ignored", "repair-forgets-leader", "checkpoint-sum-ignored"),
-    *("old-copy-served", "bad-lines-skipped"),
+    *("old-copy-served", "bad-lines-skipped", "rest-told-in-ms", "breaker-called-closed"),
+    *("agents-end-lost", "agents-end-limited"),
 }
 
 

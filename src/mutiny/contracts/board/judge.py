@@ -18,6 +18,7 @@ from mutiny.contracts.board.load import driven, went_on, wrong_with_load
 from mutiny.contracts.board.model import BoardModel, BoardOutcome
 from mutiny.contracts.board.observation import BoardObservation, TaskView
 from mutiny.contracts.board.outcomes import learn, server_killed
+from mutiny.contracts.board.showing import untrue_guards, untrue_list
 from mutiny.contracts.board.supported import UNDER_ENGINE
 from mutiny.contracts.board.tasks import Task
 from mutiny.kit import operations as common
@@ -332,6 +333,9 @@ class BoardJudge(Judge[BoardModel, BoardObservation]):
         listed = heard.result.details.get("listed")
         if heard.alone and not wrong:
             wrong += untrue_now(model, operation, answer, self.before, self.seen)
+            wrong += untrue_guards(model, operation, answer, self.span(heard.result))
+        if heard.alone and isinstance(operation, op.List) and not wrong:
+            wrong += untrue_list(model, answer.said, self.before, self.seen)
         if heard.alone and isinstance(listed, Mapping) and not wrong and not model.loose:
             wrong += wrongly_listed(listed, self.before, self.seen)
         if not wrong:

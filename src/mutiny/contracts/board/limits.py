@@ -62,6 +62,13 @@ def succeeds(model: BoardModel, task: Task) -> BoardModel:
     return replace(model, breaker=replace(breaker, successes=successes, probes=probes))
 
 
+def rest_s(model: BoardModel, attempts: int) -> tuple[float, float]:
+    """How long a task rests after so many attempts and one that failed: at least, and at most."""
+    figures = model.profile.figures
+    plain_s = min(figures.retry_cap_s, figures.retry_base_s * 2.0 ** min(attempts, 60))
+    return plain_s * (1 - figures.jitter), plain_s * (1 + figures.jitter)
+
+
 def pays(
     model: BoardModel, worker: str, when: Span
 ) -> tuple[bool | None, Callable[[bool], Bucket]]:

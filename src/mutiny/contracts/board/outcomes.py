@@ -12,7 +12,13 @@ from typing import Any
 
 from mutiny.contracts.board import leaders
 from mutiny.contracts.board import operations as op
-from mutiny.contracts.board.limits import breaker_outcomes, fails, pays, succeeds
+from mutiny.contracts.board.limits import (
+    breaker_outcomes,
+    fails,
+    pays,
+    rest_s,
+    succeeds,
+)
 from mutiny.contracts.board.model import BoardModel, BoardOutcome
 from mutiny.contracts.board.tasks import (
     Task,
@@ -438,12 +444,9 @@ def _failed(model: BoardModel, task: Task, operation: op.Fail, when: Span) -> Bo
 
 def _rest(model: BoardModel, attempts: int, when: Span) -> Span:
     """When a task may be tried again."""
-    figures, tolerance_s = model.profile.figures, model.profile.limits.tolerance_s
-    plain_s = min(figures.retry_cap_s, figures.retry_base_s * 2.0 ** min(attempts, 60))
-    return Span(
-        when.earliest + plain_s * (1 - figures.jitter) * 0.9,
-        when.latest + plain_s * (1 + figures.jitter) + tolerance_s,
-    )
+    least_s, most_s = rest_s(model, attempts)
+    tolerance_s = model.profile.limits.tolerance_s
+    return Span(when.earliest + least_s * 0.9, when.latest + most_s + tolerance_s)
 
 
 def _released(model: BoardModel, task: Task, operation: op.Release, when: Span) -> BoardModel:

@@ -135,6 +135,11 @@ class BoardProfile(TargetProfile):
     owner_speaks: bool = True
     """Only its owner completes or releases a task. False: whoever says so has done it."""
 
+    tells_guards: bool = False
+    """Its status tells how its breaker, its limit, its leader and its workers are (`breaker.state`,
+    `limiter.rate`, `token`, `workers.w1.alive` and so on), a failure how long the task rests, a leader's
+    command with which token it was served, and a list with which texts each task was added.
+    """
     keeps_reasons: bool = False
     """It shows with a task why it was failed or cancelled, in the words that were given."""
     tells_payload: bool = False

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 from mutiny.contracts.spawns import generate, operations, outcomes
 from mutiny.contracts.spawns.book import BOOK, SpawnsCheck
 from mutiny.contracts.spawns.invariants import ORDER, SAME
-from mutiny.contracts.spawns.judge import SpawnsJudge, number_of
+from mutiny.contracts.spawns.judge import SpawnsJudge
 from mutiny.contracts.spawns.model import SpawnsModel
 from mutiny.contracts.spawns.observation import SpawnsSeen
 from mutiny.contracts.spawns.profile import SETTINGS, SpawnsProfile
+from mutiny.contracts.spawns.reading import number_of
 from mutiny.contracts.spawns.rules import RULES
 from mutiny.contracts.spawns.scenarios import scenarios_of
 from mutiny.contracts.spawns.supported import fit

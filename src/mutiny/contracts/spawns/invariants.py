@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 
-from mutiny.contracts.spawns import bounds
+from mutiny.contracts.spawns import accounts, bounds
 from mutiny.contracts.spawns import operations as op
 from mutiny.contracts.spawns.book import (
     BOOK,
@@ -428,8 +428,8 @@ ORDER = (
     *("run_once", "only_mentions", "mention_runs", "cleanup_only_dead", "only_named"),
     *("stop_stops", "result_kept", "text_received", "outlives_starter", "row_true", "times_true"),
     *("result_true", *bounds.LATER, "pid_first", "session_own", "reason_given", "looks_only"),
-    "nothing_left",
+    *("nothing_left", *accounts.ORDER),
 )
 """In which they tell most."""
-SAME = {"posts_kept": "messages_kept", "one_alive": "one_live"}
+SAME = {"posts_kept": "messages_kept", "one_alive": "one_live", **accounts.SAME}
 """Two looks at one promise."""

@@ -9,10 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from mutiny.contracts.spawns import health
+from mutiny.contracts.spawns import health, kept
 from mutiny.contracts.spawns import operations as op
 from mutiny.contracts.spawns.model import HARMLESS, SpawnsModel
 from mutiny.contracts.spawns.observation import Run, SpawnsSeen
+from mutiny.contracts.spawns.reading import named, number_of, objects
 from mutiny.foreign import parse
 from mutiny.kit import operations as common
 from mutiny.kit.answer import Answer
@@ -25,9 +26,6 @@ from mutiny.model.operation import Operation
 from mutiny.model.result import OperationResult
 from mutiny.model.verdict import Verdict
 from mutiny.model.violation import Violation
-
-NAMED_BY = -1
-"""Where a command line says which run it means."""
 
 
 class SpawnsJudge(Judge[SpawnsModel, SpawnsSeen]):
@@ -147,7 +145,22 @@ class SpawnsJudge(Judge[SpawnsModel, SpawnsSeen]):
             told = self._logged(operation, answer, named(heard.result))
             followed = _streamed(operation, heard.result.stdout, answer)
             told = itertools.chain(told, followed)
+        if self.seen.kept:
+            command = kept.Command(operation, answer.said, named(heard.result))
+            untrue = kept.untrue(command, self.before, self.seen)
+            told = itertools.chain(told, (("answers_truly", *one) for one in untrue))
         return next((self.violation(rule, text, who) for rule, text, who in told), None)
+
+    def untrue_refusal(self, model: SpawnsModel, heard: Heard) -> Violation | None:
+        """A run that is there has a log."""
+        operation, run = heard.operation, self.before.runs.get(named(heard.result))
+        if not heard.alone or not isinstance(operation, op.Logs) or model.hindered or run is None:
+            return None
+        same = run.place == (operation.agent.lower(), operation.channel.lower())
+        if not same or run.id not in self.seen.runs or self.seen.error is not None:
+            return None
+        text = f"{operation} says {heard.answer.shown}, but {run} is there."
+        return self.violation("rejects_truthfully", text, run.agent)
 
     def _health(self, model: SpawnsModel, answer: Answer) -> Iterator[tuple[str, str, str]]:
         said = answer.said.get("problems")
@@ -156,7 +169,7 @@ class SpawnsJudge(Judge[SpawnsModel, SpawnsSeen]):
 
     def _listed(self, answer: Answer) -> Iterator[tuple[str, str, str]]:
         said = answer.said.get("spawns")
-        rows = {number_of(row.get("id")): row for row in _objects(said)}
+        rows = {number_of(row.get("id")): row for row in objects(said)}
         for run in self.before.runs.values():
             row = rows.get(run.id)
             right = {run.status, *(one.status for one in [self.seen.runs.get(run.id)] if one)}
@@ -194,7 +207,7 @@ class SpawnsJudge(Judge[SpawnsModel, SpawnsSeen]):
 
     def _chained(self, answer: Answer) -> Iterator[tuple[str, str, str]]:
         parents: dict[int, int | None] = {}
-        waiting = [(node, None) for node in _objects(answer.said.get("tree"))]
+        waiting = [(node, None) for node in objects(answer.said.get("tree"))]
         while waiting:
             node, parent = waiting.pop()
             number = number_of(node.get("id"))
@@ -202,7 +215,7 @@ class SpawnsJudge(Judge[SpawnsModel, SpawnsSeen]):
                 yield "answers_truly", f"The chain has s{number} twice.", ""
                 return
             parents[number] = parent
-            waiting += [(child, number) for child in _objects(node.get("children"))]  # type: ignore[misc]
+            waiting += [(child, number) for child in objects(node.get("children"))]  # type: ignore[misc]
         for run in self.before.runs.values():
             message = self.before.messages.get(run.message)
             parent = None if message is None else message.spawn
@@ -218,7 +231,7 @@ class SpawnsJudge(Judge[SpawnsModel, SpawnsSeen]):
         self, model: SpawnsModel, operation: op.Receive, answer: Answer
     ) -> Iterator[tuple[str, str, str]]:
         channel = operation.channel.lower()
-        rows = list(_objects(answer.said.get("messages")))
+        rows = list(objects(answer.said.get("messages")))
         got = [number_of(row.get("id")) for row in rows]
         after = model.bookmarks.get((operation.reader, channel), 0) if operation.reader else 0
         if operation.again:
@@ -344,17 +357,6 @@ class SpawnsJudge(Judge[SpawnsModel, SpawnsSeen]):
         return super().overdue(model, operation, result)
 
 
-def named(result: OperationResult) -> int:
-    """The run that a command line names."""
-    return number_of(result.argv[NAMED_BY]) if result.argv else 0
-
-
-def number_of(said: object) -> int:
-    """The number of a run or a message as a target writes it: 12, or `s12`; 0: there is none."""
-    text = str(said).lstrip("s")
-    return int(text) if text.isdigit() else 0
-
-
 def _streamed(operation: op.Logs, stdout: str, answer: Answer) -> Iterator[tuple[str, str, str]]:
     """Whoever follows a run is told every line of its log once, as it comes."""
     lines = answer.said.get("lines")
@@ -376,7 +378,3 @@ def _parsed(line: str) -> object:
         return parse(line)
     except ValueError:
         return None
-
-
-def _objects(said: object) -> Iterator[Mapping[str, Any]]:
-    return (one for one in (said if isinstance(said, list) else ()) if isinstance(one, Mapping))

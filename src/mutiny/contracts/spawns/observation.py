@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from mutiny.contracts.spawns.mentions import calls_human
 from mutiny.contracts.spawns.operations import is_endless
@@ -16,6 +17,8 @@ ENDED = ("completed", "failed", "stopped", "refused")
 STATUSES = (*WAITING, "running", *ENDED)
 Identity = tuple[int, int]
 """Pid and start time."""
+Row = Mapping[str, Any]
+"""A row as the target keeps it, in its own words."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,8 @@ class Message:
     """The run that posted it; None: somebody from outside."""
     attempt: int = 0
     at: float = 0.0
+    root: int | None = None
+    """The message from outside that it goes back to, as the target has it; None: it does not say."""
 
     @property
     def ends(self) -> bool:
@@ -59,6 +64,14 @@ class Run:
     created: float = 0.0
     started: float = 0.0
     ended: float = 0.0
+    exit_code: int | None = None
+    """As the target has it; None: it does not say. So are the next ones."""
+    program: str | None = None
+    """The provider that does the work."""
+    root: int | None = None
+    depth: int | None = None
+    parent: int | None = None
+    """The run that started it; 0: nobody."""
 
     @property
     def over(self) -> bool:
@@ -130,6 +143,10 @@ class SpawnsSeen(SeenBase):
     """Processes of ours that had a run's old pid, and are dead."""
     starting: tuple[str, ...] = ()
     """Processes that are about to start a run of which nothing is written down yet."""
+    kept: Mapping[str, Mapping[str, Row]] = field(default_factory=dict)
+    """Table -> rows by their names, in the target's own words; empty where it does not promise that its
+    answers say what is kept.
+    """
     strays: tuple[str, ...] = ()
     """What runs in the box and is neither a supervisor nor a provider of a run that lives."""
 

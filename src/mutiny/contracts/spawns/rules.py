@@ -58,6 +58,7 @@ TIER_2 = (
         _TRUTH,
         "Health names what is dead, stalled or without a session; nothing else.",
     ),
+    ("origin_true", _TRUTH, "A run says truly what started it, by whom, and how deep it is."),
     ("registered", _LOST, "Agents and channels are those that were made."),
     ("reason_given", _TRUTH, "What failed or was refused says why."),
     ("looks_only", _TRUTH, "Who only looks changes nothing."),

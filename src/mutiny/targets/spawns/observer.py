@@ -28,9 +28,11 @@ from mutiny.probes.sources import settled, sqlite_tables
 from mutiny.system.files import BoxPath
 from mutiny.targets.kit.pacing import Pacing
 from mutiny.targets.spawns.links import Links, Noted, Row
-from mutiny.targets.spawns.spec import SpawnsSpec
+from mutiny.targets.spawns.spec import KEPT, SpawnsSpec
 
 Rows = list[dict[str, Any]]
+_KEPT = "kept "
+"""Before the names of the queries of what is kept."""
 
 
 class Looked(Protocol):
@@ -67,14 +69,16 @@ class Observer:
         processes = self._live.box.processes()
         living = [one for one in processes if one.state not in "ZXx"]
         alive = {(one.pid, one.start) for one in living}
-        raw = settled(lambda: sqlite_tables(self._live.database, self._live.spec.tables))
+        spec = self._live.spec
+        queries = {**spec.tables, **{_KEPT + name: asked for name, asked in spec.kept.items()}}
+        raw = settled(lambda: sqlite_tables(self._live.database, queries))
         tables: Mapping[str, Rows] = raw.data or {}
         invocations = tuple(
             replace(one, alive=one.identity in alive) for one in self._invoked.values()
         )
         messages = {row["id"]: _message(row) for row in tables.get("messages", ())}
         runs = {row["id"]: _run(row, alive) for row in tables.get("spawns", ())}
-        if self._live.spec.linked:
+        if spec.linked:
             self._read_records()  # who posts notes it first: every message has its speaker
             rows = [_row(row, runs[row["id"]]) for row in tables.get("spawns", ())]
             linked = self._links.link(rows, messages, invocations, self._noted, living)
@@ -91,6 +95,11 @@ class Observer:
             runs=runs,
             events=tuple(_event(row) for row in tables.get("events", ())),
             invocations=invocations,
+            kept={
+                name: {str(row[KEPT[name]]): row for row in tables[_KEPT + name]}
+                for name in spec.kept
+                if _KEPT + name in tables
+            },
             killed=self.strangers
             - sum(STRANGER in one.argv for one in processes if one.state not in "ZXx"),
             starting=self._starting(living, runs.values()),
@@ -180,6 +189,7 @@ def _message(row: Mapping[str, Any]) -> Message:
         row["spawn"],
         int(row["attempt"] or 0),
         float(row["at"] or 0),
+        _whole(row.get("root")),
     )
 
 
@@ -203,6 +213,11 @@ def _run(row: Mapping[str, Any], alive: Collection[Identity]) -> Run:
         created=float(row["created_at"] or 0),
         started=float(row["started_at"] or 0),
         ended=float(row["ended_at"] or 0),
+        exit_code=_whole(row.get("exit_code")),
+        program=None if row.get("provider") is None else str(row["provider"]),
+        root=_whole(row.get("root")),
+        depth=_whole(row.get("depth")),
+        parent=_whole(row["parent"] or 0) if "parent" in row else None,
     )
 
 
@@ -217,6 +232,11 @@ def _identity(pid: object, start: object) -> Identity | None:
 def _number(said: object) -> int:
     text = str(said or "").lstrip("s")
     return int(text) if text.isdigit() else 0
+
+
+def _whole(said: object) -> int | None:
+    """A number that a query may give."""
+    return said if isinstance(said, int) else None
 
 
 def _low(name: object) -> str:

@@ -33,6 +33,19 @@ TABLES: Mapping[str, tuple[str, ...]] = {
     "events": ("seq", "kind", "message", "spawn"),
 }
 """What the queries of a target's file give, by the names of their columns."""
+MAY_SAY: Mapping[str, tuple[str, ...]] = {
+    "messages": ("root",),
+    "spawns": ("exit_code", "provider", "root", "parent", "depth"),
+}
+"""Columns that a query can give besides: what they say is held against what is known otherwise."""
+KEPT: Mapping[str, str] = {
+    "agents": "agent",
+    "channels": "channel",
+    "messages": "id",
+    "spawns": "id",
+    "events": "seq",
+}
+"""What a target can keep -> the column that names a row in its answers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +58,10 @@ class SpawnsSpec(TargetFile):
     tables: Mapping[str, str]
     """What the contract knows -> the query that gives it, with the columns of `TABLES`. Times are seconds
     since 1970.
+    """
+    kept: Mapping[str, str] = field(default_factory=dict)
+    """What is kept (`KEPT`) -> the query that gives it in the words of the target's own answers, for a
+    target that promises to tell what it keeps: what its answers say of a run or a message is compared.
     """
     linked: bool = False
     """The target does not write down which message started a run, nor which run posted a message: what the
@@ -79,6 +96,7 @@ class SpawnsSpec(TargetFile):
         yield from unknown_names("settings", "setting", self.settings, SETTINGS)
         yield from unknown_names("profile.settings", "setting", self.profile.settings, SETTINGS)
         yield from unknown_names("tables", "table", self.tables, TABLES)
+        yield from unknown_names("kept", "table", self.kept, KEPT)
         yield from unknown_names("profile.heals", "command", self.profile.heals, OPERATIONS)
         for name in ("messages", "spawns"):
             if name not in self.tables:
