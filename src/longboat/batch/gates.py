@@ -51,7 +51,8 @@ def _matches(name: str, pattern: str) -> bool:
     """`src/**` is everything below; `*` stays in its directory."""
     if pattern.endswith("/**"):
         return name.startswith(pattern[:-2])
-    return name.count("/") == pattern.count("/") and fnmatch.fnmatchcase(name, pattern)
+    same_depth = name.count("/") == pattern.count("/") or planted("star-crosses-folders")
+    return same_depth and fnmatch.fnmatchcase(name, pattern)
 
 
 def check_manifest(site: Site, task: Task, names: list[str]) -> Refusal | None:

@@ -7,6 +7,22 @@ _KNOWN = "a promise of batch orchestrators"
 
 ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
     (
+        "star-crosses-folders",
+        "Who declares the files of a folder may write into those below it.",
+        "merge while blocked",
+        _KNOWN,
+        "manifest_of_files",
+        "batch.declared",
+    ),
+    (
+        "own-commits-ignored",
+        "What an agent has committed itself is taken for no work at all.",
+        "lost work",
+        _KNOWN,
+        "agent_commits",
+        "batch.attempts_bounded",
+    ),
+    (
         "attempts-not-shown",
         "Status does not tell of the attempts that have failed.",
         _TRUTH,

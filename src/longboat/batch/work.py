@@ -89,6 +89,8 @@ def _commit(site: Site, task: Task, place: str, base: str) -> str:
     if git.ask("diff", "--cached", "--name-only", at=place):
         message = f"{task.name}\n\nLongboat-Batch: {site.state.id}/{task.id}\n"
         git.change("commit", "-q", "--no-verify", "-m", message, at=place)
+    elif planted("own-commits-ignored"):
+        return base
     head = git.head(place)
     if git.read("merge-base", "--is-ancestor", base, head, at=place).code != 0:
         raise GitFailed(f"{place}: its history no longer begins at {base[:12]}")

@@ -382,6 +382,13 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "endless_errors",
         "retries_bounded",
     ),
+    _row(
+        "signal-is-a-stop",
+        "A session whose driver was asked to end by a signal counts as stopped, and cannot go on.",
+        _LOST,
+        "machine_goes_down",
+        "status_true",
+    ),
     # --- reports
     _row(
         "output-tokens-uncounted",

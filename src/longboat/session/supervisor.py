@@ -115,7 +115,8 @@ class Supervisor:
         if self.site.state["status"] == "paused":
             self.over = True
         else:
-            self.saving.want("stop", lambda _: self._end())
+            status = "stopped" if planted("session-signal-is-a-stop") else ""
+            self.saving.want("stop", lambda _: self._end(), status=status)
 
     def _end(self) -> None:
         self.over = True

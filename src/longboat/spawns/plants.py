@@ -331,6 +331,14 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "spawns.reader_sees_all",
     ),
     (
+        "another-model-is-fine",
+        "Registering an agent again with another model is acknowledged, and changes nothing.",
+        _LOST,
+        _SEEN,
+        "wrong_names",
+        "spawns.rejects_illegal",
+    ),
+    (
         "lost-in-no-channel",
         "A message to a channel that is not there is acknowledged, and lost.",
         _LOST,

@@ -33,7 +33,9 @@ def register(office: Office, name: str, provider: str, model: str) -> Answer:
         known = flow.ledger.agent(name)
         if known is None:
             flow.ledger.add_agent(name, provider, model)
-        elif (known.name, known.provider, known.model) != (name, provider, model):
+        elif (known.name, known.provider, known.model) != (name, provider, model) and not (
+            planted("another-model-is-fine") and known.provider == provider
+        ):
             text = (
                 f"There is an agent {known.name} already ({known.provider}, {known.model or '-'})"
             )

@@ -36,7 +36,7 @@ PLANS: tuple[tuple[str, ...], ...] = (
 NAMES = (("a", "b", "c", "d", "e"), ("job", "job-2", "job-21", "jobs", "j"))
 DOES = (
     *("works", "works", "works", "fails,works", "fails", "shares", "shares", "strays", "leaves"),
-    *("tells", "nears", "counts", "pushes", "blurts,works", "slowly"),
+    *("tells", "nears", "counts", "pushes", "blurts,works", "slowly", "deepens", "commits"),
 )
 LOCKS = ("core", "docs", "ui")
 KNOBS = (

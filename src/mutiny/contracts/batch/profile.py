@@ -28,7 +28,9 @@ class BatchProfile(TargetProfile):
     that nobody can say what is right then.
     """
     folders: bool = False
-    """A plan can declare a folder with all that is in it: `docs/**`."""
+    """A plan can declare a folder with all that is in it, `docs/**`, and all files of one, `docs/*`."""
+    own_commits: bool = False
+    """What an agent has committed itself is its work as if it had only been written."""
     adds_up: bool = False
     """What an agent tells of its use in several parts is added up."""
     walled: bool = False

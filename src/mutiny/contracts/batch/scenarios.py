@@ -245,6 +245,7 @@ FLOW: dict[str, Steps] = {
     "secret_of_a_failure": _run_to_end("a does=blurts,works"),
     "stray_processes": _run_to_end("a does=leaves", "b"),
     "agent_pushes": _run_to_end("a does=pushes", "b"),
+    "agent_commits": _run_to_end("a does=commits", "b needs=a"),
     "ended_together": (
         *_planned("t1..6 does=meets tokens=40"),
         Configure("max_parallel", "6"),
@@ -317,6 +318,9 @@ BLOCKED: dict[str, Steps] = {
     ),
     "manifest_of_a_folder": _blocked(
         "a does=nears", "b", knobs={"manifest": "block", "rescope": "off"}
+    ),
+    "manifest_of_files": _blocked(
+        "a does=deepens", "b", knobs={"manifest": "block", "rescope": "off"}
     ),
     "manifest_of_deletions": _blocked(
         "a", "b does=removes needs=a", knobs={"manifest": "block", "rescope": "off"}

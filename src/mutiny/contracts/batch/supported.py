@@ -25,6 +25,8 @@ def has_words(profile: BatchProfile, part: Operation) -> bool:
     if isinstance(part, op.Plan):
         can = {
             "nears": profile.folders,
+            "deepens": profile.folders,
+            "commits": profile.own_commits,
             "counts": profile.adds_up,
             "pushes": profile.walled,
             "removes": profile.deletions,

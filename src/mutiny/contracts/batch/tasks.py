@@ -15,19 +15,19 @@ FRUITLESS = ("fails", "blurts", "idle", "waits", "lingers")
 """What an agent may do at an attempt that brings nothing: fail; fail, and print a secret; change nothing;
 wait until it is killed, before it has done anything or when it has.
 """
-STRAYING = ("strays", "nears", "removes", "renames")
-"""What an agent may do to a file which it has not declared: write it, anywhere or beside a folder that it
-has declared, with a name that begins like it; or take away what a task has written that it needs, by
-removing or by renaming it.
+STRAYING = ("strays", "nears", "deepens", "removes", "renames")
+"""What an agent may do to a file which it has not declared: write it, anywhere, beside a folder that it has
+declared, with a name that begins like it, or in a folder below the one whose files it has declared; or take
+away what a task has written that it needs, by removing or by renaming it.
 """
 REMOVING = frozenset({"removes", "renames"})
 BEHAVIOURS = (
     *("works", "slowly", *FRUITLESS, *STRAYING, "shares", "tells", "leaves"),
-    *("counts", "pushes", "meets"),
+    *("counts", "pushes", "meets", "commits"),
 )
 """What else an agent may do: its work, at once or in a second; also add a line to a file that others write;
 print a secret; leave a process running; tell what it has used in two parts; push to wherever it can; end in
-the same moment as all others of the plan that meet.
+the same moment as all others of the plan that meet; commit its work itself.
 """
 LISTS = ("needs", "reads", "writes", "does")
 SHARED_FILE = "shared.txt"
@@ -58,14 +58,17 @@ class Task:
         """The file that it has not declared."""
         if REMOVING & set(self.does):
             return f"work/{self.needs[0]}.txt" if self.needs else ""
-        return f"extra/{self.id}{'-old/part' if 'nears' in self.does else ''}.txt"
+        place = {"nears": "-old/part", "deepens": "/below/part"}
+        where = next((place[word] for word in self.does if word in place), "")
+        return f"extra/{self.id}{where}.txt"
 
     @property
     def declared(self) -> tuple[str, ...]:
         """The files that its plan names."""
         shared = (SHARED_FILE,) if "shares" in self.does else ()
         folder = (f"extra/{self.id}/**",) if "nears" in self.does else ()
-        return (self.file, *shared, *folder)
+        files = (f"extra/{self.id}/*",) if "deepens" in self.does else ()
+        return (self.file, *shared, *folder, *files)
 
     def behaviour(self, attempt: int) -> str:
         """What the agent does at an attempt, counted from 1."""

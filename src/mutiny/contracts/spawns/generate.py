@@ -10,7 +10,7 @@ from mutiny.contracts.spawns.profile import SpawnsProfile
 from mutiny.contracts.spawns.supported import supported
 from mutiny.kit import hazards
 from mutiny.kit.domains import casts
-from mutiny.kit.exploring import Around, Each, Explored, Move, Scene, Some
+from mutiny.kit.exploring import Around, Each, Explored, Move, Scene, Some, drawn
 from mutiny.kit.operations import KillDuring, Settle, Sleep, SweepPoint
 from mutiny.model.operation import Operation, walk
 
@@ -67,6 +67,7 @@ def explored(profile: SpawnsProfile) -> Explored:
             Move(op.Await, {"agents": Some(_groups), "channel": channel}, 0.4, writes=False),
             Move(op.AwaitHuman, {"channel": channel}, 0.1, writes=False),
             Move(op.Register, {"agent": agent}, 0.1, writes=False),  # it is there already
+            Move(op.Register, {"agent": agent, "model": drawn("another")}, 0.1, writes=False),
             Move(op.CreateChannel, {"channel": channel}, 0.1, writes=False),  # so is this
             Move(op.WaitForQuiet, weight=0.7),
             Move(Sleep, {"seconds": Some(lambda _scene: (0.1, 0.4))}, 0.5),

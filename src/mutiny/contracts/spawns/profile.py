@@ -46,6 +46,8 @@ class SpawnsProfile(TargetProfile):
     """A run is called over when nothing lives any more that it has started."""
     roams: bool = False
     """A run can say something in another channel than that in which it was called."""
+    takes_models: bool = False
+    """An agent can be registered with a model (`{model}` in its command)."""
     settable: tuple[str, ...] = ()
     """Settings that can be changed; the target's file fills it in."""
 

@@ -321,6 +321,7 @@ FLOW: dict[str, Steps] = {
         Register("prime"),
         Register("prime"),
         ExpectError(Register("prime", "codex")),
+        ExpectError(Register("prime", model="another")),
         ExpectError(Register("human")),
         ExpectError(Register("no/name")),
         ExpectError(CreateChannel("../up")),

@@ -22,6 +22,8 @@ def has_words(profile: SpawnsProfile, part: Operation) -> bool:
     """Has the target a word for this operation?"""
     if part.type in profile.lacks or not can_be_misused(profile, part):
         return False
+    if isinstance(part, op.Register) and part.model:
+        return profile.takes_models
     if isinstance(part, op.Receive) and (part.again or part.most):
         return profile.keeps_place
     if isinstance(part, op.Send | op.Behave) and _calls_in_capitals(part):

@@ -73,6 +73,9 @@ def act(task: str, number: int, behaviour: str, secret: str) -> int:
     if behaviour == "nears":
         write(f"extra/{task}/part.txt", f"{task} attempt {number}\n")
         write(f"extra/{task}-old/part.txt", f"{task} attempt {number}\n")
+    if behaviour == "deepens":
+        write(f"extra/{task}/part.txt", f"{task} attempt {number}\n")
+        write(f"extra/{task}/below/part.txt", f"{task} attempt {number}\n")
     if behaviour == "shares":
         with open("shared.txt", "a", encoding="utf-8") as file:
             file.write(f"line of {task}\n")
@@ -103,6 +106,13 @@ def push(task: str) -> None:
         subprocess.run(words, capture_output=True, check=False)
 
 
+def commit(task: str) -> None:
+    """What it has written, in a commit of its own."""
+    who = ["-c", "user.name=Agent", "-c", "user.email=agent@example.invalid"]
+    for words in (["add", "-A"], [*who, "commit", "-q", "-m", f"The work of {task}"]):
+        subprocess.run(["git", *words], capture_output=True, check=False)
+
+
 def leave() -> None:
     """A process of its own session that nobody waits for."""
     subprocess.Popen(
@@ -121,5 +131,11 @@ def write(path: str, text: str) -> None:
         file.write(text)
 
 
-ALSO = {"leaves": lambda _task: leave(), "pushes": push, "removes": remove, "renames": rename}
+ALSO = {
+    "leaves": lambda _task: leave(),
+    "pushes": push,
+    "removes": remove,
+    "renames": rename,
+    "commits": commit,
+}
 """What an agent does beside its work."""

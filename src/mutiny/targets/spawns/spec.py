@@ -105,7 +105,9 @@ class SpawnsSpec(TargetFile):
     def make_profile(self) -> SpawnsProfile:
         """With the settings that the rest of the file names."""
         made: SpawnsProfile = super().make_profile()
-        return replace(made, settable=tuple(self.settings))
+        register = self.commands.get("register")
+        models = register is not None and register.says("model")
+        return replace(made, settable=tuple(self.settings), takes_models=models)
 
     def make_contract(self, agents: str) -> SpawnsContract:
         """The contract with this target's profile and words."""
