@@ -92,6 +92,12 @@ class Found(NamedTuple):
     fell_back: list[Json]
 
 
+def left_out(number: int, chain: Chain) -> list[Json]:
+    """What of a checkpoint cannot be used: its lines from the first bad one on."""
+    why = {"checkpoint": number, "delta": chain.deltas + 1, "why": chain.why}
+    return [why] if chain.why else []
+
+
 def _unread(what: str, error: OSError) -> Invalid:
     """A file that is away, or none, is damage; every other error tells nothing of what is in it."""
     damage = isinstance(error, FileNotFoundError | IsADirectoryError)
@@ -328,11 +334,7 @@ class Checkpoints:
             except Invalid as error:
                 fell_back.append({"checkpoint": number, "why": str(error)})
                 continue
-            if chain.why:
-                fell_back.append(
-                    {"checkpoint": number, "delta": chain.deltas + 1, "why": chain.why}
-                )
-            return Found(chain, fell_back)
+            return Found(chain, [*fell_back, *left_out(number, chain)])
         return Found(Chain({}, 0, 0), fell_back) if fell_back else None
 
     def survey(self) -> list[Json]:

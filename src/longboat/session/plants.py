@@ -383,6 +383,13 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "retries_bounded",
     ),
     _row(
+        "named-fallback-unsaid",
+        "Whoever names a checkpoint is not told that a part of it could not be used.",
+        _LOST,
+        "corrupt_delta_of_the_named",
+        "fallback_told",
+    ),
+    _row(
         "signal-is-a-stop",
         "A session whose driver was asked to end by a signal counts as stopped, and cannot go on.",
         _LOST,

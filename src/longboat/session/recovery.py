@@ -13,7 +13,7 @@ import time
 from longboat.board.files import sweep
 from longboat.complaints import complain
 from longboat.planting import planted
-from longboat.session.checkpoints import Chain, Checkpoints, Found, Invalid, Unreadable
+from longboat.session.checkpoints import Chain, Checkpoints, Found, Invalid, Unreadable, left_out
 from longboat.session.crew import MARK, end_carriers
 from longboat.session.home import Session
 from longboat.session.logs import Lines
@@ -30,11 +30,13 @@ def wanted(session: Session, number: int | None) -> Found:
         if number not in checkpoints.numbers():
             raise Refused("no_checkpoint", f"There is no checkpoint {number} of {session.name}")
         try:
-            return Found(checkpoints.read(number), [])
+            chain = checkpoints.read(number)
         except Unreadable as error:
             raise Refused("system", f"The system refused: {error}") from None
         except Invalid as error:
             raise Refused("invalid", f"Checkpoint {number} is not valid: {error}") from None
+        quiet = planted("session-named-fallback-unsaid")
+        return Found(chain, [] if quiet else left_out(number, chain))
     found = _planted_choice(checkpoints) or checkpoints.last_valid()
     if found is None or not found.chain.payload:
         if planted("session-silent-empty-start"):

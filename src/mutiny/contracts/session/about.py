@@ -16,6 +16,7 @@ ABOUT: dict[str, str] = {
     "answers_in_files": "Metrics and report are written into a file where one is named.",
     "machine_goes_down": "What drives a session is asked to end: it can be brought back.",
     "checkpoint_without_room": "A checkpoint for which there is no room: it pauses, and goes on later.",
+    "corrupt_delta_of_the_named": "What of a named checkpoint cannot be used is told.",
     "gone_back_to_the_first": "Whoever names the first checkpoint goes back to that one.",
     "unknown_session": "What is not there is refused, whatever is asked of it.",
     "newest_is_meant": "A command that names no session means the newest one.",

@@ -25,6 +25,14 @@ class Account:
     whole: Mapping[str, int]
     agents: Mapping[str, Mapping[str, int]]
 
+    def highest(self, name: str, one: SessionView) -> int:
+        """What a counter may be at most: a restore writes a checkpoint without telling, and one that is
+        just being written has its number.
+        """
+        if name != "checkpoint_count":
+            return self.whole[name]
+        return max(self.whole[name], *(point.number + 1 for point in one.points), 0) + 1
+
     def of(self, agent: object, name: str) -> int:
         """What one agent has used."""
         return self.agents.get(str(agent), {}).get(name, 0)
@@ -104,8 +112,7 @@ def at_moment(one: SessionView, row: Row, margin_s: float) -> Iterator[str]:
 
     least, most = around(one, life, told_s + 0.5, margin_s + 0.5)  # it is told in whole seconds
     for name in COUNTED:
-        said, low, high = row.get(name), least.whole[name], most.whole[name]
-        high += name == "checkpoint_count"  # one that is just being written has its number
+        said, low, high = row.get(name), least.whole[name], most.highest(name, one)
         low = 0 if name in OF_EVENTS and goes_back(one) else low
         if isinstance(said, int) and not low <= said <= high:
             yield f"{name} {said}; what was written down by then makes {low} to {high}"

@@ -150,6 +150,10 @@ FLOW: dict[str, Steps] = {
         *(WaitForTasks(1), FillDisk(lasting=True), Checkpoint(), Checkpoint(), Status(), Heal()),
         *(Recover(), WaitForTasks(2), Status(), Metrics(), Stop(), Settle()),
     ),
+    "corrupt_delta_of_the_named": (
+        *(*begun(SLOW_H), WaitForTasks(3), SystemCrash(), CorruptCheckpoint("delta")),
+        *(Restore(checkpoint=1), Status(), Recover(), *TO_THE_END, Settle()),
+    ),
     "gone_back_to_the_first": (
         *crashed(Restore(checkpoint=0), Status(), VerifyCheckpoint(), Metrics(), Report()),
         *(Recover(), Status(), Metrics(), Report(), *TO_THE_END, Metrics(), Settle()),

@@ -235,8 +235,7 @@ def _spent(row: Row, told: Told) -> Iterator[str]:
     least, most = account_of(told.first), account_of(told.one)
     for name in COUNTED:
         said = row.get(name)
-        low, high = least.whole[name] - told.late, most.whole[name]
-        high += name == "checkpoint_count"  # one that is just being written has its number
+        low, high = least.whole[name] - told.late, most.highest(name, told.one)
         low = 0 if told.at_rest or (name in OF_EVENTS and goes_back(told.one)) else low
         if told.has(name) and isinstance(said, int) and not low <= said <= high:
             yield f"{name} {said}; what was written down makes {low} to {high}"
@@ -329,7 +328,7 @@ def _reported(told: Told) -> Iterator[str]:
         yield from contradictions(row, told.one, lambda _name: True)
         most = account_of(told.one)
         for name in COUNTED:
-            said, high = row.get(name), most.whole[name] + (name == "checkpoint_count")
+            said, high = row.get(name), most.highest(name, told.one)
             if isinstance(said, int) and said > high:
                 yield f"{name} {said}; what was written down makes {high}"
     yield from _recovered(told)
