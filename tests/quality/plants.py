@@ -31,6 +31,8 @@ class Known:
     plant: str
     scenario: str
     rule: str
+    in_scenario: str
+    """The rule that its whole scenario shows: there a consequence may tell more than the sequence does."""
     operations: tuple[Operation, ...]
     """Empty until its minimal replay was proved once."""
 
@@ -55,6 +57,7 @@ def known() -> dict[str, Known]:
             name,
             entry["scenario"],
             entry["rule"],
+            entry.get("in_scenario", entry["rule"]),
             tuple(
                 decode_operation(item, OPERATIONS, where=name)
                 for item in proved_once().get(f"longboat-{name}-scenario-{entry['scenario']}", ())

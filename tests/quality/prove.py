@@ -132,7 +132,7 @@ def cases() -> Iterator[Case]:
     """Every plant with everything that is said to find it."""
     for name, entry in known().items():
         length = len(entry.operations) or None
-        yield Case("longboat", name, f"scenario {entry.scenario}", entry.rule, length)
+        yield Case("longboat", name, f"scenario {entry.scenario}", entry.in_scenario, length)
     for plant in PLANTS.values():
         if plant.sweep and not plant.boards and not plant.part:
             yield Case("longboat", plant.name, f"sweep {plant.sweep}")
