@@ -67,6 +67,8 @@ def _other_rest(model: BoardModel, operation: op.Fail, answer: Answer) -> Iterat
     task, told = model.tasks.get(operation.task), answer.said.get("retry_in_s")
     if task is None or not _number(told) or answer.said.get("status") != "available":
         return
+    if not told:
+        return  # it tells that it does not rest: whether it has to, the next claim shows
     least_s, most_s = rest_s(model, task.attempts)
     if not least_s - ROUNDED_S <= told <= most_s + ROUNDED_S:
         yield f"it says that {task.id} rests for {told} s, not for {least_s:.2f} to {most_s:.2f} s"
