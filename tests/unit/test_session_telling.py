@@ -222,3 +222,9 @@ def test_what_is_left_of_a_session_that_was_paused_meanwhile() -> None:
     result = OperationResult(0, json.dumps({"ok": True, "status": "paused", "tasks": {"left": 1}}))
     judge = SessionJudge(CONTRACT, first, after, 0.0)
     assert judge.judge(at("paused"), op.Status(), result).violation is None
+
+
+def test_what_there_was_no_room_to_write_down_is_not_unsaid_by_an_old_log() -> None:
+    paused = seen("session.pause")
+    assert at("running").see(paused).status == {"paused"}
+    assert replace(at("running"), cramped=True).see(paused).status == {"running", "paused"}

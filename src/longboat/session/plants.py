@@ -195,7 +195,7 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "Agents of a dead supervisor are not ended.",
         _LEFT,
         "crash_over_a_call",
-        "agents_bounded",
+        "processes_end",
     ),
     # --- phases
     _row(
@@ -231,7 +231,7 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "The last bytes of a file are not written.",
         _STATE,
         "whole_session",
-        "bytes_as_asked",
+        "gates_hold",
         _SEEN,
     ),
     _row(

@@ -148,6 +148,9 @@ class SessionModel(ModelBase):
         """Narrowed by what is seen, where that is right."""
         if seen.error is not None or seen.status not in self.now:
             return self
+        if self.cramped and seen.status not in self.status:
+            # What was answered last there may have been no room to write down.
+            return replace(self, status=self.status | {seen.status})
         return replace(self, status=frozenset({seen.status}))
 
     def agrees(self, seen: SessionSeen) -> bool:

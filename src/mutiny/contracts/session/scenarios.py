@@ -268,7 +268,7 @@ RISKS: dict[str, Steps] = {
     "disk_full": (*begun(SLOW_H), WaitForTasks(1), DiskFull(), Recover(), *TO_THE_END, Settle()),
     "commands_without_room": (
         *begun(0.02, 2, calls_interval="900", interval_s="9000"),
-        *(WaitForTasks(1), FillDisk(lasting=True), *((Pause(), Continue()) * 5), Heal()),
+        *(WaitForTasks(1), FillDisk(lasting=True), *((Pause(), Continue()) * 20), Heal()),
         *(Recover(), LetRun(2), Pause(), VerifyCheckpoint(), SystemCrash(), Recover()),
         *(Status(), Stop(), Settle()),
     ),
