@@ -372,7 +372,7 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "asks-twice",
         "Whoever takes the place of a lost agent asks the model twice at the same time.",
         _TROUBLE,
-        "agent_killed",
+        "agent_killed_while_it_waits",
         "one_at_a_time",
     ),
     _row(

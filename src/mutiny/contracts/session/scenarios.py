@@ -121,7 +121,7 @@ FLOW: dict[str, Steps] = {
         WaitForTasks(1),
         ExpectError(Continue()),
         Pause(),
-        Sleep(2.0),
+        Sleep(5.0),
         Status(),
         Metrics(),
         ExpectError(Pause()),

@@ -195,7 +195,7 @@ def _unwell(told: Told) -> Iterator[str]:
     """All is well, and in the same answer something is not."""
     checks = told.said.get("checks")
     for name, well in checks.items() if isinstance(checks, Mapping) else ():
-        if told.has("checks") and well is False:
+        if well is False:
             yield f"that all is well, and that {name} is not"
     status = told.said.get("status")
     known = {told.first.status, told.one.status, told.first.told, told.one.told, "running"}
@@ -313,7 +313,7 @@ def _checklist(told: Told) -> Iterator[str]:
         wrong = () if point is None else point.unfit
         if passed is True and name in wrong and told.first.points == told.one.points:
             yield f"that checkpoint {stands.number} passes {name}; it does not"
-        elif passed is False and told.operation.type == "VerifyCheckpoint" and told.has("checks"):
+        elif passed is False:
             yield f"that all is well, and that {name} is not"
 
 
