@@ -217,14 +217,21 @@ def test_a_run_never_takes_the_processes_of_another_home_for_its_own(tmp_path: P
     """The first run of every home is called r1."""
     mine, others = Home(str(tmp_path / "mine")), Home(str(tmp_path / "others"))
     environment = {site.MARK: site.mark_of(others, "r1"), "TASK_ID": "a"}
-    with subprocess.Popen(["/bin/sleep", "60"], env=environment) as sleeper:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        ["/bin/cat"], env=environment, stdin=pipe, stdout=pipe, bufsize=0
+    ) as other:
         try:
-            assert [one.pid for one in site.marked(others, "r1", "")] == [sleeper.pid]
-            assert [one.pid for one in site.marked(others, "r1", "a")] == [sleeper.pid]
+            assert other.stdin is not None
+            assert other.stdout is not None
+            other.stdin.write(b"there\n")
+            assert other.stdout.readline() == b"there\n"  # before that its environment may be empty
+            assert [one.pid for one in site.marked(others, "r1", "")] == [other.pid]
+            assert [one.pid for one in site.marked(others, "r1", "a")] == [other.pid]
             assert site.marked(others, "r2", "") == site.marked(others, "r1", "b") == []
             assert site.marked(mine, "r1", "") == []
         finally:
-            sleeper.kill()
+            other.kill()
 
 
 # --- plants ------------------------------------------------------------------------------------------
